@@ -1,0 +1,1 @@
+//! Wires the rooms into running shards; jobs, metrics. Sees ports only.

@@ -1,0 +1,1 @@
+//! Bytes in, links, metadata, text and fingerprints out. Pure.

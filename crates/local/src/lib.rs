@@ -1,0 +1,1 @@
+//! The embedded adapters of all ports: fjall, SQLite, files.

@@ -1,0 +1,16 @@
+//! The nouns of Argiope. Every other room speaks in these: a [`Url`] that can only be in normal form, the host
+//! it belongs to, jobs, visits, pages, and the reasons for every decision. No I/O, no runtime, no clock.
+
+mod domain;
+mod page;
+mod reason;
+mod time;
+mod url;
+mod visit;
+
+pub use domain::{PublicSuffixes, shard_of};
+pub use page::{FetchTimings, Page};
+pub use reason::{Decision, Skip, SkipReason};
+pub use time::{Millis, parse_duration};
+pub use url::{Base, Identity, NormalForm, Scheme, Url, UrlError};
+pub use visit::{Fingerprint, FingerprintKey, Hop, JobId, RequestKind, Visit, VisitKey};

@@ -1,0 +1,108 @@
+//! The record of one page, as users see it in every export.
+
+use crate::Millis;
+use serde::{Deserialize, Serialize};
+
+/// One page is one JSON object with its fields in this order. Unknown values are null.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Page {
+    /// The URL as scheduled.
+    pub url: String,
+    /// Where redirects ended.
+    pub final_url: Option<String>,
+    pub status: Option<u16>,
+    pub depth: u32,
+    pub title: Option<String>,
+    pub description: Option<String>,
+    pub keywords: Option<String>,
+    pub author: Option<String>,
+    pub language: Option<String>,
+    pub canonical: Option<String>,
+    pub content_type: Option<String>,
+    /// Length of the body after content decoding.
+    pub bytes: Option<u64>,
+    /// Hex SHA-256 of the body after content decoding.
+    pub content_hash: Option<String>,
+    /// 16 hex digits.
+    pub simhash: Option<String>,
+    /// URL of the first page with the same content.
+    pub duplicate_of: Option<String>,
+    pub word_count: Option<u32>,
+    pub topics: Option<Vec<String>>,
+    /// How many links were found.
+    pub links: Option<u32>,
+    /// RFC 3339, UTC, milliseconds.
+    pub crawled_at: Option<String>,
+    pub fetch_ms: Option<u32>,
+    pub error: Option<String>,
+    /// `FILE:OFFSET`, FILE relative to `archive/`.
+    pub archive: Option<String>,
+}
+
+impl Page {
+    pub const FIELDS: [&'static str; 22] = [
+        "url",
+        "final_url",
+        "status",
+        "depth",
+        "title",
+        "description",
+        "keywords",
+        "author",
+        "language",
+        "canonical",
+        "content_type",
+        "bytes",
+        "content_hash",
+        "simhash",
+        "duplicate_of",
+        "word_count",
+        "topics",
+        "links",
+        "crawled_at",
+        "fetch_ms",
+        "error",
+        "archive",
+    ];
+}
+
+/// Where the time of one request went, in microseconds. A part that did not happen (a connection that was kept
+/// alive has no connect) is zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FetchTimings {
+    /// When the request began.
+    pub started: Millis,
+    /// When the last byte of the answer was there, or the failure.
+    pub ended: Millis,
+    pub dns_us: u32,
+    pub connect_us: u32,
+    pub tls_us: u32,
+    pub first_byte_us: u32,
+    pub download_us: u32,
+}
+
+impl FetchTimings {
+    pub fn total_us(&self) -> u64 {
+        u64::from(self.dns_us)
+            + u64::from(self.connect_us)
+            + u64::from(self.tls_us)
+            + u64::from(self.first_byte_us)
+            + u64::from(self.download_us)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_record_keeps_its_field_order() {
+        let json = serde_json::to_string(&Page::default()).unwrap();
+        let mut at = 0;
+        for field in Page::FIELDS {
+            let found = json[at..].find(&format!("\"{field}\":")).expect(field);
+            at += found;
+        }
+        assert_eq!(serde_json::to_value(Page::default()).unwrap().as_object().unwrap().len(), Page::FIELDS.len());
+    }
+}

@@ -1,0 +1,153 @@
+//! Decisions carry their reason. The words here are printed, stored and matched by scripts.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Why a URL was refused before a request was made for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SkipReason {
+    RobotsDisallowed,
+    RobotsUnreachable,
+    OutOfScope,
+    /// Include/exclude patterns, file extensions, length, number of parameters, nofollow.
+    Filtered,
+    Trap,
+    Blacklisted,
+    /// Deeper than the job's limit.
+    TooDeep,
+    /// Over `max_pages` of the job or of the domain.
+    OverBudget,
+    /// Evicted from a capped queue.
+    QueueFull,
+    /// Private, loopback, link-local or metadata address.
+    PrivateAddress,
+    /// Not a URL that can be crawled: another scheme, no host, not parseable.
+    NotCrawlable,
+    /// Over the limit of links taken from one page.
+    TooManyLinks,
+}
+
+impl SkipReason {
+    pub const ALL: [SkipReason; 12] = [
+        SkipReason::RobotsDisallowed,
+        SkipReason::RobotsUnreachable,
+        SkipReason::OutOfScope,
+        SkipReason::Filtered,
+        SkipReason::Trap,
+        SkipReason::Blacklisted,
+        SkipReason::TooDeep,
+        SkipReason::OverBudget,
+        SkipReason::QueueFull,
+        SkipReason::PrivateAddress,
+        SkipReason::NotCrawlable,
+        SkipReason::TooManyLinks,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SkipReason::RobotsDisallowed => "robots_disallowed",
+            SkipReason::RobotsUnreachable => "robots_unreachable",
+            SkipReason::OutOfScope => "out_of_scope",
+            SkipReason::Filtered => "filtered",
+            SkipReason::Trap => "trap",
+            SkipReason::Blacklisted => "blacklisted",
+            SkipReason::TooDeep => "too_deep",
+            SkipReason::OverBudget => "over_budget",
+            SkipReason::QueueFull => "queue_full",
+            SkipReason::PrivateAddress => "private_address",
+            SkipReason::NotCrawlable => "not_crawlable",
+            SkipReason::TooManyLinks => "too_many_links",
+        }
+    }
+
+    pub fn parse(word: &str) -> Option<SkipReason> {
+        Self::ALL.into_iter().find(|r| r.as_str() == word)
+    }
+}
+
+impl fmt::Display for SkipReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A refusal with what a person needs to understand it: which rule, which pattern, which limit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Skip {
+    pub reason: SkipReason,
+    pub detail: String,
+}
+
+impl Skip {
+    pub fn new(reason: SkipReason, detail: impl Into<String>) -> Skip {
+        Skip { reason, detail: detail.into() }
+    }
+}
+
+/// The first word of an answer of `why`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    Fetched,
+    Failed,
+    Pending,
+    RobotsDisallowed,
+    RobotsUnreachable,
+    OutOfScope,
+    Filtered,
+    Trap,
+    Blacklisted,
+    Duplicate,
+    Unknown,
+}
+
+impl Decision {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Decision::Fetched => "fetched",
+            Decision::Failed => "failed",
+            Decision::Pending => "pending",
+            Decision::RobotsDisallowed => "robots_disallowed",
+            Decision::RobotsUnreachable => "robots_unreachable",
+            Decision::OutOfScope => "out_of_scope",
+            Decision::Filtered => "filtered",
+            Decision::Trap => "trap",
+            Decision::Blacklisted => "blacklisted",
+            Decision::Duplicate => "duplicate",
+            Decision::Unknown => "unknown",
+        }
+    }
+}
+
+impl From<SkipReason> for Decision {
+    /// The finer reasons are kinds of filtering to someone who asks `why`; the steps name them.
+    fn from(reason: SkipReason) -> Decision {
+        match reason {
+            SkipReason::RobotsDisallowed => Decision::RobotsDisallowed,
+            SkipReason::RobotsUnreachable => Decision::RobotsUnreachable,
+            SkipReason::OutOfScope => Decision::OutOfScope,
+            SkipReason::Trap => Decision::Trap,
+            SkipReason::Blacklisted => Decision::Blacklisted,
+            SkipReason::Filtered
+            | SkipReason::TooDeep
+            | SkipReason::OverBudget
+            | SkipReason::QueueFull
+            | SkipReason::PrivateAddress
+            | SkipReason::NotCrawlable
+            | SkipReason::TooManyLinks => Decision::Filtered,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_is_read_back_from_its_word() {
+        for reason in SkipReason::ALL {
+            assert_eq!(SkipReason::parse(reason.as_str()), Some(reason));
+        }
+    }
+}

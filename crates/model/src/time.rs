@@ -1,0 +1,99 @@
+//! Time as the crawl sees it: wall-clock milliseconds, always passed in, never read here.
+
+use serde::{Deserialize, Serialize};
+use std::ops::{Add, Sub};
+use std::time::Duration;
+
+/// Milliseconds since the Unix epoch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Millis(pub u64);
+
+impl Millis {
+    pub const NEVER: Millis = Millis(u64::MAX);
+
+    /// The duration from `earlier` to `self`, zero if it lies in the future.
+    pub fn since(self, earlier: Millis) -> Duration {
+        Duration::from_millis(self.0.saturating_sub(earlier.0))
+    }
+
+    /// RFC 3339 in UTC with milliseconds: `2026-01-02T03:04:05.678Z`.
+    pub fn rfc3339(self) -> String {
+        let ms = i64::try_from(self.0).unwrap_or(i64::MAX);
+        match jiff::Timestamp::from_millisecond(ms) {
+            Ok(at) => format!("{at:.3}"),
+            Err(_) => String::from("9999-12-31T23:59:59.999Z"),
+        }
+    }
+
+    /// The reverse of [`Millis::rfc3339`]; any RFC 3339 instant is taken.
+    pub fn parse_rfc3339(text: &str) -> Option<Millis> {
+        let at: jiff::Timestamp = text.parse().ok()?;
+        u64::try_from(at.as_millisecond()).ok().map(Millis)
+    }
+}
+
+impl Add<Duration> for Millis {
+    type Output = Millis;
+    /// Rounds up: a deadline computed from a duration is never early.
+    fn add(self, by: Duration) -> Millis {
+        let whole = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
+        let rest = u64::from(by.subsec_nanos() % 1_000_000 != 0);
+        Millis(self.0.saturating_add(whole).saturating_add(rest))
+    }
+}
+
+impl Sub<Duration> for Millis {
+    type Output = Millis;
+    fn sub(self, by: Duration) -> Millis {
+        Millis(self.0.saturating_sub(u64::try_from(by.as_millis()).unwrap_or(u64::MAX)))
+    }
+}
+
+/// `0`, `250ms`, `2s`, `1.5s`, `5m`, `24h`, `7d`; a bare number is seconds.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let number: f64 = number
+        .parse()
+        .map_err(|_| format!("'{text}' is not a duration; write for example 0, 250ms, 2s, 5m, 24h or 7d"))?;
+    let seconds = match unit.trim() {
+        "ms" => number / 1000.0,
+        "" | "s" => number,
+        "m" | "min" => number * 60.0,
+        "h" => number * 3600.0,
+        "d" => number * 86_400.0,
+        other => return Err(format!("'{other}' is not a unit of time; use ms, s, m, h or d")),
+    };
+    Duration::try_from_secs_f64(seconds).map_err(|_| format!("'{text}' is too long a duration"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_are_written_and_read_in_rfc3339() {
+        let at = Millis(1_767_323_045_678);
+        assert_eq!(at.rfc3339(), "2026-01-02T03:04:05.678Z");
+        assert_eq!(Millis::parse_rfc3339(&at.rfc3339()), Some(at));
+    }
+
+    #[test]
+    fn deadlines_round_up_to_the_next_millisecond() {
+        assert_eq!(Millis(10) + Duration::from_micros(1500), Millis(12));
+        assert_eq!(Millis(10) + Duration::from_millis(2), Millis(12));
+    }
+
+    #[test]
+    fn durations_take_units() {
+        assert_eq!(parse_duration("0"), Ok(Duration::ZERO));
+        assert_eq!(parse_duration("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(parse_duration("1.5s"), Ok(Duration::from_millis(1500)));
+        assert_eq!(parse_duration("24h"), Ok(Duration::from_secs(86_400)));
+        assert!(parse_duration("soon").is_err());
+        assert!(parse_duration("5 parsecs").is_err());
+        assert!(parse_duration("-1s").is_err());
+    }
+}

@@ -1,0 +1,152 @@
+//! The visit is the unit of work: one attempt, in one round, at one URL of one job.
+
+use crate::{Millis, Url};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use xxhash_rust::xxh3;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct JobId(pub u32);
+
+impl fmt::Display for JobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// Keyed 64-bit fingerprint of (normal form, round): what the seen-set holds. The key is drawn once per data
+/// directory, so that nobody outside can prepare collisions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Fingerprint(pub u64);
+
+#[derive(Clone)]
+pub struct FingerprintKey {
+    secret: Box<[u8; 192]>,
+}
+
+impl FingerprintKey {
+    /// Derives the hash's whole secret from 16 random bytes, by SplitMix64 over both halves.
+    pub fn new(key: [u8; 16]) -> FingerprintKey {
+        let number = u128::from_le_bytes(key);
+        let mut low = number as u64;
+        let mut high = (number >> 64) as u64;
+        let mut secret = Box::new([0u8; 192]);
+        for chunk in secret.chunks_exact_mut(8) {
+            chunk.copy_from_slice(&(split_mix(&mut low) ^ split_mix(&mut high).rotate_left(32)).to_le_bytes());
+        }
+        FingerprintKey { secret }
+    }
+
+    pub fn of(&self, url: &str, round: u32) -> Fingerprint {
+        let base = xxh3::xxh3_64_with_secret(url.as_bytes(), self.secret.as_slice());
+        // A round is mixed in with an odd multiplier, so that round 0 costs nothing and no two rounds collide.
+        Fingerprint(base ^ u64::from(round).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+}
+
+fn split_mix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+impl fmt::Debug for FingerprintKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("FingerprintKey(..)")
+    }
+}
+
+/// What a request is for. All of them count for politeness; only pages count for `--max-pages`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RequestKind {
+    Page,
+    Robots,
+    Sitemap,
+}
+
+impl RequestKind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            RequestKind::Page => "page",
+            RequestKind::Robots => "robots",
+            RequestKind::Sitemap => "sitemap",
+        }
+    }
+}
+
+/// One redirect that was followed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hop {
+    pub url: Url,
+    pub status: u16,
+}
+
+/// Names a visit in the archive and the catalogue: stable through restarts and recovery.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct VisitKey {
+    pub job: JobId,
+    /// The URL as scheduled; the record is written under it, whatever redirects follow.
+    pub url: Url,
+    pub round: u32,
+    pub attempt: u8,
+    /// How many redirects have been followed: hop n+1 is another request of the same attempt.
+    pub hop: u8,
+}
+
+/// A URL that is due for a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Visit {
+    pub job: JobId,
+    pub kind: RequestKind,
+    /// The URL to ask for now: the scheduled one, or where its redirects have led.
+    pub url: Url,
+    pub round: u32,
+    pub attempt: u8,
+    pub depth: u32,
+    pub priority: u8,
+    /// When the URL was first scheduled.
+    pub scheduled_at: Millis,
+    /// The redirects so far, oldest first; the first one is the URL as scheduled.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hops: Vec<Hop>,
+    /// The page this URL was first found on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Url>,
+}
+
+impl Visit {
+    /// The URL under which the result is recorded.
+    pub fn scheduled_url(&self) -> &Url {
+        self.hops.first().map_or(&self.url, |hop| &hop.url)
+    }
+
+    pub fn key(&self) -> VisitKey {
+        VisitKey {
+            job: self.job,
+            url: self.scheduled_url().clone(),
+            round: self.round,
+            attempt: self.attempt,
+            hop: u8::try_from(self.hops.len()).unwrap_or(u8::MAX),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fingerprints_depend_on_key_url_and_round() {
+        let one = FingerprintKey::new([1; 16]);
+        let two = FingerprintKey::new([2; 16]);
+        let a = one.of("https://example.com/", 0);
+        assert_eq!(a, one.of("https://example.com/", 0));
+        assert_ne!(a, two.of("https://example.com/", 0));
+        assert_ne!(a, one.of("https://example.com/", 1));
+        assert_ne!(a, one.of("https://example.com/a", 0));
+    }
+}

@@ -1,0 +1,1 @@
+//! robots.txt and its rules, delays, retries, breakers, time windows: pure, time passed in.

@@ -1,0 +1,1 @@
+//! Pages in, catalogue and archive out: the ports, the WARC codec, exports.
