@@ -1,1 +1,56 @@
-fn main() {}
+//! The `argiope` program: command line, configuration, progress. It wires the rooms together and holds no crawling
+//! logic of its own.
+
+mod cli;
+mod commands;
+mod config;
+mod exit;
+mod inspect;
+mod job;
+mod logging;
+mod progress;
+mod settings;
+
+use clap::Parser;
+use cli::{Cli, Command};
+use exit::Failure;
+use progress::Display;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version go to stdout and are no error; a closed pipe there is nobody's problem.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    match run(&cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            let _ = failure.print(&mut std::io::stderr().lock());
+            failure.exit_code()
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<(), Failure> {
+    let global = &cli.global;
+    let display = Display::stderr(global.quiet);
+    logging::start(global, &display);
+    match &cli.command {
+        Command::Crawl(args) => commands::crawl(global, args, &display),
+        Command::Demo => commands::demo(global, &display),
+        Command::Lab(args) => commands::lab(global, args),
+        Command::Jobs(args) => commands::jobs(global, args),
+        Command::Status(args) => commands::status(global, args),
+        Command::Export(args) => commands::export(global, args),
+        Command::Why(args) => commands::why(global, args),
+        Command::Report(args) => commands::report(global, args),
+        Command::Audit(args) => commands::audit(global, args),
+        Command::Inspect(command) => inspect::run(global, command),
+        Command::Config(command) => commands::config::run(global, command),
+        Command::Completions(args) => commands::completions::run(args),
+    }
+}

@@ -1,1 +1,36 @@
-//! Bytes in, links, metadata, text and fingerprints out. Pure.
+//! Bytes in, links, metadata, text and fingerprints out. Nothing here does I/O, reads a clock or keeps anything
+//! but buffers between pages; whatever the net sends, it answers with what it could find.
+//!
+//! A page walks through the modules in this order: `charset` says how its bytes are read, `collector` takes them
+//! apart in one pass with html5gum, filling `text`, `links` and `metadata`; `simhash` and
+//! `content_hash` sum it up; [`resolve`] turns references into URLs. `sitemap` reads the other thing that holds
+//! URLs, and `inspect` shows a page to a person.
+
+mod charset;
+mod collector;
+mod content_hash;
+mod element;
+mod inspect;
+mod links;
+mod media;
+mod metadata;
+mod page;
+mod reader;
+mod resolve;
+mod robots;
+mod simhash;
+mod sitemap;
+mod tag;
+mod text;
+
+pub use content_hash::{ContentHash, content_hash};
+pub use inspect::{InspectedLink, Inspection, inspect_page};
+pub use links::{FoundLink, FoundLinks, LinkKind, Rel};
+pub use media::Media;
+pub use page::{Extracted, Heading, Input, Limits, Scratch, Wants, extract};
+pub use resolve::{Link, Resolved, resolve};
+pub use robots::RobotsDirectives;
+pub use simhash::{SimHash, simhash_of_text};
+pub use sitemap::{
+    SitemapContents, SitemapError, SitemapErrorKind, SitemapKind, SitemapReference, SitemapUrl, parse_sitemap,
+};

@@ -1,1 +1,53 @@
-//! Discovered URLs in, URLs due for fetching out; one owner per host. Sans-I/O.
+//! What to fetch, and when. The frontier takes URLs that were discovered and hands out those that are due.
+//!
+//! # The life of a URL
+//!
+//! 1. A page, a sitemap or a list names it; its job's rules pass it ([`admission`]), or refuse it with a reason.
+//! 2. [`Frontier::discover`]: the seen-set of its job and shard does not have it. Its fingerprint and its queue entry are one
+//!    atomic batch ([`state`]). If its source brings too many at once it is queued with a not-before.
+//! 3. It waits in the queue of its job on its host ([`queue`]): on disk, its head in memory. The host waits in the timers
+//!    while its delay runs, then in the ready set ([`ready`]), where the best head goes first and the oldest host is
+//!    served every few turns.
+//! 4. [`Frontier::next`] serves the host: first its address, then its robots.txt, then the head of the queue whose turn it is:
+//!    [`Step::Fetch`], or [`Step::Refuse`] if robots.txt says no. From now on it is in progress, and still on disk.
+//! 5. [`Frontier::answered`]: the answer has ended, the host's delay begins, the host is free.
+//! 6. [`Frontier::completed`]: archive and catalogue have it, its links have been offered. Only now the entry leaves
+//!    the disk: for good, or to be tried again later, or to go on at the head of another host's queue (a redirect).
+//!
+//! A crash before 6 puts the URL back to 3, unless its records were stored: then it is completed from them.
+//!
+//! Who fills and who empties: queues are filled by `discover`, retries, redirects and entries that come due, emptied by
+//! `completed`. Timers and the ready set hold hosts, never URLs. Everything handed out is in `in_flight` until settled.
+//!
+//! The core reads no clock and does no I/O: see [`Step`] for what it asks of its owner.
+
+pub mod admission;
+mod address;
+mod admit;
+pub mod codec;
+#[cfg(any(test, feature = "contract"))]
+pub mod contract;
+mod dispatch;
+mod frontier;
+mod host;
+mod job;
+pub mod memory;
+mod network;
+pub mod queue;
+mod ready;
+mod restore;
+pub mod seen;
+mod settle;
+pub mod state;
+mod view;
+
+pub use admit::{Discovery, Found, Refused};
+pub use frontier::{Dispatch, Frontier, FrontierConfig, RobotsDispatch, Rule, Step, Ticket, Token};
+pub use host::{Errand, WaitReason};
+pub use job::{Activity, JobCounts, JobLimits};
+pub use ready::HostIndex;
+pub use restore::{LastStop, read_job_counts};
+pub use settle::{
+    Answer, Completion, Disposition, JobProgress, Notice, RobotsAnswered, RobotsNews, Unresolved,
+};
+pub use view::{HostView, Overview, QueueView, RobotsView};

@@ -1,1 +1,34 @@
-//! A deterministic synthetic web, fake DNS and faults, for the demo, tests and benchmarks.
+//! A deterministic synthetic web for the demo, tests and benchmarks: many sites on 127.x.y.z addresses, a fake DNS
+//! server, faults on request, and an access log from which the crawler's manners are judged.
+//!
+//! [`Web`] is the pure part: every byte of a page follows from seed, host and path. [`Lab`] serves it over
+//! HTTP/1.1 and keeps the [`AccessEntry`] of each request. [`expected`](Lab::expected) is the ground truth that a
+//! crawl is compared with.
+
+mod access_log;
+mod answer;
+mod config;
+mod deflate;
+mod dns;
+mod error;
+mod expected;
+mod huffman;
+mod kinds;
+mod lab;
+mod library;
+mod page;
+mod random;
+mod request;
+mod server;
+mod sink;
+mod web;
+mod words;
+
+pub use access_log::{AccessEntry, HostRule, Violation, ViolationKind, check, read_log};
+pub use config::{LabConfig, PageSize};
+pub use dns::{DnsAnswer, LabDns};
+pub use error::LabError;
+pub use expected::{Expected, ExpectedUrl, Fate};
+pub use kinds::SiteKind;
+pub use lab::{Lab, Outage};
+pub use web::Web;

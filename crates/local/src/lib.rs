@@ -1,1 +1,6 @@
 //! The embedded adapters of all ports: fjall, SQLite, files.
+pub mod archive;
+pub mod catalogue;
+pub mod disk;
+pub mod frontier;
+pub mod links;

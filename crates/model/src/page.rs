@@ -103,6 +103,9 @@ mod tests {
             let found = json[at..].find(&format!("\"{field}\":")).expect(field);
             at += found;
         }
-        assert_eq!(serde_json::to_value(Page::default()).unwrap().as_object().unwrap().len(), Page::FIELDS.len());
+        assert_eq!(
+            serde_json::to_value(Page::default()).unwrap().as_object().unwrap().len(),
+            Page::FIELDS.len()
+        );
     }
 }

@@ -1,6 +1,15 @@
 //! A URL in normal form. There is no way to hold one that is not: [`Url`] is made by [`Url::parse`] and
 //! [`Base::join`] only, and equality of text is equality of URL.
 
+mod base;
+mod escape;
+mod normal;
+mod plain;
+mod rules;
+
+pub use base::Base;
+pub use rules::{NormalForm, NormalRules};
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -8,6 +17,10 @@ use std::hash::{Hash, Hasher};
 
 /// The longest URL that is crawled, in bytes of its normal form.
 const MAX_LENGTH: usize = 2048;
+
+/// The longest text that is looked at. What is dropped and decoded on the way to the normal form may be long, but a
+/// page that holds megabytes of `href` does not get them parsed.
+const MAX_INPUT: usize = 8 * MAX_LENGTH;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scheme {
@@ -20,6 +33,15 @@ impl Scheme {
         match self {
             Scheme::Http => 80,
             Scheme::Https => 443,
+        }
+    }
+
+    /// What every URL of this scheme begins with.
+    #[inline]
+    fn prefix(self) -> &'static str {
+        match self {
+            Scheme::Http => "http://",
+            Scheme::Https => "https://",
         }
     }
 }
@@ -37,33 +59,6 @@ pub enum UrlError {
     Invalid(String),
 }
 
-/// What may be configured about the normal form. The rest is fixed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct NormalForm {
-    /// Remove the slash at the end of a path other than `/`.
-    pub strip_trailing_slash: bool,
-    /// Query parameters that are dropped; a `*` at the end of a name stands for any ending.
-    pub tracking_parameters: Vec<String>,
-    /// Query and path parameters that carry a session and are dropped.
-    pub session_parameters: Vec<String>,
-}
-
-impl Default for NormalForm {
-    fn default() -> NormalForm {
-        let list = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect();
-        NormalForm {
-            strip_trailing_slash: false,
-            tracking_parameters: list(&[
-                "utm_*", "ref", "source", "fbclid", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "msclkid",
-                "yclid", "twclid", "ttclid", "igshid", "mc_cid", "mc_eid", "_ga", "_gl", "_hsenc", "_hsmi",
-                "mkt_tok", "vero_id", "oly_anon_id", "oly_enc_id",
-            ]),
-            session_parameters: list(&["jsessionid", "phpsessid", "aspsessionid*", "sessionid", "session_id", "sid"]),
-        }
-    }
-}
-
 /// An http or https URL in normal form.
 #[derive(Clone)]
 pub struct Url {
@@ -75,74 +70,78 @@ pub struct Url {
 }
 
 impl Url {
+    /// The longest normal form, in bytes.
+    pub const MAX_LENGTH: usize = MAX_LENGTH;
+
     /// Takes an absolute URL as people and pages write it.
-    pub fn parse(input: &str, rules: &NormalForm) -> Result<Url, UrlError> {
-        let parsed = url::Url::parse(input.trim()).map_err(invalid)?;
-        Url::normalize(&parsed, rules)
-    }
-
-    fn normalize(_parsed: &url::Url, _rules: &NormalForm) -> Result<Url, UrlError> {
-        let mut parsed = _parsed.clone();
-        match parsed.scheme() {
-            "http" | "https" => {}
-            other => return Err(UrlError::Scheme(other.to_owned())),
+    pub fn parse(input: &str, rules: &NormalRules) -> Result<Url, UrlError> {
+        let input = input.trim();
+        if input.len() > MAX_INPUT {
+            return Err(UrlError::TooLong);
         }
-        parsed.set_fragment(None);
-        let _ = parsed.set_username("");
-        let _ = parsed.set_password(None);
-        Url::from_normal(String::from(parsed).into_boxed_str())
+        match plain::parse(input, rules) {
+            Some(answer) => answer,
+            None => normalize(&url::Url::parse(input).map_err(invalid)?, rules),
+        }
     }
 
-    /// `text` is known to be in normal form: it was stored by this program.
-    fn from_normal(text: Box<str>) -> Result<Url, UrlError> {
+    /// `text` is a normal form, whose path lies between the two positions.
+    fn from_parts(text: Vec<u8>, path_start: usize, path_end: usize) -> Result<Url, UrlError> {
         if text.len() > MAX_LENGTH {
             return Err(UrlError::TooLong);
         }
-        let authority = text.find("//").map_or(0, |at| at + 2);
-        let rest = text.get(authority..).unwrap_or("");
-        let path_start = rest.find('/').map_or(text.len(), |at| authority + at);
-        if path_start == authority {
-            return Err(UrlError::NoHost);
-        }
-        let path_end = text.find('?').unwrap_or(text.len());
-        let short = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
-        Ok(Url { path_start: short(path_start), path_end: short(path_end), text })
+        let text = String::from_utf8(text).map_err(|error| UrlError::Invalid(error.to_string()))?;
+        let position = |at: usize| u16::try_from(at).map_err(|_| UrlError::TooLong);
+        Ok(Url {
+            text: text.into_boxed_str(),
+            path_start: position(path_start)?,
+            path_end: position(path_end)?,
+        })
     }
 
     /// Reads back what [`Url::as_str`] gave and a store kept. Checks the shape only: use it for nothing that comes
     /// from outside.
     pub fn from_stored(text: &str) -> Result<Url, UrlError> {
-        if !text.starts_with("http://") && !text.starts_with("https://") {
-            return Err(UrlError::Invalid(text.to_owned()));
+        let malformed = || UrlError::Invalid(text.to_owned());
+        let scheme =
+            [Scheme::Https, Scheme::Http].into_iter().find(|scheme| text.starts_with(scheme.prefix()));
+        let authority = scheme.ok_or_else(malformed)?.prefix().len();
+        let rest = text.as_bytes().get(authority..).unwrap_or(&[]);
+        let host_length = memchr::memchr(b'/', rest).ok_or_else(malformed)?;
+        if host_length == 0 {
+            return Err(UrlError::NoHost);
         }
-        Url::from_normal(text.into())
+        let path_start = authority + host_length;
+        let path_end = memchr::memchr(b'?', text.as_bytes()).unwrap_or(text.len());
+        if path_end < path_start {
+            return Err(malformed());
+        }
+        Url::from_parts(text.as_bytes().to_vec(), path_start, path_end)
     }
 
+    #[inline]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
+    #[inline]
     pub fn scheme(&self) -> Scheme {
         if self.text.starts_with("https:") { Scheme::Https } else { Scheme::Http }
     }
 
-    fn authority_start(&self) -> usize {
-        match self.scheme() {
-            Scheme::Http => "http://".len(),
-            Scheme::Https => "https://".len(),
-        }
-    }
-
+    #[inline]
     fn slice(&self, from: usize, to: usize) -> &str {
         self.text.get(from..to).unwrap_or("")
     }
 
     /// The host as politeness knows it: its name, with `:port` where that is not the scheme's own.
+    #[inline]
     pub fn host(&self) -> &str {
-        self.slice(self.authority_start(), usize::from(self.path_start))
+        self.slice(self.scheme().prefix().len(), usize::from(self.path_start))
     }
 
     /// The host without a port; an IPv6 address keeps its brackets.
+    #[inline]
     pub fn host_name(&self) -> &str {
         let host = self.host();
         match host.rfind(':') {
@@ -158,18 +157,36 @@ impl Url {
     }
 
     /// `https://example.com:8443`, without a slash at the end. robots.txt is per origin.
+    #[inline]
     pub fn origin(&self) -> &str {
         self.slice(0, usize::from(self.path_start))
     }
 
+    #[inline]
     pub fn path(&self) -> &str {
         self.slice(usize::from(self.path_start), usize::from(self.path_end))
     }
 
+    #[inline]
     pub fn query(&self) -> Option<&str> {
         self.text.get(usize::from(self.path_end) + 1..)
     }
 
+    /// The segments of the path; a slash at the end makes no further one.
+    pub fn segments(&self) -> impl DoubleEndedIterator<Item = &str> + Clone {
+        self.path().split('/').filter(|segment| !segment.is_empty())
+    }
+
+    /// The parameters of the query as they stand, each with its value, if it has one.
+    pub fn parameters(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        let parameters = self.query().into_iter().flat_map(|query| query.split('&'));
+        parameters.map(|parameter| match parameter.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (parameter, None),
+        })
+    }
+
+    #[inline]
     pub fn path_and_query(&self) -> &str {
         self.slice(usize::from(self.path_start), self.text.len())
     }
@@ -186,25 +203,41 @@ fn invalid(error: url::ParseError) -> UrlError {
     }
 }
 
-/// What the links of a page are resolved against: its own URL, or its `<base>`.
-pub struct Base {
-    parsed: url::Url,
+/// The general way to a normal form, from what the `url` crate made of the input: it has done the work on scheme,
+/// host, port, and dot segments.
+fn normalize(parsed: &url::Url, rules: &NormalRules) -> Result<Url, UrlError> {
+    let (_, mut out) = origin_of(parsed)?;
+    let path_start = out.len();
+    out.push(b'/');
+    normal::push_segments(&mut out, path_start, parsed.path().trim_start_matches('/').as_bytes(), rules);
+    normal::finish_path(&mut out, path_start, rules);
+    let path_end = out.len();
+    if let Some(query) = parsed.query() {
+        normal::push_query(&mut out, query.as_bytes(), rules);
+    }
+    Url::from_parts(out, path_start, path_end)
 }
 
-impl Base {
-    pub fn new(url: &Url) -> Result<Base, UrlError> {
-        Ok(Base { parsed: url::Url::parse(url.as_str()).map_err(invalid)? })
+/// `https://example.com:8443`: no user, no password, no final dot, no port that goes without saying.
+fn origin_of(parsed: &url::Url) -> Result<(Scheme, Vec<u8>), UrlError> {
+    let scheme = match parsed.scheme() {
+        "http" => Scheme::Http,
+        "https" => Scheme::Https,
+        other => return Err(UrlError::Scheme(other.to_owned())),
+    };
+    let host = parsed.host_str().ok_or(UrlError::NoHost)?;
+    let mut origin = Vec::with_capacity(parsed.as_str().len());
+    origin.extend_from_slice(scheme.prefix().as_bytes());
+    match host.trim_end_matches('.') {
+        "" => return Err(UrlError::NoHost),
+        name if name.len() == host.len() => origin.extend_from_slice(host.as_bytes()),
+        // Without its dots a name may turn out to be an address in one of its odd spellings.
+        name => origin.extend_from_slice(url::Host::parse(name).map_err(invalid)?.to_string().as_bytes()),
     }
-
-    /// A `<base href>` is itself resolved against the page's URL.
-    pub fn rebase(&self, href: &str) -> Result<Base, UrlError> {
-        Ok(Base { parsed: self.parsed.join(href.trim()).map_err(invalid)? })
+    if let Some(port) = parsed.port() {
+        origin.extend_from_slice(format!(":{port}").as_bytes());
     }
-
-    /// Resolves a reference as it stands in a page, entities already decoded.
-    pub fn join(&self, href: &str, rules: &NormalForm) -> Result<Url, UrlError> {
-        Url::normalize(&self.parsed.join(href.trim()).map_err(invalid)?, rules)
-    }
+    Ok((scheme, origin))
 }
 
 /// SHA-256 of a URL's normal form.
@@ -270,5 +303,155 @@ impl<'de> Deserialize<'de> for Url {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Url, D::Error> {
         let text = String::deserialize(from)?;
         Url::from_stored(&text).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod properties;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn normal(input: &str) -> String {
+        match Url::parse(input, &NormalRules::default()) {
+            Ok(url) => url.as_str().to_owned(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    fn join(page: &str, href: &str) -> String {
+        let rules = NormalRules::default();
+        let page = Url::parse(page, &rules).unwrap();
+        match Base::new(&page).unwrap().join(href, &rules) {
+            Ok(url) => url.as_str().to_owned(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn scheme_host_and_port_have_one_spelling() {
+        assert_eq!(normal("HTTP://WWW.Example.COM"), "http://www.example.com/");
+        assert_eq!(normal("https://example.com:443/a"), "https://example.com/a");
+        assert_eq!(normal("http://example.com:443/a"), "http://example.com:443/a");
+        assert_eq!(normal("https://example.com./a"), "https://example.com/a");
+        assert_eq!(normal("https://Bücher.example/"), "https://xn--bcher-kva.example/");
+        assert_eq!(normal("https://user:secret@example.com/#top"), "https://example.com/");
+        assert_eq!(normal("http://0x7f.1/"), "http://127.0.0.1/");
+        assert_eq!(normal("http://[::0:1]:80/"), "http://[::1]/");
+        assert_eq!(normal("  https:\\\\example.com\\a  "), "https://example.com/a");
+    }
+
+    #[test]
+    fn paths_have_one_spelling() {
+        assert_eq!(normal("https://h.test/a/./b/../c//d/"), "https://h.test/a/c/d/");
+        assert_eq!(normal("https://h.test/%7Euser/%e2%82%ac"), "https://h.test/~user/%E2%82%AC");
+        assert_eq!(normal("https://h.test/a/%2e%2e/b"), "https://h.test/b");
+        assert_eq!(normal("https://h.test/100%/x y"), "https://h.test/100%25/x%20y");
+        assert_eq!(normal("https://h.test/a|b[c]"), "https://h.test/a%7Cb%5Bc%5D");
+        assert_eq!(normal("https://h.test/a;jsessionid=F00?b=1"), "https://h.test/a?b=1");
+        assert_eq!(normal("https://h.test/dir"), "https://h.test/dir");
+        assert_eq!(normal("https://h.test/dir/"), "https://h.test/dir/");
+    }
+
+    #[test]
+    fn queries_have_one_spelling() {
+        assert_eq!(normal("https://h.test/?b=2&a=1&b=1"), "https://h.test/?a=1&b=1&b=2");
+        assert_eq!(normal("https://h.test/?"), "https://h.test/");
+        assert_eq!(normal("https://h.test/a?&&b=&"), "https://h.test/a?b=");
+        assert_eq!(normal("https://h.test/?utm_source=x&utm_medium=y&id=7&fbclid=z"), "https://h.test/?id=7");
+        assert_eq!(normal("https://h.test/?PHPSESSID=1&SID=2"), "https://h.test/");
+    }
+
+    #[test]
+    fn a_slash_at_the_end_goes_only_where_configured() {
+        let rules = NormalForm { strip_trailing_slash: true, ..NormalForm::default() }.compile();
+        let normal = |input: &str| Url::parse(input, &rules).unwrap().as_str().to_owned();
+        assert_eq!(normal("https://h.test/dir/"), "https://h.test/dir");
+        assert_eq!(normal("https://h.test/dir//?a=1"), "https://h.test/dir?a=1");
+        assert_eq!(normal("https://h.test/"), "https://h.test/");
+    }
+
+    #[test]
+    fn only_http_and_https_are_urls() {
+        let rules = NormalRules::default();
+        for (input, scheme) in [
+            ("mailto:a@b.c", "mailto"),
+            ("JavaScript:void(0)", "javascript"),
+            ("data:text/html,x", "data"),
+            ("tel:+1", "tel"),
+            ("file:///etc/passwd", "file"),
+            ("ftp://h.test/", "ftp"),
+        ] {
+            assert_eq!(Url::parse(input, &rules), Err(UrlError::Scheme(scheme.into())));
+        }
+        assert!(Url::parse("example.com", &rules).is_err());
+        assert!(Url::parse("https://", &rules).is_err());
+        assert!(Url::parse("https://./", &rules).is_err());
+        assert_eq!(
+            Url::parse(&format!("https://h.test/{}", "a".repeat(3000)), &rules),
+            Err(UrlError::TooLong)
+        );
+        assert_eq!(
+            Url::parse(&format!("https://h.test/?utm_x={}", "a".repeat(90_000)), &rules),
+            Err(UrlError::TooLong)
+        );
+    }
+
+    #[test]
+    fn references_are_resolved() {
+        let page = "https://h.test/a/b?q=1";
+        assert_eq!(join(page, ""), page);
+        assert_eq!(join(page, "#part"), page);
+        assert_eq!(join(page, "c"), "https://h.test/a/c");
+        assert_eq!(join(page, "../c/./d"), "https://h.test/c/d");
+        assert_eq!(join(page, "../../../c"), "https://h.test/c");
+        assert_eq!(join(page, ".."), "https://h.test/");
+        assert_eq!(join(page, "."), "https://h.test/a/");
+        assert_eq!(join(page, "/c#x"), "https://h.test/c");
+        assert_eq!(join(page, "?z=1"), "https://h.test/a/b?z=1");
+        assert_eq!(join(page, "?"), "https://h.test/a/b");
+        assert_eq!(join(page, "//Other.test/x"), "https://other.test/x");
+        assert_eq!(join(page, "https://h.test"), "https://h.test/");
+        assert_eq!(join(page, "https://h.test.evil/x"), "https://h.test.evil/x");
+        assert_eq!(join(page, "http://h.test:80/x"), "http://h.test/x");
+        assert_eq!(join(page, "\n /line\nbreak\t "), "https://h.test/linebreak");
+        assert_eq!(join(page, "1:2"), "https://h.test/a/1:2");
+        assert_eq!(join(page, "mailto:x@y.z"), UrlError::Scheme("mailto".into()).to_string());
+    }
+
+    #[test]
+    fn a_base_element_is_resolved_against_the_page() {
+        let rules = NormalRules::default();
+        let page = Url::parse("https://h.test/a/b", &rules).unwrap();
+        let base = Base::new(&page).unwrap().rebase("/deep//er/?x=1").unwrap();
+        assert_eq!(base.join("c", &rules).unwrap().as_str(), "https://h.test/deep/er/c");
+        assert_eq!(base.join("../c", &rules).unwrap().as_str(), "https://h.test/deep/c");
+        assert_eq!(base.join("", &rules).unwrap().as_str(), "https://h.test/deep/er/?x=1");
+        let other = base.rebase("http://u:p@other.test./x/").unwrap();
+        assert_eq!(other.join("y", &rules).unwrap().as_str(), "http://other.test/x/y");
+    }
+
+    #[test]
+    fn parts_are_told_apart() {
+        let url = Url::parse("https://h.test:8443/a/b/?x=1&y", &NormalRules::default()).unwrap();
+        assert_eq!(url.host(), "h.test:8443");
+        assert_eq!(url.host_name(), "h.test");
+        assert_eq!(url.port(), 8443);
+        assert_eq!(url.origin(), "https://h.test:8443");
+        assert_eq!(url.path(), "/a/b/");
+        assert_eq!(url.segments().collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(url.parameters().collect::<Vec<_>>(), [("x", Some("1")), ("y", None)]);
+        let v6 = Url::parse("http://[::1]:81/", &NormalRules::default()).unwrap();
+        assert_eq!((v6.host_name(), v6.port()), ("[::1]", 81));
+    }
+
+    #[test]
+    fn an_identity_is_the_sha_256_of_the_text() {
+        let identity = Url::parse("https://example.com/", &NormalRules::default()).unwrap().identity();
+        assert_eq!(identity.hex().len(), 64);
+        assert_eq!(identity.key(), identity.hex()[..16]);
+        assert_eq!(format!("{:016x}", identity.key_u64()), identity.key());
+        assert_eq!(identity.key(), "0f115db062b7c0dd");
     }
 }

@@ -33,7 +33,8 @@ impl FingerprintKey {
         let mut high = (number >> 64) as u64;
         let mut secret = Box::new([0u8; 192]);
         for chunk in secret.chunks_exact_mut(8) {
-            chunk.copy_from_slice(&(split_mix(&mut low) ^ split_mix(&mut high).rotate_left(32)).to_le_bytes());
+            chunk
+                .copy_from_slice(&(split_mix(&mut low) ^ split_mix(&mut high).rotate_left(32)).to_le_bytes());
         }
         FingerprintKey { secret }
     }

@@ -1,0 +1,102 @@
+//! The options of `crawl`.
+
+use crate::config::pattern_problem;
+use argiope_model::{Scope, parse_duration};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueHint};
+use std::path::PathBuf;
+use std::time::Duration;
+
+const EXAMPLES: &str = "\
+Examples:
+  argiope crawl https://example.com
+  argiope crawl example.com --depth 3 --max-pages 1000 -o pages.jsonl
+  argiope crawl --list urls.txt --depth 0 --delay 2s
+  argiope crawl -c job.yaml --name nightly
+  argiope crawl example.com --scope domain --exclude '/tag/' -o - | jq .title
+
+Stop with Ctrl-C; the same command goes on where it stopped. A job that is finished is started anew.";
+
+#[derive(Clone, Debug, Default, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct CrawlArgs {
+    /// URLs to start from; without a scheme, https
+    #[arg(value_name = "SEED", value_hint = ValueHint::Url)]
+    pub(crate) seeds: Vec<String>,
+    /// More seeds, one a line; # begins a comment line, - is stdin
+    #[arg(long, value_name = "FILE|-", value_hint = ValueHint::FilePath)]
+    pub(crate) list: Option<PathBuf>,
+    /// A job file in YAML; options on the command line win over it
+    #[arg(short = 'c', long = "job-file", value_name = "JOB.YAML", value_hint = ValueHint::FilePath)]
+    pub(crate) job_file: Option<PathBuf>,
+    /// Stream the pages to .jsonl or .csv as they come; - is JSONL on stdout
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+
+    /// How many links away from the seeds (default 10)
+    #[arg(long, value_name = "N", help_heading = "How far")]
+    pub(crate) depth: Option<u32>,
+    /// Stop after this many stored pages
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "How far")]
+    pub(crate) max_pages: Option<u64>,
+    /// Which hosts belong to the crawl (default host)
+    #[arg(long, value_parser = scope_words(), help_heading = "How far")]
+    pub(crate) scope: Option<Scope>,
+    /// Only URLs that match a regular expression; may be repeated
+    #[arg(long, value_name = "RE", value_parser = pattern, help_heading = "How far")]
+    pub(crate) include: Vec<String>,
+    /// No URL that matches a regular expression; may be repeated
+    #[arg(long, value_name = "RE", value_parser = pattern, help_heading = "How far")]
+    pub(crate) exclude: Vec<String>,
+
+    /// Between two requests to a host: 0, 250ms, 2s (default 1s); never below robots.txt's Crawl-delay
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, help_heading = "How fast")]
+    pub(crate) delay: Option<Duration>,
+    /// Connections in all (default 100)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "How fast")]
+    pub(crate) concurrency: Option<u32>,
+    /// Connections to one host (default 1)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "How fast")]
+    pub(crate) per_host: Option<u32>,
+    /// For a whole fetch, first to last byte (default 30s)
+    #[arg(long, value_name = "DURATION", value_parser = some_time, help_heading = "How fast")]
+    pub(crate) timeout: Option<Duration>,
+
+    /// What the crawler calls itself; it should name a contact
+    #[arg(long, value_name = "S", help_heading = "Manners")]
+    pub(crate) user_agent: Option<String>,
+    /// Fetch what robots.txt forbids: only for sites that are yours
+    #[arg(long, help_heading = "Manners")]
+    pub(crate) ignore_robots: bool,
+    /// Also crawl loopback and private addresses
+    #[arg(long, help_heading = "Manners")]
+    pub(crate) allow_private: bool,
+
+    /// Keep no copy of the raw pages
+    #[arg(long, help_heading = "The job")]
+    pub(crate) no_archive: bool,
+    /// Name the job; the same name goes on with it
+    #[arg(long, value_name = "JOB", help_heading = "The job")]
+    pub(crate) name: Option<String>,
+    /// Start anew even if the job is unfinished
+    #[arg(long, help_heading = "The job")]
+    pub(crate) fresh: bool,
+}
+
+fn scope_words() -> impl TypedValueParser<Value = Scope> {
+    PossibleValuesParser::new(Scope::ALL.map(Scope::as_str)).try_map(|word| word.parse::<Scope>())
+}
+
+fn pattern(text: &str) -> Result<String, String> {
+    match regex::Regex::new(text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(error) => Err(format!("not a regular expression: {}", pattern_problem(&error))),
+    }
+}
+
+fn some_time(text: &str) -> Result<Duration, String> {
+    match parse_duration(text)? {
+        Duration::ZERO => Err(String::from("must be longer than 0")),
+        duration => Ok(duration),
+    }
+}

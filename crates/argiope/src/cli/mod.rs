@@ -1,0 +1,204 @@
+//! The command line as it is typed: raw input only. `settings` turns it, together with the configuration files, into
+//! what a crawl runs with.
+
+mod crawl;
+mod inspect;
+mod results;
+
+pub(crate) use crawl::CrawlArgs;
+pub(crate) use inspect::{InspectCommand, InspectFetch, PageArgs, RobotsArgs, SitemapArgs, UrlArgs};
+pub(crate) use results::{
+    AuditArgs, ExportArgs, ExportFormat, ExportWhat, JobsArgs, ReportArgs, StatusArgs, WhyArgs,
+};
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueHint};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  argiope demo                                    see a crawl without a network
+  argiope crawl https://example.com               crawl a site, politely
+  argiope crawl example.com --depth 2 -o out.jsonl
+  argiope export -f csv -o pages.csv              the pages of the latest job
+  argiope why https://example.com/private         why a URL was or was not fetched
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted (the same command goes on).";
+
+/// A polite, durable, fast web crawler.
+#[derive(Debug, Parser)]
+#[command(name = "argiope", version, about, after_help = EXAMPLES, max_term_width = 110)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: GlobalOptions,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options that every command takes, before or after its name.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct GlobalOptions {
+    /// Where everything is kept: catalogue, queues, archive, links
+    #[arg(long, global = true, value_name = "DIR", env = "ARGIOPE_DATA", default_value = "./argiope-data")]
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) data: PathBuf,
+    /// Configuration in YAML; without it ./argiope.yaml is read if it is there
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
+    /// Say more on stderr; twice for even more
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
+    /// Write nothing but errors to stderr
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Crawl from seeds to the end of the job, or go on with an unfinished one
+    Crawl(Box<CrawlArgs>),
+    /// Offline: start a synthetic web, crawl it, show what came out
+    Demo,
+    /// Serve a synthetic web for trying and testing
+    Lab(LabArgs),
+    /// List the jobs of the data directory
+    Jobs(JobsArgs),
+    /// Show what is going on in a job
+    Status(StatusArgs),
+    /// Write the results of a job to a file or stdout
+    Export(ExportArgs),
+    /// Explain the decision on a URL, step by step
+    Why(WhyArgs),
+    /// What was found: statuses, slow and broken pages, redirects, duplicates, hosts
+    Report(ReportArgs),
+    /// Prove politeness from the fetch history: gaps per host, the robots.txt rule of each fetch
+    Audit(AuditArgs),
+    /// Look at a single thing the way the crawler does
+    #[command(subcommand)]
+    Inspect(InspectCommand),
+    /// Check configuration files and show what is in force
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Print the completions of a shell
+    #[command(
+        after_help = "Example:\n  argiope completions bash > ~/.local/share/bash-completion/completions/argiope"
+    )]
+    Completions(CompletionsArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  argiope lab --hosts 20 --pages 50 --listen 127.0.0.1:8080")]
+pub(crate) struct LabArgs {
+    /// The port of all sites, and the address of the first
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// How many sites, on 127.0.x.y
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) hosts: Option<u32>,
+    /// How many pages each site has
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) pages: Option<u32>,
+    /// The same number makes the same web
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Find every error in configuration or job files
+    #[command(
+        after_help = "Example:\n  argiope config check argiope.yaml job.yaml\n\nExit code 2 on errors."
+    )]
+    Check {
+        /// Configuration or job files; which of the two is told by their keys
+        #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        files: Vec<PathBuf>,
+    },
+    /// Print the configuration in force, defaults included, as YAML
+    Show,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+    use std::time::Duration;
+
+    fn parse(words: &str) -> Result<Cli, clap::Error> {
+        Cli::try_parse_from(words.split_whitespace())
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn global_options_go_before_or_after_the_command() {
+        for words in ["argiope --data d -q jobs", "argiope jobs --data d -q", "argiope -q jobs --data d"] {
+            let cli = parse(words).unwrap();
+            assert_eq!(cli.global.data, PathBuf::from("d"));
+            assert!(cli.global.quiet);
+        }
+        assert!(parse("argiope -q -v jobs").is_err());
+    }
+
+    #[test]
+    fn every_option_of_crawl_is_read() {
+        let cli = parse(
+            "argiope crawl a.test b.test --list urls.txt -c job.yaml -o out.jsonl --depth 2 --max-pages 10 \
+             --scope domain --include ^a --include b --exclude c --delay 250ms --concurrency 8 --per-host 2 \
+             --timeout 5s --user-agent bot --ignore-robots --allow-private --no-archive --name n --fresh",
+        )
+        .unwrap();
+        let Command::Crawl(args) = cli.command else { panic!() };
+        assert_eq!(args.seeds, ["a.test", "b.test"]);
+        assert_eq!(args.list, Some(PathBuf::from("urls.txt")));
+        assert_eq!(args.job_file, Some(PathBuf::from("job.yaml")));
+        assert_eq!(args.output, Some(PathBuf::from("out.jsonl")));
+        assert_eq!((args.depth, args.max_pages), (Some(2), Some(10)));
+        assert_eq!(args.scope, Some(argiope_model::Scope::Domain));
+        assert_eq!(
+            (args.include, args.exclude),
+            (vec!["^a".to_owned(), "b".to_owned()], vec!["c".to_owned()])
+        );
+        assert_eq!(args.delay, Some(Duration::from_millis(250)));
+        assert_eq!((args.concurrency, args.per_host), (Some(8), Some(2)));
+        assert_eq!(args.timeout, Some(Duration::from_secs(5)));
+        assert_eq!(args.user_agent.as_deref(), Some("bot"));
+        assert!(args.ignore_robots && args.allow_private && args.no_archive && args.fresh);
+        assert_eq!(args.name.as_deref(), Some("n"));
+    }
+
+    #[test]
+    fn wrong_values_are_usage_errors() {
+        for words in [
+            "argiope crawl a.test --delay soon",
+            "argiope crawl a.test --scope galaxy",
+            "argiope crawl a.test --include (",
+            "argiope crawl a.test --concurrency 0",
+            "argiope crawl a.test --timeout 0",
+            "argiope crawl a.test --max-pages -1",
+            "argiope export -f parquet",
+            "argiope crwl",
+        ] {
+            let error = parse(words).unwrap_err();
+            assert_eq!(error.exit_code(), 2, "{words}");
+        }
+    }
+
+    #[test]
+    fn the_export_formats_are_the_ones_there_are() {
+        for format in ["jsonl", "json", "csv"] {
+            assert!(parse(&format!("argiope export 3 -f {format} -o x --what skipped")).is_ok());
+        }
+    }
+}

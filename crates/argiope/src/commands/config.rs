@@ -1,0 +1,45 @@
+//! `config check` and `config show`
+
+use crate::cli::{ConfigCommand, GlobalOptions};
+use crate::config::{check_file, mask_secrets, process_environment, to_yaml};
+use crate::exit::Failure;
+use crate::settings::{effective, load_config};
+use serde_json::{Map, Value};
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+pub(crate) fn run(global: &GlobalOptions, command: &ConfigCommand) -> Result<(), Failure> {
+    match command {
+        ConfigCommand::Check { files } => check(files),
+        ConfigCommand::Show => show(global),
+    }
+}
+
+/// Every file is looked at, whatever is wrong with the others.
+fn check(files: &[PathBuf]) -> Result<(), Failure> {
+    let mut errors = Vec::new();
+    for file in files {
+        match check_file(file, &process_environment) {
+            Ok(_) => {
+                writeln!(io::stdout(), "{}: ok", file.display()).map_err(|error| Failure::output(&error))?
+            }
+            Err(found) => errors.extend(found),
+        }
+    }
+    if errors.is_empty() { Ok(()) } else { Err(Failure::usage_all(errors)) }
+}
+
+fn show(global: &GlobalOptions) -> Result<(), Failure> {
+    let config = load_config(global)?;
+    let mut text = match &config.path {
+        Some(path) => format!("# {} over the defaults\n", path.display()),
+        None => String::from("# the defaults; no configuration file was given\n"),
+    };
+    for (name, section) in effective(&config.file)? {
+        let mut one = Value::Object(Map::from_iter([(name.to_owned(), section)]));
+        mask_secrets(&mut one);
+        text.push_str(&to_yaml(&one));
+    }
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| Failure::output(&error))
+}

@@ -1,0 +1,185 @@
+//! `argiope.yaml` with types: what the file says, over the defaults. Sections that belong to a cluster or a server are
+//! read and checked like the others, so that one file serves every command.
+
+use argiope_model::human_duration;
+use argiope_model::human_optional_duration;
+use argiope_politeness::PolitenessSettings;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ConfigFile {
+    pub(crate) crawl: CrawlSection,
+    pub(crate) politeness: PolitenessSettings,
+    pub(crate) workers: WorkersSection,
+    pub(crate) storage: StorageSection,
+    pub(crate) topics: TopicsSection,
+    pub(crate) dns: DnsSection,
+    pub(crate) server: ServerSection,
+    pub(crate) cluster: ClusterSection,
+    pub(crate) retention: RetentionSection,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct CrawlSection {
+    /// For hosts of which nothing else is known.
+    #[serde(with = "human_optional_duration", skip_serializing_if = "Option::is_none")]
+    pub(crate) default_crawl_delay: Option<Duration>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max_retries: Option<u8>,
+    /// Networks that may be crawled although no public host can be in them.
+    pub(crate) allow_addresses: Vec<String>,
+    /// PEM files with certificate authorities to trust beside the system's.
+    pub(crate) extra_authorities: Vec<PathBuf>,
+    /// Keys of a job, as defaults of all jobs.
+    #[serde(flatten)]
+    pub(crate) job: Map<String, Value>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct WorkersSection {
+    /// Connections of one machine.
+    pub(crate) concurrency: u32,
+    /// Connections of a cluster worker.
+    pub(crate) concurrency_per_pod: u32,
+    pub(crate) pod_count_min: u32,
+    pub(crate) pod_count_max: u32,
+}
+
+impl Default for WorkersSection {
+    fn default() -> WorkersSection {
+        WorkersSection { concurrency: 100, concurrency_per_pod: 50, pod_count_min: 10, pod_count_max: 200 }
+    }
+}
+
+/// How raw pages are laid out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ArchiveLayout {
+    #[default]
+    Warc,
+    Objects,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct StorageSection {
+    pub(crate) metadata_db_url: Option<String>,
+    pub(crate) cache_url: Option<String>,
+    #[serde(with = "human_duration")]
+    pub(crate) cache_ttl: Duration,
+    pub(crate) html_bucket: Option<String>,
+    pub(crate) html_bucket_region: Option<String>,
+    pub(crate) html_endpoint: Option<String>,
+    pub(crate) archive_layout: ArchiveLayout,
+}
+
+impl Default for StorageSection {
+    fn default() -> StorageSection {
+        StorageSection {
+            metadata_db_url: None,
+            cache_url: None,
+            cache_ttl: Duration::from_secs(3600),
+            html_bucket: None,
+            html_bucket_region: None,
+            html_endpoint: None,
+            archive_layout: ArchiveLayout::Warc,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct TopicsSection {
+    pub(crate) top_n: u32,
+    /// Words of a term, least and most.
+    pub(crate) ngram_range: [u8; 2],
+}
+
+impl Default for TopicsSection {
+    fn default() -> TopicsSection {
+        TopicsSection { top_n: 15, ngram_range: [1, 2] }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct DnsSection {
+    /// Asked in this order; empty: those of the system.
+    pub(crate) resolvers: Vec<String>,
+    pub(crate) overrides: BTreeMap<String, Vec<IpAddr>>,
+    #[serde(with = "human_duration")]
+    pub(crate) timeout: Duration,
+    pub(crate) attempts: u8,
+    #[serde(with = "human_duration")]
+    pub(crate) min_ttl: Duration,
+    #[serde(with = "human_duration")]
+    pub(crate) max_ttl: Duration,
+    #[serde(with = "human_duration")]
+    pub(crate) negative_ttl: Duration,
+    pub(crate) cache_size: usize,
+}
+
+impl Default for DnsSection {
+    fn default() -> DnsSection {
+        let defaults = argiope_fetch::ResolverOptions::default();
+        DnsSection {
+            resolvers: Vec::new(),
+            overrides: BTreeMap::new(),
+            timeout: defaults.timeout,
+            attempts: u8::try_from(defaults.attempts).unwrap_or(u8::MAX),
+            min_ttl: defaults.ttl.shortest,
+            max_ttl: defaults.ttl.longest,
+            negative_ttl: defaults.ttl.negative_default,
+            cache_size: defaults.capacity,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ServerSection {
+    pub(crate) listen: SocketAddr,
+}
+
+impl Default for ServerSection {
+    fn default() -> ServerSection {
+        ServerSection { listen: SocketAddr::from(([127, 0, 0, 1], 3001)) }
+    }
+}
+
+/// How discovered URLs reach the owner of their shard.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Transport {
+    #[default]
+    Postgres,
+    Kafka,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ClusterSection {
+    pub(crate) transport: Transport,
+    pub(crate) kafka_brokers: Option<String>,
+    /// Fixed when a data directory or cluster is created.
+    pub(crate) shards: u16,
+}
+
+impl Default for ClusterSection {
+    fn default() -> ClusterSection {
+        ClusterSection { transport: Transport::Postgres, kafka_brokers: None, shards: 64 }
+    }
+}
+
+/// On one machine everything is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct RetentionSection {}

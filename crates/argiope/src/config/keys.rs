@@ -1,0 +1,184 @@
+//! The keys of `argiope.yaml` and `job.yaml`, as people may write them. One table per section; the names are those of
+//! the typed structures, so that a test can hold them against each other.
+
+use super::politeness_keys::POLITENESS;
+use super::schema::{Key, Kind, Unit};
+use argiope_fetch::AddressPolicy;
+use std::net::{IpAddr, SocketAddr};
+
+const ANY_NUMBER: Kind = Kind::Whole { least: 0, most: u64::MAX };
+const AT_LEAST_ONE: Kind = Kind::Whole { least: 1, most: u64::MAX };
+const U32: Kind = Kind::Whole { least: 0, most: u32::MAX as u64 };
+const U32_AT_LEAST_ONE: Kind = Kind::Whole { least: 1, most: u32::MAX as u64 };
+const U16: Kind = Kind::Whole { least: 0, most: u16::MAX as u64 };
+const PERCENT: Kind = Kind::Whole { least: 0, most: 100 };
+const SCOPES: [&str; 4] = ["host", "domain", "subdomains", "any"];
+
+const NEW_URLS: &[Key] = &[Key::new("per_second", U32_AT_LEAST_ONE), Key::new("burst", U32_AT_LEAST_ONE)];
+
+const NORMAL_FORM: &[Key] = &[
+    Key::new("strip_trailing_slash", Kind::Flag),
+    Key::new("tracking_parameters", Kind::List(&Kind::Text)),
+    Key::new("session_parameters", Kind::List(&Kind::Text)),
+];
+
+const TRAPS: &[Key] = &[
+    Key::new("enabled", Kind::Flag),
+    Key::new("urls_per_pattern", U32),
+    Key::new("pages_before_judgement", U32),
+    Key::new("worthless_percent", PERCENT),
+    Key::new("max_repeated_segments", U32),
+    Key::new("earliest_year", U16),
+    Key::new("years_ahead", U16),
+];
+
+const BASIC_AUTH: &[Key] =
+    &[Key::new("username", Kind::Text).required(), Key::new("password", Kind::Text).required()];
+
+/// What a job can be told, and `crawl` for all jobs, after the keys that only one of them has.
+macro_rules! with_job_keys {
+    ($($own:expr),* $(,)?) => {
+        &[
+            $($own,)*
+            Key::new("scope", Kind::Word(&SCOPES)),
+            Key::new("include", Kind::List(&Kind::Pattern)),
+            Key::new("exclude", Kind::List(&Kind::Pattern)),
+            Key::new("blacklist", Kind::List(&Kind::Text)),
+            Key::new("exclude_domains", Kind::List(&Kind::Pattern)),
+            Key::new("max_subdomains_per_root", U32).or_null(),
+            Key::new("max_depth", U32).or_null(),
+            Key::new("max_pages", AT_LEAST_ONE).or_null(),
+            Key::new("max_pages_per_domain", AT_LEAST_ONE).or_null(),
+            Key::new("max_links_per_page", U32),
+            Key::new("new_urls_per_source", Kind::Section(NEW_URLS)),
+            Key::new("queue_cap", AT_LEAST_ONE).or_null(),
+            Key::new("per_host", U32_AT_LEAST_ONE).or_null(),
+            Key::new("concurrency", U32_AT_LEAST_ONE).or_null(),
+            Key::new("timeout", Kind::Duration).alias(&[
+                ("fetch_timeout", Unit::Same),
+                ("fetch_timeout_seconds", Unit::Seconds),
+                ("timeout_seconds", Unit::Seconds),
+            ]),
+            Key::new("max_redirects", U32),
+            Key::new("max_body", Kind::Size).alias(&[
+                ("max_content", Unit::Same),
+                ("max_content_bytes", Unit::Bytes),
+                ("max_body_bytes", Unit::Bytes),
+            ]),
+            Key::new("user_agent", Kind::Text).or_null(),
+            Key::new("headers", Kind::Named(&Kind::Text)),
+            Key::new("cookies", Kind::Named(&Kind::Text)),
+            Key::new("basic_auth", Kind::Section(BASIC_AUTH)),
+            Key::new("proxy", Kind::Text).or_null(),
+            Key::new("respect_robots", Kind::Flag),
+            Key::new("respect_nofollow", Kind::Flag),
+            Key::new("respect_noindex", Kind::Flag),
+            Key::new("index_noindex", Kind::Flag),
+            Key::new("allow_private", Kind::Flag),
+            Key::new("archive", Kind::Flag),
+            Key::new("sitemaps", Kind::Flag),
+            Key::new("normal_form", Kind::Section(NORMAL_FORM)),
+            Key::new("skip_extensions", Kind::List(&Kind::Text)),
+            Key::new("max_url_length", U32_AT_LEAST_ONE),
+            Key::new("max_path_depth", U32_AT_LEAST_ONE),
+            Key::new("max_query_parameters", U32),
+            Key::new("strict", Kind::Flag),
+            Key::new("traps", Kind::Section(TRAPS)),
+            Key::new("authority", Kind::Named(&PERCENT)),
+        ]
+    };
+}
+
+/// `job.yaml`
+pub(crate) const JOB: &[Key] = with_job_keys![
+    Key::new("name", Kind::Text),
+    Key::new("seeds", Kind::List(&Kind::Text)),
+    Key::new("delay", Kind::Duration).or_null().alias(&[
+        ("delay_seconds", Unit::Seconds),
+        ("crawl_delay", Unit::Same),
+        ("crawl_delay_seconds", Unit::Seconds),
+    ]),
+];
+
+/// Section `crawl`: what holds for all jobs that do not say otherwise.
+const CRAWL: &[Key] = with_job_keys![
+    Key::new("default_crawl_delay", Kind::Duration)
+        .alias(&[("default_crawl_delay_seconds", Unit::Seconds), ("delay", Unit::Same)]),
+    Key::new("max_retries", Kind::Whole { least: 0, most: 100 }),
+    Key::new("allow_addresses", Kind::List(&NETWORK)),
+    Key::new("extra_authorities", Kind::List(&Kind::Text)),
+];
+
+const NETWORK: Kind = Kind::Parsed {
+    expected: "an address or network such as 10.1.2.3 or 10.0.0.0/8",
+    fits: |text| AddressPolicy::parse_network(text).is_ok(),
+};
+const ADDRESS: Kind =
+    Kind::Parsed { expected: "an IP address such as 10.1.2.3", fits: |text| text.parse::<IpAddr>().is_ok() };
+const RESOLVER: Kind = Kind::Parsed {
+    expected: "an address such as 9.9.9.9 or [2620:fe::fe]:53",
+    fits: |text| resolver_address(text).is_some(),
+};
+const LISTEN: Kind = Kind::Parsed {
+    expected: "an address with a port such as 127.0.0.1:3001",
+    fits: |text| text.parse::<SocketAddr>().is_ok(),
+};
+
+/// A resolver's address; without a port, that of DNS.
+pub(crate) fn resolver_address(text: &str) -> Option<SocketAddr> {
+    text.parse().ok().or_else(|| text.parse::<IpAddr>().ok().map(|ip| SocketAddr::new(ip, 53)))
+}
+
+const WORKERS: &[Key] = &[
+    Key::new("concurrency", U32_AT_LEAST_ONE),
+    Key::new("concurrency_per_pod", U32_AT_LEAST_ONE),
+    Key::new("pod_count_min", U32),
+    Key::new("pod_count_max", U32_AT_LEAST_ONE),
+];
+
+const STORAGE: &[Key] = &[
+    Key::new("metadata_db_url", Kind::Text).or_null(),
+    Key::new("cache_url", Kind::Text).or_null(),
+    Key::new("cache_ttl", Kind::Duration).alias(&[("cache_ttl_seconds", Unit::Seconds)]),
+    Key::new("html_bucket", Kind::Text).or_null(),
+    Key::new("html_bucket_region", Kind::Text).or_null(),
+    Key::new("html_endpoint", Kind::Text).or_null(),
+    Key::new("archive_layout", Kind::Word(&["warc", "objects"])),
+];
+
+const TOPICS: &[Key] = &[
+    Key::new("top_n", U32_AT_LEAST_ONE),
+    Key::new("ngram_range", Kind::Fixed(2, &Kind::Whole { least: 1, most: 5 })),
+];
+
+const DNS: &[Key] = &[
+    Key::new("resolvers", Kind::List(&RESOLVER)),
+    Key::new("overrides", Kind::Named(&Kind::List(&ADDRESS))),
+    Key::new("timeout", Kind::Duration).alias(&[("timeout_seconds", Unit::Seconds)]),
+    Key::new("attempts", Kind::Whole { least: 1, most: 10 }),
+    Key::new("min_ttl", Kind::Duration).alias(&[("min_ttl_seconds", Unit::Seconds)]),
+    Key::new("max_ttl", Kind::Duration).alias(&[("max_ttl_seconds", Unit::Seconds)]),
+    Key::new("negative_ttl", Kind::Duration).alias(&[("negative_ttl_seconds", Unit::Seconds)]),
+    Key::new("cache_size", Kind::Whole { least: 1, most: 100_000_000 }),
+];
+
+const SERVER: &[Key] = &[Key::new("listen", LISTEN)];
+
+const CLUSTER: &[Key] = &[
+    Key::new("transport", Kind::Word(&["kafka", "postgres"])),
+    Key::new("kafka_brokers", Kind::Text).or_null(),
+    Key::new("shards", Kind::Whole { least: 1, most: 65_535 }),
+];
+
+/// `argiope.yaml`
+pub(crate) const CONFIG: &[Key] = &[
+    Key::new("crawl", Kind::Section(CRAWL)),
+    Key::new("politeness", Kind::Section(POLITENESS)),
+    Key::new("workers", Kind::Section(WORKERS)),
+    Key::new("storage", Kind::Section(STORAGE)),
+    Key::new("topics", Kind::Section(TOPICS)),
+    Key::new("dns", Kind::Section(DNS)),
+    Key::new("server", Kind::Section(SERVER)),
+    Key::new("cluster", Kind::Section(CLUSTER)),
+    Key::new("retention", Kind::Section(&[])),
+];

@@ -1,0 +1,424 @@
+//! What a file may say: tables of keys with the kind of their values. Checking a tree against a table finds every
+//! error in one go, each with its place, and gives plain JSON in which aliases, units and single-item lists are gone,
+//! ready for the typed structures. The tables themselves are in `keys`.
+
+use super::error::{ConfigError, Position};
+use super::nearest::nearest;
+use super::value;
+use super::yaml::{Entry, Node, NodeValue};
+use serde_json::{Map, Value};
+
+/// The kind of a value.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    Text,
+    Flag,
+    /// A whole number within bounds.
+    Whole {
+        least: u64,
+        most: u64,
+    },
+    /// A number that may have a fraction, within bounds.
+    Number {
+        least: f64,
+        most: f64,
+    },
+    /// With a unit; a bare number is seconds.
+    Duration,
+    /// Bytes, with a unit.
+    Size,
+    /// A regular expression.
+    Pattern,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// A text that a function of its own can read, such as an address.
+    Parsed {
+        expected: &'static str,
+        fits: fn(&str) -> bool,
+    },
+    /// A list; a single value is taken as a list of one.
+    List(&'static Kind),
+    /// Exactly this many.
+    Fixed(usize, &'static Kind),
+    /// Names chosen by the user, each with a value of this kind.
+    Named(&'static Kind),
+    Section(&'static [Key]),
+    /// `true`, `false`, or a section that sets it in detail.
+    Switch(&'static [Key]),
+    /// Whatever the room that reads it defines.
+    Free,
+}
+
+/// How a value under an alias with the unit in its name is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Another name for the same thing.
+    Same,
+    Milliseconds,
+    Seconds,
+    Hours,
+    Bytes,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) aliases: &'static [(&'static str, Unit)],
+    /// Whether `null` is a value: no limit, nothing set.
+    pub(crate) nullable: bool,
+    /// Whether its section makes no sense without it.
+    pub(crate) required: bool,
+}
+
+impl Key {
+    pub(crate) const fn new(name: &'static str, kind: Kind) -> Key {
+        Key { name, kind, aliases: &[], nullable: false, required: false }
+    }
+
+    pub(crate) const fn or_null(mut self) -> Key {
+        self.nullable = true;
+        self
+    }
+
+    pub(crate) const fn required(mut self) -> Key {
+        self.required = true;
+        self
+    }
+
+    pub(crate) const fn alias(mut self, aliases: &'static [(&'static str, Unit)]) -> Key {
+        self.aliases = aliases;
+        self
+    }
+
+    pub(crate) fn is_called(&self, name: &str) -> bool {
+        self.names().any(|known| known == name)
+    }
+
+    fn names(&self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.name).chain(self.aliases.iter().map(|(alias, _)| *alias))
+    }
+}
+
+impl Kind {
+    pub(crate) fn expected(&self) -> String {
+        match self {
+            Kind::Text => String::from("text"),
+            Kind::Flag => String::from("true or false"),
+            Kind::Whole { least, most: u64::MAX } => format!("a whole number, {least} or more"),
+            Kind::Whole { least, most } => format!("a whole number from {least} to {most}"),
+            Kind::Number { least, most } => format!("a number from {least} to {most}"),
+            Kind::Duration => String::from("a duration such as 250ms, 2s, 5m, 24h or 7d"),
+            Kind::Size => String::from("a size such as 500KB, 10MB or 1GiB"),
+            Kind::Pattern => String::from("a regular expression"),
+            Kind::Word(words) => format!("one of {}", words.join(", ")),
+            Kind::Parsed { expected, .. } => String::from(*expected),
+            Kind::List(item) => format!("a list, each item {}", item.expected()),
+            Kind::Fixed(count, item) => format!("a list of {count}, each item {}", item.expected()),
+            Kind::Named(value) => format!("names, each with {}", value.expected()),
+            Kind::Section(_) => String::from("a section with keys"),
+            Kind::Switch(_) => String::from("true, false or a section with keys"),
+            Kind::Free => String::from("any value"),
+        }
+    }
+}
+
+/// Checks one file's tree.
+pub(crate) struct Checker<'f> {
+    pub(crate) file: &'f str,
+    /// The tables of the whole file, to say where a key that stands in the wrong place belongs.
+    pub(crate) root: &'static [Key],
+    pub(crate) errors: Vec<ConfigError>,
+}
+
+impl Checker<'_> {
+    pub(crate) fn error(&mut self, at: Position, message: impl Into<String>) {
+        self.errors.push(ConfigError::new(self.file, Some(at), message));
+    }
+
+    /// Checks a section. `path` is how errors name it, empty for the file itself.
+    pub(crate) fn section(&mut self, node: &Node, keys: &'static [Key], path: &str) -> Map<String, Value> {
+        let mut found: Map<String, Value> = Map::new();
+        let mut lines: Vec<(&'static str, Position)> = Vec::new();
+        let NodeValue::Map(entries) = &node.value else {
+            if !node.is_null() {
+                let place = if path.is_empty() { String::from("a file") } else { format!("'{path}'") };
+                self.error(node.at, format!("{place} holds keys with values, found {}", node.describe()));
+            }
+            return found;
+        };
+        for entry in entries {
+            let known = keys.iter().find_map(|key| {
+                if key.name == entry.key {
+                    return Some((key, Unit::Same));
+                }
+                key.aliases.iter().find(|(alias, _)| *alias == entry.key).map(|(_, unit)| (key, *unit))
+            });
+            let Some((key, unit)) = known else {
+                let message = self.unknown(entry, keys, path);
+                self.error(entry.at, message);
+                continue;
+            };
+            if let Some((_, first)) = lines.iter().find(|(name, _)| *name == key.name) {
+                self.error(entry.at, format!("'{}' is already given in line {}", entry.key, first.line));
+                continue;
+            }
+            lines.push((key.name, entry.at));
+            let path = if path.is_empty() { entry.key.clone() } else { format!("{path}.{}", entry.key) };
+            if let Some(value) = self.keyed(entry, key, unit, &path) {
+                found.insert(key.name.to_owned(), value);
+            }
+        }
+        for key in keys.iter().filter(|key| key.required) {
+            if !lines.iter().any(|(name, _)| *name == key.name) {
+                self.error(node.at, format!("'{path}' lacks '{}'", key.name));
+            }
+        }
+        found
+    }
+
+    fn keyed(&mut self, entry: &Entry, key: &Key, unit: Unit, path: &str) -> Option<Value> {
+        if entry.value.is_null() {
+            // A section whose keys are all commented out says nothing.
+            if matches!(key.kind, Kind::Section(_) | Kind::Named(_) | Kind::Switch(_)) {
+                return None;
+            }
+            if key.nullable {
+                return Some(Value::Null);
+            }
+        }
+        if unit != Unit::Same {
+            return self.in_unit(&entry.value, unit, path);
+        }
+        self.value(&entry.value, &key.kind, path)
+    }
+
+    /// Checks a value; `None` if it was wrong, which has then been noted.
+    pub(crate) fn value(&mut self, node: &Node, kind: &Kind, path: &str) -> Option<Value> {
+        match (kind, &node.value) {
+            (Kind::Free, _) => Some(free(node)),
+            (Kind::Switch(keys), NodeValue::Map(_)) => Some(Value::Object(self.section(node, keys, path))),
+            (Kind::Section(keys), _) => Some(Value::Object(self.section(node, keys, path))),
+            (Kind::Named(kind), NodeValue::Map(entries)) => Some(self.named(entries, kind, path)),
+            (Kind::List(kind), NodeValue::List(items)) => {
+                let values = items.iter().filter_map(|item| self.value(item, kind, path)).collect();
+                Some(Value::Array(values))
+            }
+            (Kind::Fixed(count, kind), NodeValue::List(items)) if items.len() == *count => {
+                let values: Vec<Value> =
+                    items.iter().filter_map(|item| self.value(item, kind, path)).collect();
+                (values.len() == *count).then_some(Value::Array(values))
+            }
+            // One item need not be written as a list, but `key:` with nothing after it is no item.
+            (Kind::List(item), _) if !node.is_null() && !matches!(item, Kind::List(_)) => {
+                Some(Value::Array(vec![self.value(node, item, path)?]))
+            }
+            (_, NodeValue::Scalar { text, .. }) if !node.is_null() || matches!(kind, Kind::Text) => {
+                match value::read(text, kind) {
+                    Ok(value) => Some(value),
+                    Err(reason) => {
+                        self.error(node.at, format!("'{path}' expects {}, {reason}", kind.expected()));
+                        None
+                    }
+                }
+            }
+            _ => {
+                let message = format!("'{path}' expects {}, found {}", kind.expected(), node.describe());
+                self.error(node.at, message);
+                None
+            }
+        }
+    }
+
+    fn named(&mut self, entries: &[Entry], kind: &Kind, path: &str) -> Value {
+        let mut found = Map::new();
+        for entry in entries {
+            let path = format!("{path}.{}", entry.key);
+            let Some(value) = self.value(&entry.value, kind, &path) else { continue };
+            if found.insert(entry.key.clone(), value).is_some() {
+                self.error(entry.at, format!("'{}' is given twice", entry.key));
+            }
+        }
+        Value::Object(found)
+    }
+
+    fn in_unit(&mut self, node: &Node, unit: Unit, path: &str) -> Option<Value> {
+        let NodeValue::Scalar { text, .. } = &node.value else {
+            self.error(node.at, format!("'{path}' expects a number, found {}", node.describe()));
+            return None;
+        };
+        match value::read_in_unit(text, unit) {
+            Ok(value) => Some(value),
+            Err(expected) => {
+                self.error(node.at, format!("'{path}' expects {expected}, found {}", node.describe()));
+                None
+            }
+        }
+    }
+
+    fn unknown(&self, entry: &Entry, keys: &'static [Key], path: &str) -> String {
+        let place = if path.is_empty() { String::new() } else { format!(" in '{path}'") };
+        let start = format!("unknown key '{}'{place}", entry.key);
+        let best = nearest(&entry.key, keys.iter().flat_map(Key::names));
+        if let Some(best) = best.filter(|best| best.near) {
+            return format!("{start}; did you mean '{}'?", best.word);
+        }
+        if let Some(home) = home_of(&entry.key, self.root) {
+            return format!("{start}; it belongs in '{home}'");
+        }
+        match best {
+            Some(best) if keys.len() <= 16 => {
+                let all: Vec<&str> = keys.iter().map(|key| key.name).collect();
+                format!("{start}; the nearest known key is '{}', known are {}", best.word, all.join(", "))
+            }
+            Some(best) => format!("{start}; the nearest known key is '{}'", best.word),
+            None => format!("{start}; this section has no keys yet"),
+        }
+    }
+}
+
+/// A value as it stands, with the types its text has in YAML.
+fn free(node: &Node) -> Value {
+    match &node.value {
+        _ if node.is_null() => Value::Null,
+        NodeValue::Scalar { text, plain: true } => {
+            serde_json::from_str::<Value>(text).unwrap_or_else(|_| Value::from(text.as_str()))
+        }
+        NodeValue::Scalar { text, .. } => Value::from(text.as_str()),
+        NodeValue::List(items) => items.iter().map(free).collect(),
+        NodeValue::Map(entries) => {
+            Value::Object(entries.iter().map(|e| (e.key.clone(), free(&e.value))).collect())
+        }
+    }
+}
+
+/// The top-level section that knows this key.
+fn home_of(key: &str, root: &'static [Key]) -> Option<&'static str> {
+    root.iter().find_map(|section| match section.kind {
+        Kind::Section(keys) if keys.iter().any(|k| k.is_called(key)) => Some(section.name),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::yaml::parse;
+
+    const ENTRY: &[Key] = &[
+        Key::new("crawl_delay", Kind::Duration).alias(&[("crawl_delay_seconds", Unit::Seconds)]),
+        Key::new("per_host", Kind::Whole { least: 1, most: 1000 }),
+    ];
+    const ROOT: &[Key] = &[
+        Key::new("politeness", Kind::Section(&[Key::new("overrides", Kind::Named(&Kind::Section(ENTRY)))])),
+        Key::new(
+            "crawl",
+            Kind::Section(&[
+                Key::new("max_body", Kind::Size).alias(&[("max_body_bytes", Unit::Bytes)]),
+                Key::new("include", Kind::List(&Kind::Pattern)),
+                Key::new("depth", Kind::Whole { least: 0, most: u64::MAX }).or_null(),
+                Key::new("range", Kind::Fixed(2, &Kind::Whole { least: 1, most: 5 })),
+                Key::new("scope", Kind::Word(&["host", "any"])),
+                Key::new(
+                    "login",
+                    Kind::Switch(&[
+                        Key::new("user", Kind::Text),
+                        Key::new("password", Kind::Text).required(),
+                    ]),
+                ),
+            ]),
+        ),
+    ];
+
+    fn check(text: &str) -> Result<Value, Vec<String>> {
+        let node = parse("f.yaml", text).unwrap().unwrap();
+        let mut checker = Checker { file: "f.yaml", root: ROOT, errors: Vec::new() };
+        let value = checker.section(&node, ROOT, "");
+        if checker.errors.is_empty() {
+            Ok(Value::Object(value))
+        } else {
+            Err(checker.errors.iter().map(ToString::to_string).collect())
+        }
+    }
+
+    #[test]
+    fn aliases_units_and_single_items_become_plain_values() {
+        let text = "crawl:\n  max_body_bytes: 5242880\n  include: ^a\n  depth: null\n  range: [1, 2]\n\
+                    politeness:\n  overrides:\n    a.test: {crawl_delay_seconds: 2.5}\n    b.test: {crawl_delay: 5m}\n";
+        let expected = serde_json::json!({
+            "crawl": {"max_body": 5_242_880, "include": ["^a"], "depth": null, "range": [1, 2]},
+            "politeness": {"overrides": {"a.test": {"crawl_delay": "2500ms"}, "b.test": {"crawl_delay": "5m"}}},
+        });
+        assert_eq!(check(text), Ok(expected));
+    }
+
+    #[test]
+    fn every_error_of_a_file_is_found_with_its_place() {
+        let text = "crawl:\n  max_bodi: 1\n  include: ['(']\n  depth: -1\n  scope: galaxy\n\
+                    politeness:\n  overrides:\n    a.test:\n      crawl_dealy: 2s\n      per_host: 0\nworkers: 3\n";
+        let errors = check(text).unwrap_err();
+        assert_eq!(errors.len(), 7, "{errors:#?}");
+        assert_eq!(errors[0], "f.yaml:2:3: unknown key 'max_bodi' in 'crawl'; did you mean 'max_body'?");
+        assert!(
+            errors[1].starts_with("f.yaml:3:13: 'crawl.include' expects a regular expression"),
+            "{errors:#?}"
+        );
+        assert_eq!(errors[2], "f.yaml:4:10: 'crawl.depth' expects a whole number, 0 or more, found '-1'");
+        assert_eq!(errors[3], "f.yaml:5:10: 'crawl.scope' expects one of host, any, found 'galaxy'");
+        assert_eq!(
+            errors[4],
+            "f.yaml:9:7: unknown key 'crawl_dealy' in 'politeness.overrides.a.test'; did you mean 'crawl_delay'?"
+        );
+        assert!(
+            errors[5].starts_with("f.yaml:10:17: 'politeness.overrides.a.test.per_host' expects"),
+            "{errors:#?}"
+        );
+        assert!(errors[6].starts_with("f.yaml:11:1: unknown key 'workers'"), "{errors:#?}");
+    }
+
+    #[test]
+    fn a_key_in_the_wrong_section_is_told_where_it_belongs() {
+        let errors = check("politeness:\n  max_body: 3\n").unwrap_err();
+        assert_eq!(errors, ["f.yaml:2:3: unknown key 'max_body' in 'politeness'; it belongs in 'crawl'"]);
+    }
+
+    #[test]
+    fn a_key_given_twice_under_any_name_is_an_error() {
+        let errors = check("crawl:\n  max_body: 1MB\n  max_body_bytes: 5\n").unwrap_err();
+        assert_eq!(errors, ["f.yaml:3:3: 'max_body_bytes' is already given in line 2"]);
+    }
+
+    #[test]
+    fn a_wrong_shape_says_what_was_expected() {
+        let errors = check("crawl:\n  range: [1]\n  depth: [1]\n  max_body:\npoliteness: 3\n").unwrap_err();
+        assert_eq!(
+            errors[0],
+            "f.yaml:2:10: 'crawl.range' expects a list of 2, each item a whole number from 1 to 5, found a list"
+        );
+        assert_eq!(errors[1], "f.yaml:3:10: 'crawl.depth' expects a whole number, 0 or more, found a list");
+        assert!(errors[2].contains("'crawl.max_body' expects a size such as"), "{errors:#?}");
+        assert_eq!(errors[3], "f.yaml:5:13: 'politeness' holds keys with values, found '3'");
+    }
+
+    #[test]
+    fn a_section_that_lacks_what_it_needs_says_so() {
+        let errors = check("crawl:\n  login:\n    user: a\n").unwrap_err();
+        assert_eq!(errors, ["f.yaml:3:5: 'crawl.login' lacks 'password'"]);
+    }
+
+    #[test]
+    fn a_switch_is_a_word_or_a_section() {
+        assert!(check("crawl:\n  login: false\n").is_ok());
+        assert!(check("crawl:\n  login: {password: x}\n").is_ok());
+        let errors = check("crawl:\n  login: sometimes\n").unwrap_err();
+        assert_eq!(
+            errors,
+            ["f.yaml:2:10: 'crawl.login' expects true, false or a section with keys, found 'sometimes'"]
+        );
+    }
+
+    #[test]
+    fn a_section_with_everything_commented_out_says_nothing() {
+        assert_eq!(check("crawl:\n  # depth: 3\npoliteness:\n"), Ok(serde_json::json!({})));
+    }
+}

@@ -1,0 +1,88 @@
+//! Values that are right one by one and make no sense together, or only to the room that reads them. What is found
+//! here is named by its path; the caller knows in which line that is.
+
+use super::file::ConfigFile;
+use crate::job::seed::{SeedProblem, SeedRules, parse_seed};
+use crate::settings::{merge_job, politeness_of, profile_of};
+use argiope_fetch::{AddressPolicy, RequestProfile};
+use argiope_model::JobSpec;
+use argiope_politeness::{PolitenessError, PolitenessRules};
+use serde_json::{Map, Value};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Problem {
+    pub(super) path: String,
+    pub(super) message: String,
+}
+
+impl Problem {
+    fn new(path: &str, message: impl Into<String>) -> Problem {
+        Problem { path: path.to_owned(), message: message.into() }
+    }
+}
+
+/// `keys` is what the file gives, `config` the same over the defaults.
+pub(super) fn of_config(keys: &Map<String, Value>, config: &ConfigFile) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let given = |section: &str, key: &str| keys.get(section).and_then(|section| section.get(key)).is_some();
+    if given("crawl", "default_crawl_delay") && given("politeness", "default_delay") {
+        let message =
+            "'politeness.default_delay' and 'crawl.default_crawl_delay' are the same; give one of them";
+        problems.push(Problem::new("politeness.default_delay", message));
+    }
+    if let Err(error) = PolitenessRules::compile(&politeness_of(config)) {
+        problems.push(match error {
+            PolitenessError::Setting { subject, problem } => {
+                Problem { message: format!("'{subject}': {problem}"), path: subject }
+            }
+            other => Problem::new("politeness", other.to_string()),
+        });
+    }
+    match merge_job(JobSpec::default(), &config.crawl.job) {
+        Ok(spec) => problems.extend(profile(&spec, "crawl")),
+        Err(error) => problems.push(Problem::new("crawl", error)),
+    }
+    for (domain, entry) in &config.politeness.domain_overrides {
+        let spec = JobSpec {
+            headers: entry.headers.clone(),
+            cookies: entry.cookies.clone(),
+            proxy: entry.proxy.clone(),
+            ..JobSpec::default()
+        };
+        problems.extend(profile(&spec, &format!("politeness.domain_overrides.{domain}")));
+    }
+    if config.workers.pod_count_min > config.workers.pod_count_max {
+        problems
+            .push(Problem::new("workers.pod_count_min", "'workers.pod_count_min' is above 'pod_count_max'"));
+    }
+    let [least, most] = config.topics.ngram_range;
+    if least > most {
+        problems.push(Problem::new(
+            "topics.ngram_range",
+            "'topics.ngram_range' runs backwards; write the smaller first",
+        ));
+    }
+    if given("dns", "min_ttl") && config.dns.min_ttl > config.dns.max_ttl {
+        problems.push(Problem::new("dns.min_ttl", "'dns.min_ttl' is longer than 'max_ttl'"));
+    }
+    problems
+}
+
+pub(super) fn of_job(spec: &JobSpec) -> Vec<Problem> {
+    let mut problems: Vec<Problem> = profile(spec, "").into_iter().collect();
+    let rules =
+        SeedRules { normal: spec.normal_form.compile(), addresses: AddressPolicy::allowing_private() };
+    for (at, seed) in spec.seeds.iter().enumerate() {
+        // Whether a private place may be crawled is for the command to say.
+        if let Err(SeedProblem::Unusable(why)) = parse_seed(seed, &rules) {
+            problems.push(Problem { path: format!("seeds[{at}]"), message: why });
+        }
+    }
+    problems
+}
+
+/// Headers, cookies, user agent and proxy have to be sendable.
+fn profile(spec: &JobSpec, path: &str) -> Option<Problem> {
+    let error = RequestProfile::new(&profile_of(spec)).err()?;
+    Some(Problem::new(path, error))
+}

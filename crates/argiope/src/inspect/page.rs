@@ -1,0 +1,65 @@
+//! `inspect page`: everything that is extracted from a page, as one JSON object.
+
+use super::json_line;
+use super::source::{self, Document};
+use crate::cli::{GlobalOptions, PageArgs};
+use crate::exit::Failure;
+use argiope_extract::{Input, Limits, Wants, inspect_page};
+use argiope_model::{NormalRules, Page, Url};
+use std::io::Write;
+
+/// What the links of a file are resolved against if nobody says where it came from. Reserved, so that no link of it
+/// can be taken for a real place.
+const NOWHERE: &str = "http://page.invalid/";
+
+pub(super) fn run(global: &GlobalOptions, args: &PageArgs, out: &mut dyn Write) -> Result<(), Failure> {
+    let rules = NormalRules::default();
+    let document = source::read(global, &args.source, &args.fetch)?;
+    let url = place(args, &document, &rules)?;
+    let robots_tags = document.x_robots_tags();
+    let input = Input {
+        body: &document.body,
+        content_type: document.content_type(),
+        url: &url,
+        x_robots_tag: &robots_tags,
+        agent: "argiope",
+        limits: Limits::default(),
+        wants: Wants::ALL,
+    };
+    let known = document.page_record();
+    let inspection = inspect_page(&input, &rules, known)
+        .map_err(|error| Failure::failed(format!("{}: {error}", args.source)))?;
+    json_line(out, &inspection)
+}
+
+/// `--base`, or where the page was fetched from.
+fn place(args: &PageArgs, document: &Document, rules: &NormalRules) -> Result<Url, Failure> {
+    if let Some(base) = &args.base {
+        return Url::parse(base, rules).map_err(|error| {
+            Failure::usage(format!("--base '{base}': {error}"))
+                .hint("for example --base https://example.com/")
+        });
+    }
+    match document.final_url() {
+        Some(url) => Ok(url.clone()),
+        None => Url::parse(NOWHERE, rules).map_err(|error| Failure::failed(error.to_string())),
+    }
+}
+
+impl Document {
+    fn page_record(&self) -> Page {
+        match &self.answer {
+            None => Page::default(),
+            Some(answer) => Page {
+                url: answer.asked.as_str().to_owned(),
+                final_url: Some(answer.url.as_str().to_owned()),
+                status: Some(answer.status),
+                content_type: answer.content_type.clone(),
+                crawled_at: Some(answer.started.rfc3339()),
+                fetch_ms: Some(answer.fetch_ms),
+                error: answer.error.clone(),
+                ..Page::default()
+            },
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! `inspect url`: what the crawler makes of a URL as it is written.
+
+use super::json_line;
+use crate::cli::UrlArgs;
+use crate::exit::Failure;
+use argiope_model::{NormalRules, PublicSuffixes, Url};
+use serde::Serialize;
+use std::io::{self, BufRead, Write};
+
+#[derive(Serialize)]
+struct Inspected<'u> {
+    input: &'u str,
+    normal_form: &'u str,
+    host: &'u str,
+    root_domain: &'u str,
+    identity: String,
+    key: String,
+}
+
+#[derive(Serialize)]
+struct Refused<'u> {
+    input: &'u str,
+    error: String,
+}
+
+pub(super) fn run(args: &UrlArgs, out: &mut dyn Write) -> Result<(), Failure> {
+    let rules = NormalRules::default();
+    let suffixes = PublicSuffixes::bundled();
+    for input in &args.urls {
+        if input != "-" {
+            inspect(input, &rules, &suffixes, out)?;
+            continue;
+        }
+        for line in io::stdin().lock().split(b'\n') {
+            let line = line.map_err(|error| Failure::usage(format!("cannot read stdin: {error}")))?;
+            inspect(String::from_utf8_lossy(&line).trim_end_matches('\r'), &rules, &suffixes, out)?;
+        }
+    }
+    Ok(())
+}
+
+fn inspect(
+    input: &str,
+    rules: &NormalRules,
+    suffixes: &PublicSuffixes,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let url = match Url::parse(input, rules) {
+        Ok(url) => url,
+        Err(error) => return json_line(out, &Refused { input, error: error.to_string() }),
+    };
+    let identity = url.identity();
+    let inspected = Inspected {
+        input,
+        normal_form: url.as_str(),
+        host: url.host(),
+        root_domain: suffixes.root_domain(url.host()),
+        identity: identity.hex(),
+        key: identity.key(),
+    };
+    json_line(out, &inspected)
+}

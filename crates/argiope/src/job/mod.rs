@@ -1,0 +1,12 @@
+//! From what the user typed to a job: its seeds, its list of URLs, what makes it the same job as an earlier one, and
+//! what may differ when it goes on.
+
+pub(crate) mod identity;
+pub(crate) mod list;
+pub(crate) mod resume;
+pub(crate) mod seed;
+
+pub(crate) use identity::JobIdentity;
+pub(crate) use list::SeedList;
+pub(crate) use resume::{Difference, cannot_resume, compare_for_resume};
+pub(crate) use seed::{SeedRules, parse_seed};

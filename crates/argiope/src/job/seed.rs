@@ -1,0 +1,198 @@
+//! One seed: what a person writes for a place to start -> a URL that may be crawled, or what is wrong with it.
+
+use argiope_fetch::AddressPolicy;
+use argiope_model::{NormalRules, Url, UrlError};
+use std::net::IpAddr;
+
+/// What every seed is held against.
+#[derive(Clone, Debug)]
+pub(crate) struct SeedRules {
+    pub(crate) normal: NormalRules,
+    pub(crate) addresses: AddressPolicy,
+}
+
+/// Why a seed cannot be crawled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SeedProblem {
+    /// Nothing a crawler can ask for.
+    Unusable(String),
+    /// A place that only an option or a configuration key opens.
+    Closed { why: String, hint: &'static str },
+}
+
+impl SeedProblem {
+    pub(crate) fn message(&self) -> &str {
+        match self {
+            SeedProblem::Unusable(why) | SeedProblem::Closed { why, .. } => why,
+        }
+    }
+
+    pub(crate) fn hint(&self) -> &'static str {
+        match self {
+            SeedProblem::Unusable(_) => {
+                "a seed is a URL such as https://example.com/ or a host such as example.com"
+            }
+            SeedProblem::Closed { hint, .. } => hint,
+        }
+    }
+}
+
+const ALLOW_PRIVATE: &str = "add --allow-private if these machines are yours to crawl";
+const ALLOW_ADDRESSES: &str =
+    "name the address in crawl.allow_addresses of argiope.yaml if it is meant to be crawled";
+
+/// `example.com` without a scheme is taken as https.
+pub(crate) fn parse_seed(text: &str, rules: &SeedRules) -> Result<Url, SeedProblem> {
+    let text = text.trim();
+    let unusable = |why: String| SeedProblem::Unusable(format!("'{}' cannot be crawled: {why}", shown(text)));
+    if text.is_empty() {
+        return Err(unusable(String::from("it is empty")));
+    }
+    let absolute = with_scheme(text).map_err(unusable)?;
+    if has_user(&absolute) {
+        return Err(unusable(String::from(
+            "a user name in a URL is not sent; give 'basic_auth' in a job file",
+        )));
+    }
+    let url = Url::parse(&absolute, &rules.normal).map_err(|error| match error {
+        UrlError::Scheme(scheme) => {
+            unusable(format!("scheme '{scheme}' is unknown, http and https are known"))
+        }
+        other => unusable(other.to_string()),
+    })?;
+    check_address(&url, &rules.addresses)?;
+    Ok(url)
+}
+
+/// Short, and without a password.
+fn shown(text: &str) -> String {
+    let masked = crate::config::mask_url(text);
+    crate::progress::numbers::fit(masked.as_deref().unwrap_or(text), 200)
+}
+
+fn with_scheme(text: &str) -> Result<String, String> {
+    if text.contains("://") {
+        return Ok(text.to_owned());
+    }
+    if let Some(rest) = text.strip_prefix("//") {
+        return Ok(format!("https://{rest}"));
+    }
+    if text.starts_with(['/', '.', '~', '?', '#']) {
+        return Err(String::from("it is a path, not a URL; a file of URLs is read with --list"));
+    }
+    // `localhost:8080` is a host with a port, `mailto:someone` another scheme.
+    if let Some((before, after)) = text.split_once(':') {
+        let scheme = before.chars().all(|c| c.is_ascii_alphanumeric() || c == '+' || c == '-');
+        let port = after.split(['/', '?', '#']).next().unwrap_or("");
+        if scheme && (port.is_empty() || !port.bytes().all(|b| b.is_ascii_digit())) {
+            return Err(format!("scheme '{before}' is unknown, http and https are known"));
+        }
+    }
+    Ok(format!("https://{text}"))
+}
+
+/// What would be dropped in silence otherwise.
+fn has_user(absolute: &str) -> bool {
+    let after = absolute.split_once("://").map_or(absolute, |(_, after)| after);
+    after.split(['/', '?', '#', '\\']).next().is_some_and(|authority| authority.contains('@'))
+}
+
+/// Refuses literal addresses and local names here, with the flag that opens them; what a name resolves to is checked
+/// when it is connected to.
+fn check_address(url: &Url, policy: &AddressPolicy) -> Result<(), SeedProblem> {
+    let name = url.host_name();
+    let literal = name.trim_start_matches('[').trim_end_matches(']');
+    let (address, class_name) = if name == "localhost" || name.ends_with(".localhost") {
+        (IpAddr::from([127, 0, 0, 1]), "a loopback name")
+    } else {
+        match literal.parse::<IpAddr>() {
+            Ok(address) => (address, "an address"),
+            Err(_) => return Ok(()),
+        }
+    };
+    let Err(refused) = policy.check(address) else { return Ok(()) };
+    let opened = refused.class.opened_by_allow_private();
+    let what = match class_name {
+        "an address" => format!("{literal} is a {} address", refused.class),
+        other => format!("{name} is {other}"),
+    };
+    Err(SeedProblem::Closed {
+        why: format!(
+            "'{url}' is refused: {what}{}",
+            if opened { " and --allow-private is not given" } else { "" }
+        ),
+        hint: if opened { ALLOW_PRIVATE } else { ALLOW_ADDRESSES },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(allow_private: bool) -> SeedRules {
+        SeedRules {
+            normal: NormalRules::default(),
+            addresses: AddressPolicy { allow_private, allowed: Vec::new() },
+        }
+    }
+
+    fn seed(text: &str) -> Result<String, SeedProblem> {
+        parse_seed(text, &rules(false)).map(|url| url.as_str().to_owned())
+    }
+
+    #[test]
+    fn a_seed_without_a_scheme_is_https() {
+        for (text, url) in [
+            ("example.com", "https://example.com/"),
+            ("example.com/a?b=c", "https://example.com/a?b=c"),
+            ("example.com:8080/x", "https://example.com:8080/x"),
+            ("//example.com/a", "https://example.com/a"),
+            (" http://Example.com ", "http://example.com/"),
+            ("bücher.example", "https://xn--bcher-kva.example/"),
+        ] {
+            assert_eq!(seed(text).as_deref(), Ok(url), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_web_address_says_so() {
+        for (text, part) in [
+            ("ftp://example.com", "scheme 'ftp' is unknown"),
+            ("mailto:a@example.com", "scheme 'mailto' is unknown"),
+            ("./urls.txt", "--list"),
+            ("", "empty"),
+            ("https://", "cannot be crawled"),
+            ("https://exa mple.com", "cannot be crawled"),
+            ("https://u:hunter2@example.com/", "'https://u:***@example.com/' cannot be crawled: a user name"),
+            ("u@example.com", "a user name"),
+        ] {
+            let problem = seed(text).unwrap_err();
+            assert!(problem.message().contains(part), "{text}: {problem:?}");
+            assert!(matches!(problem, SeedProblem::Unusable(_)));
+        }
+    }
+
+    #[test]
+    fn private_places_name_the_flag_that_opens_them() {
+        for text in [
+            "http://127.0.0.1:8080/",
+            "localhost:3000",
+            "http://10.1.2.3/",
+            "http://[::1]/",
+            "http://x.localhost/",
+            "http://0x7f.1/",
+        ] {
+            let problem = seed(text).unwrap_err();
+            assert!(problem.message().contains("--allow-private"), "{text}: {problem:?}");
+            assert!(problem.hint().contains("--allow-private"));
+            assert!(parse_seed(text, &rules(true)).is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn metadata_addresses_are_not_opened_by_the_flag() {
+        let problem = parse_seed("http://169.254.169.254/latest", &rules(true)).unwrap_err();
+        assert!(!problem.message().contains("--allow-private"), "{problem:?}");
+        assert!(problem.hint().contains("allow_addresses"));
+    }
+}

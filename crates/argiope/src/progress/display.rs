@@ -1,0 +1,280 @@
+//! Puts progress on stderr: a block that is redrawn on a terminal, a line now and then elsewhere, nothing when quiet.
+//! It owns no thread and no clock: the caller hands in snapshots as often as it likes, and their `elapsed` decides
+//! what is drawn. Messages and log lines go through the same lock, so that they never tear the block.
+
+use super::render::{Style, block, plain_line};
+use super::snapshot::Snapshot;
+use std::io::{self, IsTerminal, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Between two drawings on a terminal.
+const REDRAW: Duration = Duration::from_millis(250);
+/// Between two lines elsewhere.
+const LINE: Duration = Duration::from_secs(5);
+/// Where the terminal does not say how wide it is.
+const DEFAULT_WIDTH: usize = 80;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// A block redrawn in place.
+    Terminal(Style),
+    /// A line every few seconds.
+    Lines,
+    Quiet,
+}
+
+impl Mode {
+    /// `variable` reads the environment. https://no-color.org: any value that is not empty turns colours off.
+    pub(crate) fn choose(quiet: bool, is_terminal: bool, variable: &dyn Fn(&str) -> Option<String>) -> Mode {
+        if quiet {
+            return Mode::Quiet;
+        }
+        let dumb = variable("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
+        if !is_terminal || dumb {
+            return Mode::Lines;
+        }
+        let colourless = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Mode::Terminal(if colourless { Style::Plain } else { Style::Coloured })
+    }
+
+    /// The mode for this process' stderr.
+    pub(crate) fn for_stderr(quiet: bool) -> Mode {
+        Mode::choose(quiet, io::stderr().is_terminal(), &|name| std::env::var(name).ok())
+    }
+}
+
+/// The lines and colours of output that is no progress, such as a summary on stdout.
+pub(crate) fn style_for_stdout() -> Style {
+    match Mode::choose(false, io::stdout().is_terminal(), &|name| std::env::var(name).ok()) {
+        Mode::Terminal(style) => style,
+        Mode::Lines | Mode::Quiet => Style::Plain,
+    }
+}
+
+struct Screen {
+    mode: Mode,
+    to: Box<dyn Write + Send>,
+    width: fn() -> usize,
+    /// What of the block is on the screen now.
+    drawn: Vec<String>,
+    drawn_at: Option<Duration>,
+}
+
+/// Cheap to clone: all clones write to the same screen.
+#[derive(Clone)]
+pub(crate) struct Display {
+    screen: Arc<Mutex<Screen>>,
+}
+
+impl Display {
+    pub(crate) fn stderr(quiet: bool) -> Display {
+        Display::new(Mode::for_stderr(quiet), Box::new(io::stderr()), terminal_width)
+    }
+
+    fn new(mode: Mode, to: Box<dyn Write + Send>, width: fn() -> usize) -> Display {
+        Display {
+            screen: Arc::new(Mutex::new(Screen { mode, to, width, drawn: Vec::new(), drawn_at: None })),
+        }
+    }
+
+    /// Draws the snapshot if it is time to.
+    pub(crate) fn update(&self, snapshot: &Snapshot) {
+        self.with(|screen| {
+            let every = if screen.mode == Mode::Lines { LINE } else { REDRAW };
+            let due = match screen.drawn_at {
+                Some(last) => snapshot.elapsed >= last + every,
+                None => screen.mode != Mode::Lines || snapshot.elapsed >= every,
+            };
+            if due { screen.draw(snapshot) } else { Ok(()) }
+        });
+    }
+
+    /// Draws the snapshot whatever the time: the phase has changed, or it is the last.
+    pub(crate) fn update_now(&self, snapshot: &Snapshot) {
+        self.with(|screen| screen.draw(snapshot));
+    }
+
+    /// Writes a line that stays, above the block. Quiet swallows it.
+    pub(crate) fn message(&self, text: &str) {
+        self.with(|screen| {
+            if screen.mode == Mode::Quiet { Ok(()) } else { screen.above(format!("{text}\n").as_bytes()) }
+        });
+    }
+
+    /// Takes the block off the screen, so that what follows starts on a clean line.
+    pub(crate) fn finish(&self) {
+        self.with(|screen| {
+            screen.erase()?;
+            screen.drawn.clear();
+            screen.to.flush()
+        });
+    }
+
+    /// A writer for log lines, that also has errors to show when quiet.
+    pub(crate) fn log_writer(&self) -> LogWriter {
+        LogWriter { display: self.clone() }
+    }
+
+    /// A screen that cannot be written to must not stop a crawl: its errors end here.
+    fn with(&self, act: impl FnOnce(&mut Screen) -> io::Result<()>) {
+        let mut screen = self.screen.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = act(&mut screen);
+    }
+}
+
+impl Screen {
+    fn draw(&mut self, snapshot: &Snapshot) -> io::Result<()> {
+        self.drawn_at = Some(snapshot.elapsed);
+        match self.mode {
+            Mode::Quiet => Ok(()),
+            Mode::Lines => {
+                writeln!(self.to, "{}", plain_line(snapshot))?;
+                self.to.flush()
+            }
+            Mode::Terminal(style) => {
+                self.erase()?;
+                self.drawn = block(snapshot, (self.width)(), style);
+                self.redraw()
+            }
+        }
+    }
+
+    fn redraw(&mut self) -> io::Result<()> {
+        let text: String = self.drawn.iter().map(|line| format!("{line}\n")).collect();
+        self.to.write_all(text.as_bytes())?;
+        self.to.flush()
+    }
+
+    /// Moves up over the block and clears to the end of the screen.
+    fn erase(&mut self) -> io::Result<()> {
+        match self.drawn.len() {
+            0 => Ok(()),
+            lines => write!(self.to, "\x1b[{lines}F\x1b[0J"),
+        }
+    }
+
+    fn above(&mut self, text: &[u8]) -> io::Result<()> {
+        self.erase()?;
+        self.to.write_all(text)?;
+        self.redraw()
+    }
+}
+
+/// Hands log lines to the display.
+pub(crate) struct LogWriter {
+    display: Display,
+}
+
+impl Write for LogWriter {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        self.display.with(|screen| screen.above(text));
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn terminal_width() -> usize {
+    let size = terminal_size::terminal_size_of(io::stderr());
+    // The last column stays free: some terminals go to the next line when it is filled.
+    size.map_or(DEFAULT_WIDTH, |(width, _)| usize::from(width.0)).saturating_sub(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Paper(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Paper {
+        fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(text);
+            Ok(text.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Paper {
+        fn take(&self) -> String {
+            String::from_utf8(std::mem::take(&mut *self.0.lock().unwrap())).unwrap()
+        }
+    }
+
+    fn display(mode: Mode) -> (Display, Paper) {
+        let paper = Paper::default();
+        (Display::new(mode, Box::new(paper.clone()), || 80), paper)
+    }
+
+    fn at(ms: u64) -> Snapshot {
+        Snapshot { title: "t".into(), elapsed: Duration::from_millis(ms), ..Snapshot::default() }
+    }
+
+    #[test]
+    fn a_terminal_is_redrawn_in_place_a_few_times_a_second() {
+        let (display, paper) = display(Mode::Terminal(Style::Plain));
+        display.update(&at(0));
+        let first = paper.take();
+        assert!(first.starts_with("t  0s\n") && first.lines().count() == 4, "{first}");
+        display.update(&at(100));
+        assert_eq!(paper.take(), "");
+        display.update(&at(250));
+        assert!(paper.take().starts_with("\x1b[4F\x1b[0Jt  0s\n"));
+        display.message("hello");
+        let with_message = paper.take();
+        assert!(with_message.starts_with("\x1b[4F\x1b[0Jhello\nt  0s\n"), "{with_message}");
+        display.finish();
+        assert_eq!(paper.take(), "\x1b[4F\x1b[0J");
+        display.finish();
+        assert_eq!(paper.take(), "");
+    }
+
+    #[test]
+    fn elsewhere_there_is_a_line_every_few_seconds_without_escapes() {
+        let (display, paper) = display(Mode::Lines);
+        for ms in (0..=10_500).step_by(100) {
+            display.update(&at(ms));
+        }
+        let lines = paper.take();
+        assert_eq!(lines.lines().map(|l| &l[..3]).collect::<Vec<_>>(), ["5s ", "10s"]);
+        assert!(!lines.contains('\x1b'));
+        display.update_now(&at(10_600));
+        assert!(paper.take().starts_with("10s | "));
+        display.finish();
+        assert_eq!(paper.take(), "");
+    }
+
+    #[test]
+    fn quiet_shows_nothing_but_logged_errors() {
+        let (display, paper) = display(Mode::Quiet);
+        display.update(&at(0));
+        display.update_now(&at(10_000));
+        display.message("hello");
+        display.finish();
+        assert_eq!(paper.take(), "");
+        display.log_writer().write_all(b"error\n").unwrap();
+        assert_eq!(paper.take(), "error\n");
+    }
+
+    #[test]
+    fn the_mode_follows_the_terminal_and_the_environment() {
+        let with = |pairs: &'static [(&str, &str)]| {
+            move |name: &str| pairs.iter().find(|(n, _)| *n == name).map(|(_, v)| String::from(*v))
+        };
+        let xterm = with(&[("TERM", "xterm")]);
+        assert_eq!(Mode::choose(false, true, &xterm), Mode::Terminal(Style::Coloured));
+        assert_eq!(Mode::choose(false, false, &xterm), Mode::Lines);
+        assert_eq!(Mode::choose(true, true, &xterm), Mode::Quiet);
+        assert_eq!(Mode::choose(false, true, &with(&[("TERM", "dumb")])), Mode::Lines);
+        assert_eq!(Mode::choose(false, true, &with(&[])), Mode::Lines);
+        let colourless = with(&[("TERM", "xterm"), ("NO_COLOR", "1")]);
+        assert_eq!(Mode::choose(false, true, &colourless), Mode::Terminal(Style::Plain));
+        let empty = with(&[("TERM", "xterm"), ("NO_COLOR", "")]);
+        assert_eq!(Mode::choose(false, true, &empty), Mode::Terminal(Style::Coloured));
+    }
+}

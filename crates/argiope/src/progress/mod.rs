@@ -1,0 +1,15 @@
+//! What a crawl tells the person who started it: `snapshot` is what is known at a moment, `render` makes lines of
+//! it, `display` puts them on stderr, `summary` is the account at the end. Nothing here knows the engine.
+
+pub(crate) mod display;
+pub(crate) mod numbers;
+pub(crate) mod rate;
+pub(crate) mod render;
+pub(crate) mod snapshot;
+pub(crate) mod summary;
+
+pub(crate) use display::{Display, Mode, style_for_stdout};
+pub(crate) use rate::RateMeter;
+pub(crate) use render::Style;
+pub(crate) use snapshot::{Phase, Snapshot, WaitReason, Waiting, WaitingHost};
+pub(crate) use summary::{Ending, HostSummary, Summary, shell_word};

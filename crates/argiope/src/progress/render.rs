@@ -1,0 +1,241 @@
+//! Snapshot -> lines. Pure: the same snapshot gives the same lines; colour is added by the caller's [`Style`].
+
+use super::numbers::{bytes, count, counted, elapsed, fit, rate, until};
+use super::snapshot::{Phase, Snapshot, Waiting};
+
+/// A narrower terminal gets the note or the title, not both.
+const LEAST_FOR_PARTS: usize = 60;
+/// How many of the slowest hosts a terminal shows.
+const SLOWEST_SHOWN: usize = 3;
+
+/// Colours of a terminal, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    Plain,
+    Coloured,
+}
+
+impl Style {
+    fn paint(self, code: &str, text: &str) -> String {
+        match self {
+            Style::Plain => text.to_owned(),
+            Style::Coloured => format!("\x1b[{code}m{text}\x1b[0m"),
+        }
+    }
+
+    pub(crate) fn bold(self, text: &str) -> String {
+        self.paint("1", text)
+    }
+
+    pub(crate) fn dim(self, text: &str) -> String {
+        self.paint("2", text)
+    }
+
+    pub(crate) fn red(self, text: &str) -> String {
+        self.paint("31", text)
+    }
+
+    pub(crate) fn yellow(self, text: &str) -> String {
+        self.paint("33", text)
+    }
+
+    pub(crate) fn green(self, text: &str) -> String {
+        self.paint("32", text)
+    }
+}
+
+/// The block that is redrawn on a terminal, each line at most `width` wide.
+pub(crate) fn block(snapshot: &Snapshot, width: usize, style: Style) -> Vec<String> {
+    let mut lines = vec![headline(snapshot, width, style)];
+    let line = |text: String| format!("  {}", fit(&text, width.saturating_sub(2)));
+    lines.push(line(figures(snapshot)));
+    lines.push(line(work(snapshot)));
+    lines.push(line(hosts(snapshot)));
+    for host in snapshot.slowest.iter().take(SLOWEST_SHOWN) {
+        let due = host.due.map(|due| format!(", due in {}", until(due))).unwrap_or_default();
+        let text = format!("{}: {}{due}, {} queued", host.host, host.reason.of_one(), count(host.queued));
+        lines.push(style.dim(&format!("    {}", fit(&text, width.saturating_sub(4)))));
+    }
+    lines
+}
+
+/// One line that stands by itself, for logs and pipes.
+pub(crate) fn plain_line(snapshot: &Snapshot) -> String {
+    let phase = phase_note(&snapshot.phase).map(|note| format!(" | {note}")).unwrap_or_default();
+    format!(
+        "{} | {} | {} | {}{phase}",
+        elapsed(snapshot.elapsed),
+        figures(snapshot),
+        work(snapshot),
+        hosts(snapshot)
+    )
+}
+
+fn headline(snapshot: &Snapshot, width: usize, style: Style) -> String {
+    let time = elapsed(snapshot.elapsed);
+    let note = phase_note(&snapshot.phase);
+    let all = format!("{}  {}", note.as_deref().unwrap_or(&snapshot.title), time);
+    if width < LEAST_FOR_PARTS {
+        return fit(&all, width);
+    }
+    let taken = time.len() + 2 + note.as_ref().map_or(0, |note| note.chars().count() + 2);
+    let title = fit(&snapshot.title, width.saturating_sub(taken));
+    let mut line = format!("{}  {}", style.bold(&title), style.dim(&time));
+    if let Some(note) = note {
+        line.push_str("  ");
+        line.push_str(&style.yellow(&note));
+    }
+    line
+}
+
+fn phase_note(phase: &Phase) -> Option<String> {
+    match phase {
+        Phase::Running => None,
+        Phase::Committing => Some(String::from("writing the last pages")),
+        Phase::Stopping => Some(String::from("stopping; Ctrl-C again stops at once")),
+        Phase::Paused(why) => Some(format!("paused: {why}")),
+        Phase::NetworkDown => Some(String::from("network down: waiting for it to come back")),
+    }
+}
+
+fn figures(snapshot: &Snapshot) -> String {
+    let of = snapshot.max_pages.map(|max| format!(" of {}", count(max))).unwrap_or_default();
+    let noun = if snapshot.pages == 1 && of.is_empty() { "page" } else { "pages" };
+    format!(
+        "{}{of} {noun}, {} now, {} overall, {}",
+        count(snapshot.pages),
+        rate(snapshot.rate_now),
+        rate(snapshot.rate_overall),
+        bytes(snapshot.bytes)
+    )
+}
+
+fn work(snapshot: &Snapshot) -> String {
+    format!(
+        "{} queued, {} in flight, {}, {} skipped",
+        count(snapshot.queued),
+        count(snapshot.in_flight),
+        counted(snapshot.errors, "error", "errors"),
+        count(snapshot.skipped)
+    )
+}
+
+/// "4 hosts active, 39 waiting: 37 in their crawl delay, next due in 0.4 s; 2 backing off"
+fn hosts(snapshot: &Snapshot) -> String {
+    let active = counted(snapshot.hosts_active, "host active", "hosts active");
+    let mut waiting: Vec<&Waiting> = snapshot.waiting.iter().filter(|group| group.hosts > 0).collect();
+    if waiting.is_empty() {
+        return format!("{active}, none waiting");
+    }
+    waiting.sort_by_key(|group| group.reason);
+    let groups: Vec<String> = waiting
+        .iter()
+        .map(|group| {
+            let due = group.next_due.map(|due| format!(", next due in {}", until(due))).unwrap_or_default();
+            format!("{} {}{due}", count(group.hosts), group.reason.of_many())
+        })
+        .collect();
+    format!("{active}, {} waiting: {}", count(snapshot.hosts_waiting()), groups.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::snapshot::{WaitReason, WaitingHost};
+    use super::*;
+    use std::time::Duration;
+
+    fn snapshot() -> Snapshot {
+        Snapshot {
+            title: String::from("example.com"),
+            phase: Phase::Running,
+            elapsed: Duration::from_secs(192),
+            pages: 12_345,
+            max_pages: None,
+            rate_now: 82.14,
+            rate_overall: 64.3,
+            queued: 1_204_332,
+            in_flight: 41,
+            errors: 12,
+            skipped: 1203,
+            bytes: 420_000_000,
+            hosts_active: 4,
+            waiting: vec![
+                Waiting { reason: WaitReason::BackingOff, hosts: 2, next_due: Some(Duration::from_secs(28)) },
+                Waiting {
+                    reason: WaitReason::CrawlDelay,
+                    hosts: 37,
+                    next_due: Some(Duration::from_millis(340)),
+                },
+                Waiting { reason: WaitReason::BreakerOpen, hosts: 0, next_due: None },
+            ],
+            slowest: vec![WaitingHost {
+                host: String::from("news.example.com"),
+                reason: WaitReason::RetryAfter,
+                due: Some(Duration::from_secs(3600)),
+                queued: 40_210,
+            }],
+        }
+    }
+
+    #[test]
+    fn a_terminal_shows_what_goes_on_and_what_is_waited_for() {
+        assert_eq!(
+            block(&snapshot(), 110, Style::Plain),
+            [
+                "example.com  3m 12s",
+                "  12,345 pages, 82.1/s now, 64.3/s overall, 420.0 MB",
+                "  1,204,332 queued, 41 in flight, 12 errors, 1,203 skipped",
+                "  4 hosts active, 39 waiting: 37 in their crawl delay, next due in 0.4 s; 2 backing off, next due in 28 s",
+                "    news.example.com: parked by Retry-After, due in 1h 00m, 40,210 queued",
+            ]
+        );
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal() {
+        let mut narrow = snapshot();
+        narrow.phase = Phase::Stopping;
+        narrow.title = "a-very-long-name.".repeat(20);
+        for width in [0, 1, 20, 59, 60, 80] {
+            for line in block(&narrow, width, Style::Plain) {
+                assert!(line.chars().count() <= width.max(4), "{width}: {line}");
+            }
+        }
+        assert!(block(&narrow, 60, Style::Plain)[3].ends_with('…'));
+    }
+
+    #[test]
+    fn colours_change_no_text() {
+        let plain = block(&snapshot(), 110, Style::Plain).join("\n");
+        let coloured = block(&snapshot(), 110, Style::Coloured).join("\n");
+        let stripped = regex::Regex::new("\x1b\\[[0-9]*m").unwrap().replace_all(&coloured, "").into_owned();
+        assert_eq!(stripped, plain);
+        assert_ne!(coloured, plain);
+    }
+
+    #[test]
+    fn a_plain_line_stands_by_itself() {
+        let mut one = Snapshot { pages: 1, hosts_active: 1, errors: 1, ..Snapshot::default() };
+        assert_eq!(
+            plain_line(&one),
+            "0s | 1 page, 0.0/s now, 0.0/s overall, 0 B | 0 queued, 0 in flight, 1 error, 0 skipped | \
+             1 host active, none waiting"
+        );
+        one.phase = Phase::NetworkDown;
+        one.max_pages = Some(500);
+        let line = plain_line(&one);
+        assert!(line.contains("| 1 of 500 pages,"), "{line}");
+        assert!(line.ends_with(" | network down: waiting for it to come back"), "{line}");
+    }
+
+    #[test]
+    fn every_phase_but_running_is_named() {
+        assert_eq!(phase_note(&Phase::Running), None);
+        for phase in
+            [Phase::Committing, Phase::Stopping, Phase::Paused("disk full".into()), Phase::NetworkDown]
+        {
+            let shown = block(&Snapshot { phase: phase.clone(), ..snapshot() }, 110, Style::Plain);
+            assert!(shown[0].contains(&phase_note(&phase).unwrap()), "{shown:?}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What a crawl looks like at one moment. The engine fills it; `render` makes lines of it. Data only.
+
+use std::time::Duration;
+
+/// What the crawl as a whole is doing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Phase {
+    #[default]
+    Running,
+    /// Everything is fetched, the last batches are being made durable.
+    Committing,
+    /// A signal was received: what is in flight is finished.
+    Stopping,
+    /// With what it waits for.
+    Paused(String),
+    /// Too many hosts failed at once; probing until the network is back.
+    NetworkDown,
+}
+
+/// Why a host is not asked now. The order is the order of display.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum WaitReason {
+    CrawlDelay,
+    BackingOff,
+    RetryAfter,
+    BreakerOpen,
+    RobotsUnreachable,
+    OutsideTimeWindow,
+    /// Too many requests in flight to its address.
+    AddressBusy,
+}
+
+impl WaitReason {
+    /// As a group: "37 in their crawl delay".
+    pub(crate) fn of_many(self) -> &'static str {
+        match self {
+            WaitReason::CrawlDelay => "in their crawl delay",
+            WaitReason::BackingOff => "backing off",
+            WaitReason::RetryAfter => "parked by Retry-After",
+            WaitReason::BreakerOpen => "with the breaker open",
+            WaitReason::RobotsUnreachable => "with robots.txt unreachable",
+            WaitReason::OutsideTimeWindow => "outside their time window",
+            WaitReason::AddressBusy => "whose address is busy",
+        }
+    }
+
+    /// For one: "news.example.com: in its crawl delay".
+    pub(crate) fn of_one(self) -> &'static str {
+        match self {
+            WaitReason::CrawlDelay => "in its crawl delay",
+            WaitReason::BackingOff => "backing off after errors",
+            WaitReason::RetryAfter => "parked by Retry-After",
+            WaitReason::BreakerOpen => "breaker open after failures",
+            WaitReason::RobotsUnreachable => "robots.txt unreachable",
+            WaitReason::OutsideTimeWindow => "outside its time window",
+            WaitReason::AddressBusy => "its address is busy",
+        }
+    }
+}
+
+/// Hosts that wait for the same reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Waiting {
+    pub(crate) reason: WaitReason,
+    pub(crate) hosts: u64,
+    /// Until the first of them may be asked.
+    pub(crate) next_due: Option<Duration>,
+}
+
+/// A host that holds the crawl up: much queued or long to wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WaitingHost {
+    pub(crate) host: String,
+    pub(crate) reason: WaitReason,
+    pub(crate) due: Option<Duration>,
+    pub(crate) queued: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Snapshot {
+    /// The job's name, or its first seed.
+    pub(crate) title: String,
+    pub(crate) phase: Phase,
+    pub(crate) elapsed: Duration,
+    /// Pages with a final response that are stored.
+    pub(crate) pages: u64,
+    pub(crate) max_pages: Option<u64>,
+    /// Pages a second over the last few seconds.
+    pub(crate) rate_now: f64,
+    pub(crate) rate_overall: f64,
+    pub(crate) queued: u64,
+    pub(crate) in_flight: u64,
+    pub(crate) errors: u64,
+    pub(crate) skipped: u64,
+    /// Received from the network.
+    pub(crate) bytes: u64,
+    pub(crate) hosts_active: u64,
+    pub(crate) waiting: Vec<Waiting>,
+    /// The hosts that hold the crawl up most, worst first.
+    pub(crate) slowest: Vec<WaitingHost>,
+}
+
+impl Snapshot {
+    pub(crate) fn hosts_waiting(&self) -> u64 {
+        self.waiting.iter().map(|waiting| waiting.hosts).sum()
+    }
+}

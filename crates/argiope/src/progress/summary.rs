@@ -1,0 +1,351 @@
+//! What a person wants to know when a crawl has ended: how it went, what was slow, what was left out and why, where
+//! the results are, and what to type next. Pure.
+
+use super::numbers::{bytes, count, counted, elapsed, percent, rate, until};
+use super::render::Style;
+use argiope_model::SkipReason;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Rows of a table before the rest is counted.
+const ROWS: usize = 10;
+const SLOW_ROWS: usize = 5;
+
+/// How the crawl ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    Done,
+    /// `max_pages` was reached with URLs still queued.
+    PageLimit,
+    /// By a signal; the same command goes on.
+    Interrupted,
+    /// All that is left are hosts whose robots.txt cannot be had; with how many URLs.
+    RobotsUnreachable(u64),
+    /// With what went wrong.
+    Stopped(String),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HostSummary {
+    pub(crate) host: String,
+    pub(crate) pages: u64,
+    pub(crate) mean_fetch: Duration,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Summary {
+    /// Name or number, as commands take it.
+    pub(crate) job: String,
+    pub(crate) ending: Ending,
+    pub(crate) elapsed: Duration,
+    pub(crate) pages: u64,
+    pub(crate) hosts: u64,
+    pub(crate) requests: u64,
+    pub(crate) bytes: u64,
+    pub(crate) queued: u64,
+    /// Status -> pages.
+    pub(crate) statuses: Vec<(u16, u64)>,
+    /// What went wrong without a response -> URLs.
+    pub(crate) errors: Vec<(String, u64)>,
+    pub(crate) skipped: Vec<(SkipReason, u64)>,
+    pub(crate) slowest: Vec<HostSummary>,
+    pub(crate) data: PathBuf,
+    pub(crate) output: Option<PathBuf>,
+    pub(crate) archived: bool,
+    /// A URL that was refused, as an example for `why`.
+    pub(crate) refused_example: Option<String>,
+}
+
+impl Summary {
+    pub(crate) fn lines(&self, style: Style) -> Vec<String> {
+        let mut lines = vec![String::new(), self.headline(style)];
+        let errors: u64 = self.errors.iter().map(|(_, n)| n).sum();
+        let skipped: u64 = self.skipped.iter().map(|(_, n)| n).sum();
+        lines.push(format!(
+            "  {} from {} in {}, {}; {} of data in {}",
+            counted(self.pages, "page", "pages"),
+            counted(self.hosts, "host", "hosts"),
+            elapsed(self.elapsed),
+            rate(per_second(self.pages, self.elapsed)),
+            bytes(self.bytes),
+            counted(self.requests, "request", "requests"),
+        ));
+        let statuses: Vec<(String, u64)> =
+            self.statuses.iter().map(|(s, n)| (status_words(*s), *n)).collect();
+        table(&mut lines, style, "By status", statuses, self.pages);
+        table(
+            &mut lines,
+            style,
+            &format!("Failed without an answer: {}", count(errors)),
+            self.errors.clone(),
+            errors,
+        );
+        let skips: Vec<(String, u64)> =
+            self.skipped.iter().map(|(reason, n)| (reason.as_str().to_owned(), *n)).collect();
+        table(&mut lines, style, &format!("Skipped: {}", count(skipped)), skips, skipped);
+        self.slowest_hosts(&mut lines, style);
+        self.places(&mut lines, style);
+        self.next_steps(&mut lines, style);
+        lines
+    }
+
+    fn headline(&self, style: Style) -> String {
+        let job = &self.job;
+        match &self.ending {
+            Ending::Done => style.green(&format!("Job {job} is done.")),
+            Ending::PageLimit => style.green(&format!(
+                "Job {job} is done: the page limit is reached, {} were left.",
+                counted(self.queued, "URL", "URLs")
+            )),
+            Ending::Interrupted => style.yellow(&format!(
+                "Job {job} is interrupted: {} are queued. Run the same command to go on.",
+                counted(self.queued, "URL", "URLs")
+            )),
+            Ending::RobotsUnreachable(urls) => style.yellow(&format!(
+                "Job {job} is done as far as it goes: {} wait for a robots.txt that cannot be had. Run the same \
+                 command in an hour to try again.",
+                counted(*urls, "URL", "URLs")
+            )),
+            Ending::Stopped(why) => style.red(&format!(
+                "Job {job} has stopped: {why}. Nothing stored is lost; run the same command to go on."
+            )),
+        }
+    }
+
+    fn slowest_hosts(&self, lines: &mut Vec<String>, style: Style) {
+        let mut hosts: Vec<&HostSummary> = self.slowest.iter().collect();
+        if hosts.is_empty() {
+            return;
+        }
+        hosts.sort_by(|a, b| b.mean_fetch.cmp(&a.mean_fetch).then_with(|| a.host.cmp(&b.host)));
+        hosts.truncate(SLOW_ROWS);
+        lines.push(String::new());
+        lines.push(style.bold("Slowest hosts"));
+        let widest = hosts.iter().map(|host| host.host.len()).max().unwrap_or(0);
+        for host in hosts {
+            lines.push(format!(
+                "  {:widest$}  {:>7} a page  {}",
+                host.host,
+                until(host.mean_fetch),
+                counted(host.pages, "page", "pages")
+            ));
+        }
+    }
+
+    fn places(&self, lines: &mut Vec<String>, style: Style) {
+        lines.push(String::new());
+        lines.push(style.bold("Where it is"));
+        if let Some(output) = self.output.as_deref().filter(|path| *path != Path::new("-")) {
+            lines.push(format!("  pages    {}", output.display()));
+        }
+        lines.push(format!("  data     {}", self.data.display()));
+        if self.archived {
+            lines.push(format!("  archive  {}", self.data.join("archive").display()));
+        }
+    }
+
+    fn next_steps(&self, lines: &mut Vec<String>, style: Style) {
+        lines.push(String::new());
+        lines.push(style.bold("What to type next"));
+        let job = shell_word(&self.job);
+        let mut steps = vec![
+            (self.command(&format!("report {job}")), "what was found"),
+            (self.command(&format!("export {job} -f csv -o pages.csv")), "the pages as a table"),
+            (self.command(&format!("audit {job}")), "proof of politeness"),
+        ];
+        if let Some(url) = &self.refused_example {
+            steps.push((self.command(&format!("why {}", shell_word(url))), "why it was not fetched"));
+        }
+        let widest = steps.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0).min(70);
+        for (command, what) in steps {
+            lines.push(format!("  {command:widest$}  {}", style.dim(&format!("# {what}"))));
+        }
+    }
+
+    /// With the data directory where it is not the usual one.
+    fn command(&self, rest: &str) -> String {
+        if self.data == Path::new("./argiope-data") {
+            format!("argiope {rest}")
+        } else {
+            format!("argiope --data {} {rest}", shell_word(&self.data.display().to_string()))
+        }
+    }
+}
+
+fn per_second(pages: u64, elapsed: Duration) -> f64 {
+    if elapsed.is_zero() { 0.0 } else { pages as f64 / elapsed.as_secs_f64() }
+}
+
+fn table(lines: &mut Vec<String>, style: Style, title: &str, mut rows: Vec<(String, u64)>, whole: u64) {
+    rows.retain(|(_, n)| *n > 0);
+    if rows.is_empty() {
+        return;
+    }
+    rows.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let rest = rows.split_off(rows.len().min(ROWS));
+    if !rest.is_empty() {
+        rows.push((
+            format!("{} more", counted(rest.len() as u64, "kind", "kinds")),
+            rest.iter().map(|r| r.1).sum(),
+        ));
+    }
+    let widest = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    let numbers = rows.iter().map(|(_, n)| count(*n).len()).max().unwrap_or(0);
+    lines.push(String::new());
+    lines.push(style.bold(title));
+    for (name, n) in rows {
+        lines.push(format!("  {name:widest$}  {:>numbers$}  {:>7}", count(n), percent(n, whole)));
+    }
+}
+
+/// The meaning of the statuses a crawl meets most.
+fn status_words(status: u16) -> String {
+    let words = match status {
+        200 => "OK",
+        204 => "no content",
+        301 | 308 => "moved",
+        302 | 303 | 307 => "found elsewhere",
+        304 => "not modified",
+        400 => "bad request",
+        401 => "unauthorized",
+        403 => "forbidden",
+        404 => "not found",
+        410 => "gone",
+        429 => "too many requests",
+        451 => "unavailable for legal reasons",
+        500 => "server error",
+        502 => "bad gateway",
+        503 => "unavailable",
+        504 => "gateway timeout",
+        _ => return status.to_string(),
+    };
+    format!("{status} {words}")
+}
+
+/// As a shell takes it: quoted where it has to be.
+pub(crate) fn shell_word(word: &str) -> String {
+    let safe = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
+    if !word.is_empty() && word.chars().all(safe) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn summary() -> Summary {
+        Summary {
+            job: String::from("3"),
+            ending: Ending::Done,
+            elapsed: Duration::from_secs(192),
+            pages: 12_345,
+            hosts: 41,
+            requests: 12_801,
+            bytes: 420_000_000,
+            queued: 0,
+            statuses: vec![(404, 345), (200, 12_000)],
+            errors: vec![(String::from("timeout"), 3)],
+            skipped: vec![
+                (SkipReason::OutOfScope, 1000),
+                (SkipReason::RobotsDisallowed, 203),
+                (SkipReason::Trap, 0),
+            ],
+            slowest: vec![
+                HostSummary { host: "a.test".into(), pages: 1, mean_fetch: Duration::from_millis(120) },
+                HostSummary { host: "slow.test".into(), pages: 12, mean_fetch: Duration::from_millis(2400) },
+            ],
+            data: PathBuf::from("./argiope-data"),
+            output: Some(PathBuf::from("out.jsonl")),
+            archived: true,
+            refused_example: Some(String::from("https://a.test/private?x=1&y=2")),
+        }
+    }
+
+    #[test]
+    fn the_summary_tells_how_it_went_and_what_to_do_next() {
+        let expected = "
+Job 3 is done.
+  12,345 pages from 41 hosts in 3m 12s, 64.3/s; 420.0 MB of data in 12,801 requests
+
+By status
+  200 OK         12,000   97.2 %
+  404 not found     345    2.8 %
+
+Failed without an answer: 3
+  timeout  3  100.0 %
+
+Skipped: 1,203
+  out_of_scope       1,000   83.1 %
+  robots_disallowed    203   16.9 %
+
+Slowest hosts
+  slow.test    2.4 s a page  12 pages
+  a.test       0.2 s a page  1 page
+
+Where it is
+  pages    out.jsonl
+  data     ./argiope-data
+  archive  ./argiope-data/archive
+
+What to type next
+  argiope report 3                              # what was found
+  argiope export 3 -f csv -o pages.csv          # the pages as a table
+  argiope audit 3                               # proof of politeness
+  argiope why 'https://a.test/private?x=1&y=2'  # why it was not fetched";
+        assert_eq!(summary().lines(Style::Plain).join("\n"), expected);
+    }
+
+    #[test]
+    fn commands_name_a_data_directory_of_ones_own() {
+        let mut other = summary();
+        other.data = PathBuf::from("/srv/my crawl");
+        let text = other.lines(Style::Plain).join("\n");
+        assert!(text.contains("argiope --data '/srv/my crawl' report 3"), "{text}");
+    }
+
+    #[test]
+    fn an_empty_crawl_has_no_empty_tables() {
+        let empty = Summary {
+            pages: 0,
+            elapsed: Duration::ZERO,
+            statuses: Vec::new(),
+            errors: Vec::new(),
+            skipped: Vec::new(),
+            slowest: Vec::new(),
+            output: Some(PathBuf::from("-")),
+            archived: false,
+            refused_example: None,
+            ..summary()
+        };
+        let text = empty.lines(Style::Plain).join("\n");
+        for absent in ["By status", "Failed", "Skipped", "Slowest", "pages    ", "archive", "why"] {
+            assert!(!text.contains(absent), "{absent} in {text}");
+        }
+    }
+
+    #[test]
+    fn every_ending_says_how_to_go_on() {
+        let ended = |ending| Summary { ending, queued: 7, ..summary() }.lines(Style::Plain)[1].clone();
+        assert!(ended(Ending::Interrupted).contains("7 URLs are queued. Run the same command to go on."));
+        assert!(ended(Ending::PageLimit).contains("7 URLs were left"));
+        assert!(ended(Ending::RobotsUnreachable(2)).contains("2 URLs wait for a robots.txt"));
+        assert!(ended(Ending::Stopped("the disk is full".into())).contains("has stopped: the disk is full."));
+    }
+
+    #[test]
+    fn many_kinds_are_summed_up() {
+        let mut many = summary();
+        many.errors = (0..15).map(|n| (format!("kind {n:02}"), 20 - n)).collect();
+        let text = many.lines(Style::Plain).join("\n");
+        assert!(text.contains("5 kinds more"), "{text}");
+    }
+
+    #[test]
+    fn words_are_quoted_for_a_shell_where_needed() {
+        assert_eq!(shell_word("nightly-2"), "nightly-2");
+        assert_eq!(shell_word("it's"), "'it'\\''s'");
+        assert_eq!(shell_word(""), "''");
+    }
+}

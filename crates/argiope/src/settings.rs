@@ -1,0 +1,332 @@
+//! What a command runs with: defaults, below `argiope.yaml`, below `job.yaml`, below the command line, merged and
+//! checked once. Each room then gets only its part.
+
+mod effective;
+
+pub(crate) use effective::effective;
+
+use crate::cli::{CrawlArgs, GlobalOptions};
+use crate::config::file::ArchiveLayout;
+use crate::config::{
+    ConfigFile, Environment, JobFile, process_environment, read_config, read_job, resolver_address,
+};
+use crate::exit::Failure;
+use crate::job::{JobIdentity, SeedList, SeedRules, parse_seed};
+use argiope_fetch::{AddressPolicy, ProfileOptions, ResolverOptions, TlsOptions, TtlBounds};
+use argiope_model::{JobSpec, Url};
+use argiope_politeness::settings::Switch;
+use argiope_politeness::{HumanDuration, PolitenessRules, PolitenessSettings};
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+
+/// Read without being asked for, if it is there.
+const USUAL_FILE: &str = "argiope.yaml";
+
+const MAX_NAME: usize = 200;
+
+/// The configuration and where it came from.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LoadedConfig {
+    pub(crate) path: Option<PathBuf>,
+    pub(crate) file: ConfigFile,
+}
+
+/// Where and how fast everything is stored and fetched, whatever the job.
+#[derive(Clone, Debug)]
+pub(crate) struct ProcessSettings {
+    pub(crate) data: PathBuf,
+    /// For a reload.
+    pub(crate) config_path: Option<PathBuf>,
+    pub(crate) politeness: PolitenessRules,
+    pub(crate) resolver: ResolverOptions,
+    pub(crate) tls: TlsOptions,
+    /// Connections in all.
+    pub(crate) concurrency: u32,
+    /// For a data directory that is created.
+    pub(crate) shards: u16,
+    pub(crate) archive_layout: ArchiveLayout,
+}
+
+/// Where `crawl -o` streams pages to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Output {
+    Stdout,
+    Jsonl(PathBuf),
+    Csv(PathBuf),
+}
+
+/// All that `crawl` runs with.
+#[derive(Debug)]
+pub(crate) struct CrawlSettings {
+    pub(crate) process: ProcessSettings,
+    pub(crate) job: JobSpec,
+    pub(crate) identity: JobIdentity,
+    /// Those of the command line and the job file, in normal form, each once; the list's are apart.
+    pub(crate) seeds: Vec<Url>,
+    pub(crate) list: Option<SeedList>,
+    pub(crate) seed_rules: SeedRules,
+    pub(crate) addresses: AddressPolicy,
+    pub(crate) profile: ProfileOptions,
+    pub(crate) output: Option<Output>,
+    pub(crate) fresh: bool,
+    /// What the user should know before it starts.
+    pub(crate) notices: Vec<String>,
+}
+
+/// `--config`, or else the usual file if it is there.
+pub(crate) fn load_config(global: &GlobalOptions) -> Result<LoadedConfig, Failure> {
+    let path = match &global.config {
+        Some(path) => path.clone(),
+        None if Path::new(USUAL_FILE).is_file() => PathBuf::from(USUAL_FILE),
+        None => return Ok(LoadedConfig::default()),
+    };
+    load_config_file(path, &process_environment)
+}
+
+/// Also for a reload, which reads the file it read at the start.
+pub(crate) fn load_config_file(path: PathBuf, environment: Environment<'_>) -> Result<LoadedConfig, Failure> {
+    let file = read_config(&path, environment).map_err(Failure::usage_all)?;
+    Ok(LoadedConfig { path: Some(path), file })
+}
+
+/// For a running crawl: the politeness of the file as it is now.
+pub(crate) fn reload_politeness(path: &Path) -> Result<PolitenessRules, Failure> {
+    let config = load_config_file(path.to_owned(), &process_environment)?;
+    PolitenessRules::compile(&politeness_of(&config.file)).map_err(Failure::usage)
+}
+
+impl ProcessSettings {
+    pub(crate) fn new(global: &GlobalOptions, config: &LoadedConfig) -> Result<ProcessSettings, Failure> {
+        let file = &config.file;
+        let politeness = PolitenessRules::compile(&politeness_of(file)).map_err(Failure::usage)?;
+        Ok(ProcessSettings {
+            data: global.data.clone(),
+            config_path: config.path.clone(),
+            politeness,
+            resolver: resolver_of(file),
+            tls: TlsOptions { extra_authorities: file.crawl.extra_authorities.clone() },
+            concurrency: file.workers.concurrency,
+            shards: file.cluster.shards,
+            archive_layout: file.storage.archive_layout,
+        })
+    }
+}
+
+impl CrawlSettings {
+    pub(crate) fn new(global: &GlobalOptions, args: &CrawlArgs) -> Result<CrawlSettings, Failure> {
+        let config = load_config(global)?;
+        let job_file = match &args.job_file {
+            Some(path) => Some(read_job(path, &process_environment).map_err(Failure::usage_all)?),
+            None => None,
+        };
+        CrawlSettings::merge(global, args, &config, job_file.as_ref())
+    }
+
+    fn merge(
+        global: &GlobalOptions,
+        args: &CrawlArgs,
+        config: &LoadedConfig,
+        job_file: Option<&JobFile>,
+    ) -> Result<CrawlSettings, Failure> {
+        let mut process = ProcessSettings::new(global, config)?;
+        let mut job = merge_job(JobSpec::default(), &config.file.crawl.job).map_err(Failure::usage)?;
+        if let Some(file) = job_file {
+            job = merge_job(job, &file.keys).map_err(Failure::usage)?;
+        }
+        apply_flags(&mut job, args);
+        check_name(job.name.as_deref())?;
+        process.concurrency = job.concurrency.unwrap_or(process.concurrency);
+        let addresses = addresses_of(&config.file, job.allow_private)?;
+        let output = args.output.as_deref().map(output_of).transpose()?;
+        let seed_rules = SeedRules { normal: job.normal_form.compile(), addresses: addresses.clone() };
+        let seeds = seeds_of(&job.seeds, &seed_rules)?;
+        let list = args.list.as_deref().map(|path| SeedList::open(path, &seed_rules)).transpose()?;
+        if seeds.is_empty() && list.is_none() {
+            return Err(Failure::usage("no seed was given")
+                .hint("name a place to start, as in 'argiope crawl https://example.com', or a list with --list FILE"));
+        }
+        job.seeds = seeds.iter().map(|url| url.as_str().to_owned()).collect();
+        let identity = JobIdentity::new(
+            job.name.as_deref(),
+            &seeds,
+            list.as_ref().map(|list| list.digest.as_str()),
+            job_file.map(|file| file.content.as_slice()),
+        );
+        let profile = profile_of(&job);
+        argiope_fetch::RequestProfile::new(&profile).map_err(Failure::usage)?;
+        let notices = notices(&job, list.as_ref(), config);
+        Ok(CrawlSettings {
+            process,
+            job,
+            identity,
+            seeds,
+            list,
+            seed_rules,
+            addresses,
+            profile,
+            output,
+            fresh: args.fresh,
+            notices,
+        })
+    }
+}
+
+/// Sets the keys that are given; sections are merged key by key, lists replaced.
+pub(crate) fn merge_job(base: JobSpec, keys: &Map<String, Value>) -> Result<JobSpec, String> {
+    let mut merged = serde_json::to_value(base).map_err(|error| error.to_string())?;
+    overlay(&mut merged, keys);
+    serde_json::from_value(merged).map_err(|error| error.to_string())
+}
+
+fn overlay(base: &mut Value, keys: &Map<String, Value>) {
+    let Value::Object(map) = base else { return };
+    for (key, value) in keys {
+        match (map.get_mut(key), value) {
+            (Some(inner @ Value::Object(_)), Value::Object(keys)) => overlay(inner, keys),
+            _ => {
+                map.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}
+
+fn apply_flags(job: &mut JobSpec, args: &CrawlArgs) {
+    job.seeds.extend(args.seeds.iter().cloned());
+    job.name = args.name.clone().or(job.name.take());
+    job.max_depth = args.depth.or(job.max_depth);
+    job.max_pages = args.max_pages.or(job.max_pages);
+    job.scope = args.scope.unwrap_or(job.scope);
+    job.delay = args.delay.or(job.delay);
+    job.concurrency = args.concurrency.or(job.concurrency);
+    job.per_host = args.per_host.or(job.per_host);
+    job.timeout = args.timeout.unwrap_or(job.timeout);
+    job.user_agent = args.user_agent.clone().or(job.user_agent.take());
+    if !args.include.is_empty() {
+        job.include = args.include.clone();
+    }
+    if !args.exclude.is_empty() {
+        job.exclude = args.exclude.clone();
+    }
+    job.respect_robots &= !args.ignore_robots;
+    job.allow_private |= args.allow_private;
+    job.archive &= !args.no_archive;
+}
+
+/// A job is asked for by name or number, and names are shown in one line.
+fn check_name(name: Option<&str>) -> Result<(), Failure> {
+    let problem = match name {
+        Some(name) if name.trim().is_empty() => "it is empty",
+        Some(name) if name.chars().any(char::is_control) => "it has control characters in it",
+        Some(name) if name.chars().count() > MAX_NAME => "it is longer than 200 characters",
+        Some(name) if name.chars().all(|c| c.is_ascii_digit()) => {
+            "digits alone would be taken for a job's number"
+        }
+        _ => return Ok(()),
+    };
+    Err(Failure::usage(format!(
+        "'{}' cannot be the name of a job: {problem}",
+        name.unwrap_or_default().escape_debug()
+    )))
+}
+
+/// Every seed that is wrong is named; the hint is that of the first.
+fn seeds_of(texts: &[String], rules: &SeedRules) -> Result<Vec<Url>, Failure> {
+    let mut seeds: Vec<Url> = Vec::new();
+    let mut problems = Vec::new();
+    for text in texts {
+        match parse_seed(text, rules) {
+            Ok(url) if seeds.contains(&url) => {}
+            Ok(url) => seeds.push(url),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    match problems.first() {
+        None => Ok(seeds),
+        Some(first) => Err(Failure::usage_all(problems.iter().map(|p| p.message())).hint(first.hint())),
+    }
+}
+
+fn output_of(path: &Path) -> Result<Output, Failure> {
+    if path == Path::new("-") {
+        return Ok(Output::Stdout);
+    }
+    match path.extension().and_then(|ending| ending.to_str()) {
+        Some("jsonl" | "ndjson") => Ok(Output::Jsonl(path.to_owned())),
+        Some("csv") => Ok(Output::Csv(path.to_owned())),
+        _ => Err(Failure::usage(format!("cannot tell the format of '{}'", path.display()))
+            .hint("-o takes a file that ends in .jsonl or .csv, or - for JSONL on stdout; 'argiope export' has more formats")),
+    }
+}
+
+/// The section `politeness` with what `crawl` says about it.
+pub(crate) fn politeness_of(file: &ConfigFile) -> PolitenessSettings {
+    let mut politeness = file.politeness.clone();
+    if let Some(delay) = file.crawl.default_crawl_delay {
+        politeness.default_delay = HumanDuration(delay);
+    }
+    if let (Switch::On(retries), Some(most)) = (&mut politeness.retries, file.crawl.max_retries) {
+        retries.max_retries.get_or_insert(most);
+    }
+    politeness
+}
+
+fn resolver_of(file: &ConfigFile) -> ResolverOptions {
+    let dns = &file.dns;
+    ResolverOptions {
+        resolvers: dns.resolvers.iter().filter_map(|text| resolver_address(text)).collect(),
+        overrides: dns.overrides.iter().map(|(name, addresses)| (name.clone(), addresses.clone())).collect(),
+        timeout: dns.timeout,
+        attempts: usize::from(dns.attempts),
+        ttl: TtlBounds {
+            shortest: dns.min_ttl.min(dns.max_ttl),
+            longest: dns.max_ttl,
+            negative_default: dns.negative_ttl,
+        },
+        capacity: dns.cache_size,
+        ..ResolverOptions::default()
+    }
+}
+
+/// Which addresses may be connected to.
+pub(crate) fn addresses_of(file: &ConfigFile, allow_private: bool) -> Result<AddressPolicy, Failure> {
+    let networks = file.crawl.allow_addresses.iter().map(|text| AddressPolicy::parse_network(text));
+    let allowed = networks.collect::<Result<_, _>>().map_err(Failure::usage)?;
+    Ok(AddressPolicy { allow_private, allowed })
+}
+
+/// How the job's requests present themselves.
+pub(crate) fn profile_of(job: &JobSpec) -> ProfileOptions {
+    let cookies: Vec<String> = job.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    ProfileOptions {
+        user_agent: job.user_agent.clone(),
+        headers: job.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+        cookie: (!cookies.is_empty()).then(|| cookies.join("; ")),
+        basic_auth: job.basic_auth.as_ref().map(|auth| (auth.username.clone(), auth.password.clone())),
+        proxy: job.proxy.clone(),
+        ..ProfileOptions::default()
+    }
+}
+
+fn notices(job: &JobSpec, list: Option<&SeedList>, config: &LoadedConfig) -> Vec<String> {
+    let mut notices = Vec::new();
+    if let Some(path) = &config.path {
+        notices.push(format!("configuration: {}", path.display()));
+    }
+    if !job.respect_robots {
+        notices.push(String::from(
+            "WARNING: robots.txt is IGNORED in this crawl. Do this to sites of your own only; others may block you.",
+        ));
+    }
+    if let Some(list) = list.filter(|list| list.unusable > 0) {
+        notices.extend(list.problems.iter().map(|problem| format!("warning: {problem}; left out")));
+        let more = list.unusable.saturating_sub(list.problems.len() as u64);
+        if more > 0 {
+            let lines = crate::progress::numbers::counted(more, "more line", "more lines");
+            notices.push(format!("warning: {}: {lines} left out", list.name()));
+        }
+    }
+    notices
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+//! The program as scripts see it: wrong usage, help, completions.
+
+mod program;
+
+use program::argiope;
+
+#[test]
+fn wrong_usage_exits_2_with_a_hint_at_the_right_word() {
+    let run = argiope(&["crwl", "https://example.com"]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("crawl"), "{}", run.stderr);
+    let run = argiope(&["crawl", "https://example.com", "--max-page", "3"]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("--max-pages"), "{}", run.stderr);
+    let run = argiope(&["crawl", "https://example.com", "--delay", "soon"]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("250ms"), "{}", run.stderr);
+    let run = argiope(&["crawl", "https://example.com", "--include", "("]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("unclosed group"), "{}", run.stderr);
+}
+
+#[test]
+fn no_command_shows_the_help_and_is_wrong_usage() {
+    let run = argiope(&[]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("Usage: argiope"), "{}", run.stderr);
+}
+
+#[test]
+fn help_lists_exactly_the_commands_there_are() {
+    let run = argiope(&["--help"]);
+    assert_eq!(run.code, 0);
+    for command in [
+        "crawl",
+        "demo",
+        "lab",
+        "jobs",
+        "status",
+        "export",
+        "why",
+        "report",
+        "audit",
+        "inspect",
+        "config",
+        "completions",
+    ] {
+        assert!(run.stdout.contains(&format!("\n  {command} ")), "{command} in {}", run.stdout);
+    }
+    for absent in ["serve", "worker", "graph", "recrawl", "backup", "search"] {
+        assert!(!run.stdout.contains(&format!("\n  {absent} ")), "{absent} in {}", run.stdout);
+    }
+}
+
+#[test]
+fn every_command_has_help_and_crawl_has_examples() {
+    for command in
+        ["crawl", "demo", "lab", "jobs", "status", "export", "why", "report", "audit", "completions"]
+    {
+        assert_eq!(argiope(&[command, "--help"]).code, 0, "{command}");
+    }
+    let crawl = argiope(&["crawl", "--help"]).stdout;
+    for option in [
+        "--list",
+        "-c,",
+        "-o,",
+        "--depth",
+        "--max-pages",
+        "--scope",
+        "--include",
+        "--exclude",
+        "--delay",
+        "--concurrency",
+        "--per-host",
+        "--timeout",
+        "--user-agent",
+        "--ignore-robots",
+        "--allow-private",
+        "--no-archive",
+        "--name",
+        "--fresh",
+        "--data",
+        "--config",
+        "Examples:",
+    ] {
+        assert!(crawl.contains(option), "{option} in {crawl}");
+    }
+}
+
+#[test]
+fn completions_are_printed_for_the_usual_shells() {
+    for shell in ["bash", "zsh", "fish"] {
+        let run = argiope(&["completions", shell]);
+        assert_eq!(run.code, 0);
+        assert!(run.stdout.contains("--max-pages") || run.stdout.contains("max-pages"), "{shell}");
+    }
+    assert_eq!(argiope(&["completions", "tea-shell"]).code, 2);
+}

@@ -1,0 +1,322 @@
+//! The references of a page as they stand in it, each once. Turning them into URLs is the next step, `resolve`.
+
+use crate::text::{collapsed, offset};
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// A reference longer than this cannot become a URL that is crawled.
+const LONGEST_HREF: usize = 8 * 1024;
+/// Longest anchor text that is kept.
+const LONGEST_ANCHOR: usize = 1024;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LinkKind {
+    Anchor,
+    Area,
+    Canonical,
+    Alternate,
+    Next,
+    Frame,
+    /// `<meta http-equiv=refresh>`.
+    Refresh,
+}
+
+impl LinkKind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            LinkKind::Anchor => "a",
+            LinkKind::Area => "area",
+            LinkKind::Canonical => "canonical",
+            LinkKind::Alternate => "alternate",
+            LinkKind::Next => "next",
+            LinkKind::Frame => "iframe",
+            LinkKind::Refresh => "refresh",
+        }
+    }
+}
+
+/// What `rel` says about following a link. A URL that is linked twice keeps only what both links say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Rel {
+    pub nofollow: bool,
+    pub sponsored: bool,
+    pub ugc: bool,
+}
+
+impl Rel {
+    pub(crate) fn of(rel: &[u8]) -> Rel {
+        let mut flags = Rel::default();
+        for word in rel.split(u8::is_ascii_whitespace) {
+            flags.nofollow |= word.eq_ignore_ascii_case(b"nofollow");
+            flags.sponsored |= word.eq_ignore_ascii_case(b"sponsored");
+            flags.ugc |= word.eq_ignore_ascii_case(b"ugc");
+        }
+        flags
+    }
+
+    pub(crate) fn and(self, other: Rel) -> Rel {
+        Rel {
+            nofollow: self.nofollow && other.nofollow,
+            sponsored: self.sponsored && other.sponsored,
+            ugc: self.ugc && other.ugc,
+        }
+    }
+}
+
+/// One reference. Its strings lie in the arena of the [`FoundLinks`] it belongs to.
+#[derive(Clone, Copy, Debug)]
+pub struct FoundLink {
+    href: (u32, u32),
+    anchor: (u32, u32),
+    rel_text: (u32, u32),
+    pub rel: Rel,
+    pub kind: LinkKind,
+}
+
+/// All references of a page, no two alike, fragments cut off, in the order of the page.
+#[derive(Clone, Debug, Default)]
+pub struct FoundLinks {
+    arena: String,
+    items: Vec<FoundLink>,
+    /// Link elements seen, repetitions included.
+    pub seen: u32,
+    /// Links dropped because the page has too many; repetitions of kept ones are not among them.
+    pub over_limit: u32,
+    /// References to mail addresses, scripts, telephones and other things that are not fetched.
+    pub not_crawlable: u32,
+}
+
+impl FoundLinks {
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &FoundLink> {
+        self.items.iter()
+    }
+
+    fn string(&self, range: (u32, u32)) -> &str {
+        self.arena.get(range.0 as usize..range.1 as usize).unwrap_or_default()
+    }
+
+    pub fn href(&self, link: &FoundLink) -> &str {
+        self.string(link.href)
+    }
+
+    pub fn anchor(&self, link: &FoundLink) -> &str {
+        self.string(link.anchor)
+    }
+
+    /// The `rel` attribute as written.
+    pub fn rel_text(&self, link: &FoundLink) -> &str {
+        self.string(link.rel_text)
+    }
+}
+
+/// Collects the links of one page and knows which were there already.
+#[derive(Default)]
+pub(crate) struct LinkCollection {
+    found: FoundLinks,
+    /// Hash of the reference -> its position. Bytes are compared as well, so that a collision costs a repetition and
+    /// never a link.
+    positions: HashMap<u64, u32, BuildHasherDefault<Passed>>,
+    limit: usize,
+}
+
+impl LinkCollection {
+    pub(crate) fn start(&mut self, limit: usize) {
+        self.positions.clear();
+        self.limit = limit;
+    }
+
+    /// Hands over what was found. The next page is likely to need as much room.
+    pub(crate) fn take(&mut self) -> FoundLinks {
+        let next = FoundLinks {
+            arena: String::with_capacity(self.found.arena.len().min(1 << 16)),
+            items: Vec::with_capacity(self.found.items.len().min(1024)),
+            ..FoundLinks::default()
+        };
+        std::mem::replace(&mut self.found, next)
+    }
+
+    /// Notes a reference and gives its position, if it is kept and had no anchor text yet.
+    pub(crate) fn add(&mut self, href: &[u8], rel: &[u8], kind: LinkKind) -> Option<u32> {
+        let found = &mut self.found;
+        found.seen = found.seen.saturating_add(1);
+        let href = without_fragment(href.trim_ascii());
+        if has_foreign_scheme(href) || href.len() > LONGEST_HREF {
+            found.not_crawlable = found.not_crawlable.saturating_add(1);
+            return None;
+        }
+        let rel_flags = if rel.is_empty() { Rel::default() } else { Rel::of(rel) };
+        let hash = xxh3_64(href);
+        let known = self.positions.get(&hash).and_then(|at| Some((*at, found.items.get_mut(*at as usize)?)));
+        if let Some((at, link)) = known {
+            let same = found.arena.get(link.href.0 as usize..link.href.1 as usize).map(str::as_bytes);
+            if same == Some(href) {
+                link.rel = link.rel.and(rel_flags);
+                return (link.anchor.0 == link.anchor.1).then_some(at);
+            }
+        }
+        if found.items.len() >= self.limit {
+            found.over_limit = found.over_limit.saturating_add(1);
+            return None;
+        }
+        let position = offset(found.items.len());
+        let link = FoundLink {
+            href: push(&mut found.arena, href),
+            anchor: (0, 0),
+            rel_text: if rel.is_empty() { (0, 0) } else { push(&mut found.arena, cut(rel, LONGEST_ANCHOR)) },
+            rel: rel_flags,
+            kind,
+        };
+        found.items.push(link);
+        self.positions.entry(hash).or_insert(position);
+        Some(position)
+    }
+
+    /// The text between a link's tags.
+    pub(crate) fn set_anchor(&mut self, position: u32, anchor: &[u8]) {
+        let anchor = cut(anchor.trim_ascii(), LONGEST_ANCHOR);
+        let Some(link) = self.found.items.get_mut(position as usize) else { return };
+        if anchor.is_empty() {
+            return;
+        }
+        if is_collapsed(anchor) {
+            link.anchor = push(&mut self.found.arena, anchor);
+        } else if let Some(anchor) = collapsed(anchor) {
+            link.anchor = push(&mut self.found.arena, anchor.as_bytes());
+        }
+    }
+
+    pub(crate) fn lacks_anchor(&self, position: u32) -> bool {
+        self.found.items.get(position as usize).is_some_and(|link| link.anchor.0 == link.anchor.1)
+    }
+}
+
+fn push(arena: &mut String, bytes: &[u8]) -> (u32, u32) {
+    let start = offset(arena.len());
+    match std::str::from_utf8(bytes) {
+        Ok(text) => arena.push_str(text),
+        Err(_) => arena.push_str(&String::from_utf8_lossy(bytes)),
+    }
+    (start, offset(arena.len()))
+}
+
+/// Most anchors are one line of plain words and need no second look.
+fn is_collapsed(text: &[u8]) -> bool {
+    let mut previous = b' ';
+    text.iter().all(|byte| {
+        let plain = (b'!'..=b'~').contains(byte) || (*byte == b' ' && previous != b' ');
+        previous = *byte;
+        plain
+    })
+}
+
+/// Cuts between characters.
+fn cut(bytes: &[u8], longest: usize) -> &[u8] {
+    if bytes.len() <= longest {
+        return bytes;
+    }
+    let is_inside_character = |at: usize| bytes.get(at).is_some_and(|b| b & 0xc0 == 0x80);
+    let mut end = longest;
+    while end > 0 && is_inside_character(end) {
+        end -= 1;
+    }
+    bytes.get(..end).unwrap_or_default()
+}
+
+fn without_fragment(href: &[u8]) -> &[u8] {
+    memchr::memchr(b'#', href).and_then(|at| href.get(..at)).unwrap_or(href)
+}
+
+/// `mailto:`, `javascript:` and any other scheme but http and https. A colon after the first slash or question mark
+/// belongs to no scheme.
+fn has_foreign_scheme(href: &[u8]) -> bool {
+    let end = href.iter().position(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.')));
+    let Some((scheme, [b':', ..])) = end.and_then(|end| href.split_at_checked(end)) else { return false };
+    scheme.first().is_some_and(u8::is_ascii_alphabetic)
+        && !scheme.eq_ignore_ascii_case(b"http")
+        && !scheme.eq_ignore_ascii_case(b"https")
+}
+
+/// Keys are hashes already.
+#[derive(Default)]
+pub(crate) struct Passed(u64);
+
+impl Hasher for Passed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = xxh3_64(bytes);
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 = key;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn collection(limit: usize) -> LinkCollection {
+        let mut links = LinkCollection::default();
+        links.start(limit);
+        links
+    }
+
+    #[test]
+    fn a_reference_is_kept_once_with_what_all_its_links_say() {
+        let mut links = collection(10);
+        assert_eq!(links.add(b" /a#top ", b"nofollow ugc", LinkKind::Anchor), Some(0));
+        assert_eq!(links.add(b"/a", b"NOFOLLOW", LinkKind::Anchor), Some(0));
+        links.set_anchor(0, b" A ");
+        assert_eq!(links.add(b"/a#bottom", b"nofollow", LinkKind::Anchor), None);
+        let found = links.take();
+        assert_eq!((found.len(), found.seen), (1, 3));
+        let link = found.iter().next().unwrap();
+        assert_eq!((found.href(link), found.anchor(link), found.rel_text(link)), ("/a", "A", "nofollow ugc"));
+        assert_eq!(link.rel, Rel { nofollow: true, sponsored: false, ugc: false });
+    }
+
+    #[test]
+    fn what_is_over_the_limit_is_dropped_and_counted() {
+        let mut links = collection(2);
+        for href in ["/a", "/b", "/c", "/a", "/d"] {
+            links.add(href.as_bytes(), b"", LinkKind::Anchor);
+        }
+        let found = links.take();
+        assert_eq!((found.len(), found.over_limit, found.seen), (2, 2, 5));
+    }
+
+    #[test]
+    fn only_references_to_the_web_are_kept() {
+        let mut links = collection(100);
+        for href in ["mailto:a@b.c", "JavaScript:void(0)", "tel:+1", "data:,x", "file:///etc", "x-y+z.1:q"] {
+            assert_eq!(links.add(href.as_bytes(), b"", LinkKind::Anchor), None, "{href}");
+        }
+        for href in ["HTTP://a/", "https://a", "//a/b", "a/b:c", "?q=a:b", "1:2", "", "./a:b", "http:/x"] {
+            assert!(links.add(href.as_bytes(), b"", LinkKind::Anchor).is_some(), "{href}");
+        }
+        assert_eq!(links.take().not_crawlable, 6);
+    }
+
+    #[test]
+    fn anchors_are_cut_between_characters_and_bad_bytes_replaced() {
+        let mut links = collection(10);
+        links.add(b"/caf\xe9", b"", LinkKind::Anchor);
+        links.set_anchor(0, "é".repeat(LONGEST_ANCHOR).as_bytes());
+        let found = links.take();
+        let link = found.iter().next().unwrap();
+        assert_eq!(found.href(link), "/caf\u{fffd}");
+        assert_eq!(found.anchor(link), "é".repeat(LONGEST_ANCHOR / 2));
+    }
+}

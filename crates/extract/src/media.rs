@@ -1,0 +1,100 @@
+//! What kind of body this is, as far as extraction cares.
+
+use crate::charset::without_bom;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Media {
+    /// `text/html`, or a body without a type that looks like it.
+    Html,
+    /// `application/xhtml+xml`, where `<script/>` is a whole element.
+    Xhtml,
+    /// `text/plain`: text, no links.
+    Text,
+    /// Anything else: only its hash is taken.
+    Other,
+}
+
+/// How far into a body without a type to look for signs of HTML.
+const SNIFFED_BYTES: usize = 1024;
+
+impl Media {
+    pub fn of(content_type: Option<&str>, body: &[u8]) -> Media {
+        let essence = content_type.map(|value| value.split([';', ',']).next().unwrap_or_default().trim());
+        match essence {
+            None | Some("") => Media::sniffed(body),
+            Some(kind) if kind.eq_ignore_ascii_case("text/html") => Media::Html,
+            Some(kind) if kind.eq_ignore_ascii_case("application/xhtml+xml") => Media::Xhtml,
+            Some(kind) if kind.eq_ignore_ascii_case("text/plain") => Media::Text,
+            Some(kind)
+                if (kind.eq_ignore_ascii_case("application/xml")
+                    || kind.eq_ignore_ascii_case("text/xml"))
+                    && looks_like_html(body) =>
+            {
+                Media::Xhtml
+            }
+            Some(_) => Media::Other,
+        }
+    }
+
+    fn sniffed(body: &[u8]) -> Media {
+        if looks_like_html(body) {
+            return Media::Html;
+        }
+        let head = body.get(..SNIFFED_BYTES).unwrap_or(body);
+        let binary = head.iter().any(|b| *b < 0x20 && !matches!(b, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b));
+        if binary || head.is_empty() || head.starts_with(b"%PDF-") { Media::Other } else { Media::Text }
+    }
+
+    pub fn is_markup(self) -> bool {
+        matches!(self, Media::Html | Media::Xhtml)
+    }
+}
+
+/// A doctype or one of the tags that documents begin with, near the beginning.
+fn looks_like_html(body: &[u8]) -> bool {
+    const SIGNS: [&[u8]; 9] = [
+        b"<!doctype html",
+        b"<html",
+        b"<head",
+        b"<title",
+        b"<body",
+        b"<meta",
+        b"<script",
+        b"<div",
+        b"<a href",
+    ];
+    let body = without_bom(body);
+    let head = body.get(..SNIFFED_BYTES).unwrap_or(body);
+    memchr::memchr_iter(b'<', head).any(|at| {
+        let tag = head.get(at..).unwrap_or_default();
+        SIGNS.iter().any(|sign| tag.get(..sign.len()).is_some_and(|start| start.eq_ignore_ascii_case(sign)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_declared_type_decides() {
+        assert_eq!(Media::of(Some("text/html; charset=utf-8"), b""), Media::Html);
+        assert_eq!(Media::of(Some("TEXT/HTML"), b""), Media::Html);
+        assert_eq!(Media::of(Some("application/xhtml+xml"), b""), Media::Xhtml);
+        assert_eq!(Media::of(Some("text/plain"), b"<html>"), Media::Text);
+        assert_eq!(Media::of(Some("image/png"), b"<html>"), Media::Other);
+    }
+
+    #[test]
+    fn xml_is_markup_only_when_it_is_xhtml() {
+        assert_eq!(Media::of(Some("application/xml"), b"<?xml version='1.0'?><html>"), Media::Xhtml);
+        assert_eq!(Media::of(Some("text/xml"), b"<?xml version='1.0'?><urlset>"), Media::Other);
+    }
+
+    #[test]
+    fn a_body_without_a_type_is_looked_at() {
+        assert_eq!(Media::of(None, b"\xef\xbb\xbf  <!DOCTYPE html>"), Media::Html);
+        assert_eq!(Media::of(Some(""), b"plain words"), Media::Text);
+        assert_eq!(Media::of(None, b"\x89PNG\r\n\x1a\n\0\0"), Media::Other);
+        assert_eq!(Media::of(None, b""), Media::Other);
+    }
+}

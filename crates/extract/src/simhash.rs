@@ -1,0 +1,363 @@
+//! 64-bit SimHash over shingles of three words: pages whose texts differ a little have hashes that differ in few
+//! bits. One hash per word, three of them mixed per shingle, counted in bit-sliced counters: 64 counters are
+//! advanced by a handful of word operations.
+//!
+//! The values are stored and compared across runs: whatever changes them makes old pages strangers.
+
+use crate::text::{PADDING, Text};
+use serde::Serialize;
+use std::fmt;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Shown as 16 hex digits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SimHash(pub u64);
+
+impl SimHash {
+    /// Pages at most this far apart are taken for near duplicates.
+    pub const NEAR: u32 = 3;
+
+    pub fn distance(self, other: SimHash) -> u32 {
+        (self.0 ^ other.0).count_ones()
+    }
+
+    pub fn hex(self) -> String {
+        format!("{:016x}", self.0)
+    }
+
+    pub fn parse(hex: &str) -> Option<SimHash> {
+        if hex.len() != 16 {
+            return None;
+        }
+        u64::from_str_radix(hex, 16).ok().map(SimHash)
+    }
+}
+
+impl fmt::Debug for SimHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl Serialize for SimHash {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&self.hex())
+    }
+}
+
+/// The SimHash of a text, its words being what white space separates; `None` if it has none.
+pub fn simhash_of_text(text: &str) -> Option<SimHash> {
+    let mut words = Text::default();
+    words.push(text.as_bytes());
+    Fingerprints::of(&mut words).simhash
+}
+
+const SHINGLE_WORDS: u32 = 3;
+
+/// What the words of a text come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fingerprints {
+    pub(crate) word_count: u32,
+    pub(crate) simhash: Option<SimHash>,
+}
+
+impl Fingerprints {
+    pub(crate) fn of(text: &mut Text) -> Fingerprints {
+        let mut counters = Counters::default();
+        let mut word_count = 0u32;
+        let (mut older, mut old) = (0, 0);
+        text.visit_words(|raw, words| {
+            for [start, end] in words {
+                let hash = hash_of_word(raw, *start as usize, *end as usize);
+                word_count = word_count.saturating_add(1);
+                if word_count >= SHINGLE_WORDS {
+                    counters.add(shingle(older, old, hash));
+                }
+                (older, old) = (old, hash);
+            }
+        });
+        if (1..SHINGLE_WORDS).contains(&word_count) {
+            counters.add(shingle(0, older, old));
+        }
+        Fingerprints { word_count, simhash: (word_count > 0).then(|| SimHash(counters.majority())) }
+    }
+}
+
+/// ASCII is hashed sixteen letters at a time in two registers, most words so without a branch on their length.
+#[inline(always)]
+fn hash_of_word(raw: &[u8], start: usize, end: usize) -> u64 {
+    let length = end.wrapping_sub(start);
+    let (Some((low, high)), Some((low_mask, high_mask))) = (window(raw, start), MASKS.get(length)) else {
+        return hash_of_long_word(raw.get(start..end).unwrap_or_default());
+    };
+    let (low, high) = (low & low_mask, high & high_mask);
+    if (low | high) & HIGH_BITS != 0 {
+        return hash_beyond_ascii(raw.get(start..end).unwrap_or_default());
+    }
+    hash_of_sixteen(0, low, high)
+}
+
+#[inline(always)]
+fn window(raw: &[u8], start: usize) -> Option<(u64, u64)> {
+    let (halves, _) = raw.get(start..)?.first_chunk::<PADDING>()?.as_chunks::<8>();
+    match halves {
+        [low, high] => Some((u64::from_le_bytes(*low), u64::from_le_bytes(*high))),
+        _ => None,
+    }
+}
+
+/// What a word of so many letters occupies of two registers.
+const MASKS: [(u64, u64); PADDING + 1] = {
+    let mut masks = [(0, 0); PADDING + 1];
+    let mut rest = masks.as_mut_slice();
+    let mut mask = 0u128;
+    while let Some((first, others)) = rest.split_first_mut() {
+        *first = (mask as u64, (mask >> 64) as u64);
+        mask = (mask << 8) | 0xff;
+        rest = others;
+    }
+    masks
+};
+
+#[inline(always)]
+fn hash_of_sixteen(before: u64, low: u64, high: u64) -> u64 {
+    folded_product(lower(low) ^ 0x2d35_8dcc_aa6c_78a5 ^ before, lower(high) ^ 0x8bb8_4b93_962e_acc9)
+}
+
+#[inline(never)]
+fn hash_of_long_word(word: &[u8]) -> u64 {
+    if !word.is_ascii() {
+        return hash_beyond_ascii(word);
+    }
+    word.chunks(PADDING).fold(0, |hash, chunk| {
+        let mut padded = [0; PADDING];
+        padded.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
+        let letters = u128::from_le_bytes(padded);
+        hash_of_sixteen(hash, letters as u64, (letters >> 64) as u64)
+    })
+}
+
+const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
+
+/// ASCII letters in lower case, eight at a time. Only for bytes below 0x80.
+#[inline]
+fn lower(letters: u64) -> u64 {
+    let from_a = letters.wrapping_add(0x3f3f_3f3f_3f3f_3f3f);
+    let beyond_z = letters.wrapping_add(0x2525_2525_2525_2525);
+    letters | (((from_a ^ beyond_z) & HIGH_BITS) >> 2)
+}
+
+#[inline]
+fn folded_product(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// Words of other letters pass through a small buffer: a text without a blank is no reason for a second copy of it.
+#[inline(never)]
+fn hash_beyond_ascii(word: &[u8]) -> u64 {
+    const BUFFER: usize = 256;
+    let mut hash = 0;
+    let mut buffer = [0u8; BUFFER];
+    let mut used = 0;
+    let mut push = |letter: char| {
+        if let Some(free) = buffer.get_mut(used..)
+            && free.len() >= letter.len_utf8()
+        {
+            used += letter.encode_utf8(free).len();
+        }
+        if used > BUFFER - char::MAX_LEN_UTF8 {
+            hash =
+                folded_product(hash, 0xe703_7ed1_a0b4_28db) ^ xxh3_64(buffer.get(..used).unwrap_or_default());
+            used = 0;
+        }
+    };
+    for piece in word.utf8_chunks() {
+        for letter in piece.valid().chars() {
+            lower_of(letter).for_each(&mut push);
+        }
+        if !piece.invalid().is_empty() {
+            push(char::REPLACEMENT_CHARACTER);
+        }
+    }
+    folded_product(hash, 0xe703_7ed1_a0b4_28db) ^ xxh3_64(buffer.get(..used).unwrap_or_default())
+}
+
+/// Ideographs and syllables have no case; looking them up would be most of the work on such pages.
+fn lower_of(letter: char) -> impl Iterator<Item = char> {
+    let caseless = matches!(letter, '\u{2e80}'..='\u{a63f}' | '\u{ac00}'..='\u{d7ff}');
+    let looked_up = (!caseless).then(|| letter.to_lowercase());
+    caseless.then_some(letter).into_iter().chain(looked_up.into_iter().flatten())
+}
+
+#[inline]
+fn shingle(first: u64, second: u64, third: u64) -> u64 {
+    let mixed = first.rotate_left(42) ^ second.rotate_left(21) ^ third;
+    let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0x9fb2_1c65_1e98_df25);
+    mixed ^ (mixed >> 29)
+}
+
+/// 64 counters, transposed: bit `i` of `planes[p]` is bit `p` of counter `i`. Eight hashes at a time are summed by
+/// carry-save adders before they reach the higher planes.
+#[derive(Default)]
+struct Counters {
+    pending: [u64; 8],
+    pending_count: usize,
+    planes: [u64; 32],
+    total: u32,
+}
+
+impl Counters {
+    #[inline]
+    fn add(&mut self, hash: u64) {
+        if let Some(slot) = self.pending.get_mut(self.pending_count) {
+            *slot = hash;
+        }
+        self.pending_count += 1;
+        self.total = self.total.saturating_add(1);
+        if self.pending_count == self.pending.len() {
+            self.fold_eight();
+            self.pending_count = 0;
+        }
+    }
+
+    #[inline]
+    fn fold_eight(&mut self) {
+        let [a, b, c, d, e, f, g, h] = self.pending;
+        let [ones, twos, fours, ..] = &mut self.planes;
+        let (sum, two_a) = carry_save(*ones, a, b);
+        let (sum, two_b) = carry_save(sum, c, d);
+        let (sum, two_c) = carry_save(sum, e, f);
+        let (sum, two_d) = carry_save(sum, g, h);
+        *ones = sum;
+        let (sum, four_a) = carry_save(*twos, two_a, two_b);
+        let (sum, four_b) = carry_save(sum, two_c, two_d);
+        *twos = sum;
+        let (sum, eight) = carry_save(*fours, four_a, four_b);
+        *fours = sum;
+        self.ripple(eight, 3);
+    }
+
+    /// Adds a bit to each counter at `plane`, carrying as far as needed.
+    #[inline]
+    fn ripple(&mut self, mut carry: u64, plane: usize) {
+        for plane in self.planes.iter_mut().skip(plane) {
+            if carry == 0 {
+                break;
+            }
+            let next = *plane & carry;
+            *plane ^= carry;
+            carry = next;
+        }
+    }
+
+    /// The bits set in more than half of the hashes.
+    fn majority(mut self) -> u64 {
+        for at in 0..self.pending_count {
+            let hash = self.pending.get(at).copied().unwrap_or_default();
+            self.ripple(hash, 0);
+        }
+        let mut majority = 0;
+        for bit in 0..64 {
+            let count = self
+                .planes
+                .iter()
+                .enumerate()
+                .fold(0u64, |sum, (weight, plane)| sum | (((plane >> bit) & 1) << weight));
+            if count * 2 > u64::from(self.total) {
+                majority |= 1 << bit;
+            }
+        }
+        majority
+    }
+}
+
+#[inline]
+fn carry_save(a: u64, b: u64, c: u64) -> (u64, u64) {
+    let half = a ^ b;
+    (half ^ c, (a & b) | (half & c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Text of `count` words drawn from a vocabulary like a language's: few words frequent, many rare.
+    fn prose(count: usize, seed: u64) -> Vec<String> {
+        let mut state = seed;
+        (0..count)
+            .map(|_| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let uniform = ((state >> 33) as f64 / f64::from(1u32 << 31)).max(1e-9);
+                format!("word{}", (uniform.powi(3) * 4000.0) as u32)
+            })
+            .collect()
+    }
+
+    fn hash(words: &[String]) -> SimHash {
+        simhash_of_text(&words.join(" ")).unwrap()
+    }
+
+    #[test]
+    fn small_edits_stay_near() {
+        for seed in 0..20 {
+            let words = prose(1500, seed);
+            let before = hash(&words);
+            let mut edited = words.clone();
+            edited[700] = "changed".into();
+            assert!(before.distance(hash(&edited)) <= SimHash::NEAR, "one word replaced, seed {seed}");
+            edited.remove(20);
+            edited.push("appended".into());
+            assert!(before.distance(hash(&edited)) <= SimHash::NEAR + 1, "three edits, seed {seed}");
+        }
+    }
+
+    #[test]
+    fn different_texts_are_far_apart() {
+        for seed in 0..50 {
+            let distance = hash(&prose(1500, seed)).distance(hash(&prose(1500, seed + 1000)));
+            assert!(distance > 12, "distance {distance} at seed {seed}");
+        }
+    }
+
+    #[test]
+    fn case_and_spacing_do_not_matter_but_order_does() {
+        let of = |text| simhash_of_text(text).unwrap();
+        assert_eq!(of("The Quick  Brown\nFox"), of("the quick brown fox"));
+        assert_eq!(of("ÉTÉ à PARIS toujours"), of("été à paris toujours"));
+        assert_ne!(of("the quick brown fox"), of("fox brown quick the"));
+    }
+
+    #[test]
+    fn short_texts_have_a_hash_and_empty_ones_none() {
+        assert_eq!(simhash_of_text("  "), None);
+        assert_ne!(simhash_of_text("one"), simhash_of_text("two"));
+        assert_ne!(simhash_of_text("one two"), simhash_of_text("two one"));
+    }
+
+    #[test]
+    fn values_never_change() {
+        assert_eq!(
+            simhash_of_text("The spider waits in the middle of its web, and the web tells it everything.")
+                .unwrap()
+                .hex(),
+            "32e337bf4a589a59"
+        );
+        assert_eq!(SimHash::parse("00000000000000ff"), Some(SimHash(255)));
+        assert_eq!(SimHash::parse("ff"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn counters_agree_with_plain_counting(hashes in prop::collection::vec(any::<u64>(), 1..200)) {
+            let mut counters = Counters::default();
+            hashes.iter().for_each(|hash| counters.add(*hash));
+            let plain = (0..64).fold(0u64, |bits, bit| {
+                let set = hashes.iter().filter(|hash| (**hash >> bit) & 1 == 1).count();
+                if set * 2 > hashes.len() { bits | (1 << bit) } else { bits }
+            });
+            prop_assert_eq!(counters.majority(), plain);
+        }
+    }
+}

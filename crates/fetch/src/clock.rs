@@ -1,0 +1,62 @@
+//! The two clocks of a fetch: the wall for records, the monotonic one for lengths of time.
+
+use argiope_model::{FetchTimings, Millis};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::time::Instant;
+
+pub(crate) fn now() -> Millis {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Millis(u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX))
+}
+
+pub(crate) fn micros(duration: Duration) -> u32 {
+    u32::try_from(duration.as_micros()).unwrap_or(u32::MAX)
+}
+
+/// Takes the times of one fetch. The wall clock is read once: its end is the start plus what the monotonic clock
+/// says, so that a step of the wall clock makes no fetch of negative length.
+pub(crate) struct Stopwatch {
+    pub(crate) began: Instant,
+    timings: FetchTimings,
+    /// When the current stage began.
+    mark: Instant,
+}
+
+impl Stopwatch {
+    pub(crate) fn start(dns_us: u32) -> Stopwatch {
+        let began = Instant::now();
+        let timings = FetchTimings { started: now(), dns_us, ..FetchTimings::default() };
+        Stopwatch { began, timings, mark: began }
+    }
+
+    /// Ends a stage and begins the next; returns the length of the ended one.
+    fn lap(&mut self) -> u32 {
+        let now = Instant::now();
+        micros(now.saturating_duration_since(std::mem::replace(&mut self.mark, now)))
+    }
+
+    pub(crate) fn restart(&mut self) {
+        self.mark = Instant::now();
+    }
+
+    pub(crate) fn connected(&mut self) {
+        self.timings.connect_us = self.lap();
+    }
+
+    pub(crate) fn secured(&mut self) {
+        self.timings.tls_us = self.lap();
+    }
+
+    pub(crate) fn answered(&mut self) {
+        self.timings.first_byte_us = self.lap();
+    }
+
+    pub(crate) fn downloaded(&mut self) {
+        self.timings.download_us = self.lap();
+    }
+
+    pub(crate) fn finish(&self) -> FetchTimings {
+        let ended = self.timings.started + self.began.elapsed();
+        FetchTimings { ended, ..self.timings }
+    }
+}

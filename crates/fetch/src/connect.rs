@@ -1,0 +1,300 @@
+//! From addresses to a stream that can be spoken on: TCP under the address guard, the proxy's tunnel, TLS.
+
+use crate::capture::Capture;
+use crate::clock::Stopwatch;
+use crate::error::{ConnectFailure, Failure, FailureKind, Stage};
+use crate::guard::AddressPolicy;
+use crate::proxy::Proxy;
+use crate::tls::Tls;
+use rustls::pki_types::ServerName;
+use std::cell::{Cell, RefCell};
+use std::future::{Future, poll_fn};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+/// How far a fetch has come, for whoever cuts it off.
+pub(crate) struct Progress {
+    pub(crate) stage: Cell<Stage>,
+    pub(crate) address: Cell<Option<SocketAddr>>,
+    pub(crate) stopwatch: RefCell<Stopwatch>,
+    /// The exchange that an answer is waited for on.
+    waiting_on: RefCell<Option<Rc<RefCell<Capture>>>>,
+}
+
+impl Progress {
+    pub(crate) fn new(stopwatch: Stopwatch) -> Progress {
+        Progress {
+            stage: Cell::new(Stage::Connect),
+            address: Cell::new(None),
+            stopwatch: RefCell::new(stopwatch),
+            waiting_on: RefCell::new(None),
+        }
+    }
+
+    pub(crate) fn watch(&self, exchange: Rc<RefCell<Capture>>) {
+        *self.waiting_on.borrow_mut() = Some(exchange);
+    }
+
+    /// What is being waited for.
+    pub(crate) fn stage(&self) -> Stage {
+        let waiting_on = self.waiting_on.borrow();
+        match (self.stage.get(), waiting_on.as_ref()) {
+            (Stage::FirstByte, Some(exchange)) if exchange.borrow().answer_began() => Stage::Head,
+            (stage, _) => stage,
+        }
+    }
+}
+
+/// A connection as HTTP sees it.
+pub(crate) enum Stream {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl Stream {
+    /// Whether both sides agreed to speak HTTP/2.
+    pub(crate) fn is_http2(&self) -> bool {
+        match self {
+            Stream::Plain(_) => false,
+            Stream::Tls(stream) => stream.get_ref().1.alpn_protocol() == Some(b"h2"),
+        }
+    }
+}
+
+pub(crate) struct Connector {
+    pub(crate) policy: AddressPolicy,
+    pub(crate) tls: Tls,
+    /// How long an address may stay silent before the next one is tried beside it.
+    pub(crate) stagger: Duration,
+}
+
+/// Of the addresses of one host no more than these are tried.
+const MAX_ADDRESSES: usize = 6;
+
+/// The answer of a proxy to CONNECT is short.
+const MAX_TUNNEL_HEAD: usize = 8 * 1024;
+
+impl Connector {
+    /// Connects to the host itself. The guard looks at each address right before it is connected to.
+    pub(crate) async fn direct(
+        &self,
+        addresses: &[IpAddr],
+        port: u16,
+        progress: &Progress,
+    ) -> Result<(TcpStream, SocketAddr), Failure> {
+        let mut refused = None;
+        let mut candidates = Vec::with_capacity(1);
+        for address in addresses {
+            match self.policy.check(*address) {
+                Ok(()) => candidates.push(SocketAddr::new(*address, port)),
+                Err(refusal) => refused = Some(refusal),
+            }
+        }
+        if let (true, Some(refusal)) = (candidates.is_empty(), refused) {
+            progress.address.set(Some(SocketAddr::new(refusal.address, port)));
+            return Err(FailureKind::PrivateAddress(refusal).into());
+        }
+        self.first_of(&candidates, progress).await
+    }
+
+    /// Connects to a proxy. The operator named it, so the guard has no say about its address; about that of the
+    /// host behind it, as far as it is known, it does.
+    pub(crate) async fn proxy(
+        &self,
+        proxy_addresses: &[IpAddr],
+        proxy: &Proxy,
+        host_addresses: &[IpAddr],
+        progress: &Progress,
+    ) -> Result<(TcpStream, SocketAddr), Failure> {
+        for address in host_addresses {
+            self.policy.check(*address).map_err(FailureKind::PrivateAddress)?;
+        }
+        let candidates: Vec<SocketAddr> =
+            proxy_addresses.iter().map(|address| SocketAddr::new(*address, proxy.port)).collect();
+        self.first_of(&candidates, progress).await
+    }
+
+    /// The first address that answers, tried in order, each next one when the one before has failed or was silent
+    /// for a while.
+    async fn first_of(
+        &self,
+        candidates: &[SocketAddr],
+        progress: &Progress,
+    ) -> Result<(TcpStream, SocketAddr), Failure> {
+        progress.stage.set(Stage::Connect);
+        progress.address.set(candidates.first().copied());
+        progress.stopwatch.borrow_mut().restart();
+        let outcome = match candidates {
+            [] => return Err(connect_failure(ConnectFailure::NoAddress, String::new())),
+            [only] => TcpStream::connect(*only).await.map(|stream| (stream, *only)),
+            several => race(several, self.stagger).await,
+        };
+        let (stream, address) = outcome.map_err(|error| {
+            let kind = FailureKind::Connect {
+                reason: ConnectFailure::of(&error),
+                detail: match ConnectFailure::of(&error) {
+                    ConnectFailure::Other => error.to_string(),
+                    _ => String::new(),
+                },
+            };
+            Failure::caused(kind, error)
+        })?;
+        progress.address.set(Some(address));
+        // Requests are single small writes; waiting to fill a packet only delays them. A failure costs nothing else.
+        let _ = stream.set_nodelay(true);
+        progress.stopwatch.borrow_mut().connected();
+        Ok((stream, address))
+    }
+
+    pub(crate) async fn tls(
+        &self,
+        stream: TcpStream,
+        host_name: &str,
+        progress: &Progress,
+    ) -> Result<Stream, Failure> {
+        progress.stage.set(Stage::Tls);
+        let bare = host_name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host_name);
+        let name = ServerName::try_from(bare.to_owned())
+            .map_err(|error| FailureKind::Tls(format!("'{bare}' is no name for a certificate: {error}")))?;
+        let connector = TlsConnector::from(self.tls.config.clone());
+        let stream = connector.connect(name, stream).await.map_err(tls_failure)?;
+        progress.stopwatch.borrow_mut().secured();
+        Ok(Stream::Tls(Box::new(stream)))
+    }
+}
+
+fn connect_failure(reason: ConnectFailure, detail: String) -> Failure {
+    FailureKind::Connect { reason, detail }.into()
+}
+
+fn tls_failure(error: io::Error) -> Failure {
+    let kind = match error.kind() {
+        io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted | io::ErrorKind::BrokenPipe => {
+            FailureKind::Tls(String::from("connection reset in the handshake"))
+        }
+        io::ErrorKind::UnexpectedEof => FailureKind::Tls(String::from("closed in the handshake")),
+        _ => FailureKind::Tls(error.to_string()),
+    };
+    Failure::caused(kind, error)
+}
+
+type Attempt = Pin<Box<dyn Future<Output = io::Result<(TcpStream, SocketAddr)>>>>;
+
+async fn race(candidates: &[SocketAddr], stagger: Duration) -> io::Result<(TcpStream, SocketAddr)> {
+    let mut next = candidates.iter().copied().take(MAX_ADDRESSES);
+    let mut running: Vec<Attempt> = Vec::new();
+    let mut last_error = io::Error::from(io::ErrorKind::NotConnected);
+    loop {
+        if let Some(address) = next.next() {
+            running.push(Box::pin(async move {
+                TcpStream::connect(address).await.map(|stream| (stream, address))
+            }));
+        } else if running.is_empty() {
+            return Err(last_error);
+        }
+        let more = next.len() > 0;
+        let patience = tokio::time::sleep(stagger);
+        tokio::select! {
+            biased;
+            outcome = first_finished(&mut running) => match outcome {
+                Ok(connected) => return Ok(connected),
+                Err(error) => last_error = error,
+            },
+            () = patience, if more => {}
+        }
+    }
+}
+
+async fn first_finished(running: &mut Vec<Attempt>) -> io::Result<(TcpStream, SocketAddr)> {
+    poll_fn(|cx| {
+        for at in 0..running.len() {
+            if let Some(attempt) = running.get_mut(at)
+                && let Poll::Ready(outcome) = attempt.as_mut().poll(cx)
+            {
+                drop(running.swap_remove(at));
+                return Poll::Ready(outcome);
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+/// Asks a proxy for a tunnel to `host:port`.
+pub(crate) async fn tunnel(
+    stream: &mut TcpStream,
+    authority: &str,
+    proxy: &Proxy,
+    progress: &Progress,
+) -> Result<(), Failure> {
+    progress.stage.set(Stage::Proxy);
+    let mut request = format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n").into_bytes();
+    if let Some(authorization) = &proxy.authorization {
+        request.extend_from_slice(b"Proxy-Authorization: ");
+        request.extend_from_slice(authorization.as_bytes());
+        request.extend_from_slice(b"\r\n");
+    }
+    request.extend_from_slice(b"\r\n");
+    let broken = |error: io::Error| Failure::caused(FailureKind::Proxy(error.to_string()), error);
+    stream.write_all(&request).await.map_err(broken)?;
+    let mut head = Vec::with_capacity(256);
+    while !head.ends_with(b"\r\n\r\n") {
+        if head.len() >= MAX_TUNNEL_HEAD {
+            return Err(FailureKind::Proxy(String::from("its answer to CONNECT does not end")).into());
+        }
+        // Byte by byte, since whatever follows the head belongs to the host. Once per connection.
+        head.push(stream.read_u8().await.map_err(broken)?);
+    }
+    let status_line =
+        String::from_utf8_lossy(head.split(|byte| *byte == b'\r').next().unwrap_or(&[])).into_owned();
+    let status = status_line.split(' ').nth(1).unwrap_or("");
+    if status_line.starts_with("HTTP/1.") && status.len() == 3 && status.starts_with('2') {
+        return Ok(());
+    }
+    Err(FailureKind::Proxy(format!("CONNECT was answered with '{status_line}'")).into())
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Stream::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
+            // Many servers close without TLS's goodbye. Whether the answer was complete is told by its length or
+            // its last chunk; where it has neither, browsers take what came, and so do we.
+            Stream::Tls(stream) => match ready!(Pin::new(stream).poll_read(cx, buf)) {
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Poll::Ready(Ok(())),
+                outcome => Poll::Ready(outcome),
+            },
+        }
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Stream::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Stream::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Stream::Plain(stream) => Pin::new(stream).poll_flush(cx),
+            Stream::Tls(stream) => Pin::new(stream).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Stream::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
+            Stream::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+}

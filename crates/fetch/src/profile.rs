@@ -1,0 +1,159 @@
+//! How requests of a job or a domain present themselves: user agent, extra headers, cookie, credentials, proxy. Made
+//! once and checked then, so that nothing about headers can fail in the middle of a crawl.
+
+use crate::proxy::{Proxy, basic};
+use http::header::{
+    ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT,
+    HOST, IF_MODIFIED_SINCE, IF_NONE_MATCH, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+    USER_AGENT,
+};
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+/// Names the crawler and a contact, so that site owners know whom to ask.
+pub const fn default_user_agent() -> &'static str {
+    concat!("Argiope/", env!("CARGO_PKG_VERSION"), " (+https://github.com/argiope-crawler/argiope)")
+}
+
+const DEFAULT_ACCEPT: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+const ENCODINGS: &str = "gzip, br, zstd, deflate";
+
+/// What a configuration may say about requests.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProfileOptions {
+    pub user_agent: Option<String>,
+    pub accept: Option<String>,
+    pub accept_language: Option<String>,
+    /// Replace the crawler's own of the same name; the same name twice is sent twice.
+    pub headers: Vec<(String, String)>,
+    /// Sent as it is; there is no jar.
+    pub cookie: Option<String>,
+    pub basic_auth: Option<(String, String)>,
+    pub proxy: Option<String>,
+}
+
+/// Checked and ready to send. Share it in an `Arc`.
+#[derive(Clone, Debug)]
+pub struct RequestProfile {
+    /// With a `Host` in the first place, which is filled in for each request.
+    pub(crate) http1: HeaderMap,
+    /// The same without `Host`, which HTTP/2 has no use for.
+    pub(crate) http2: HeaderMap,
+    pub(crate) proxy: Option<Proxy>,
+    user_agent: String,
+}
+
+/// Headers that belong to the connection and not to a profile.
+const RESERVED: [HeaderName; 9] =
+    [HOST, CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING, TE, TRAILER, UPGRADE, EXPECT, PROXY_AUTHORIZATION];
+
+impl RequestProfile {
+    pub fn new(options: &ProfileOptions) -> Result<RequestProfile, String> {
+        let user_agent = options.user_agent.as_deref().unwrap_or(default_user_agent());
+        let mut headers = HeaderMap::with_capacity(12);
+        headers.insert(HOST, HeaderValue::from_static(""));
+        headers.insert(USER_AGENT, value("user agent", user_agent)?);
+        headers.insert(ACCEPT, value("accept", options.accept.as_deref().unwrap_or(DEFAULT_ACCEPT))?);
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(ENCODINGS));
+        if let Some(languages) = &options.accept_language {
+            headers.insert(ACCEPT_LANGUAGE, value("accept language", languages)?);
+        }
+        if let Some(cookie) = &options.cookie {
+            headers.insert(COOKIE, sensitive(value("cookie", cookie)?));
+        }
+        if let Some((user, password)) = &options.basic_auth {
+            headers.insert(AUTHORIZATION, basic(user.as_bytes(), password.as_bytes())?);
+        }
+        let mut replaced: Vec<HeaderName> = Vec::new();
+        for (name, text) in &options.headers {
+            let parsed =
+                HeaderName::try_from(name.as_str()).map_err(|_| format!("'{name}' is no header name"))?;
+            if RESERVED.contains(&parsed) {
+                return Err(format!("header '{name}' belongs to the connection and cannot be set"));
+            }
+            let text = value(name, text)?;
+            if replaced.contains(&parsed) {
+                headers.append(parsed, text);
+            } else {
+                headers.insert(parsed.clone(), text);
+                replaced.push(parsed);
+            }
+        }
+        let mut http2 = headers.clone();
+        http2.remove(HOST);
+        let proxy = options.proxy.as_deref().map(Proxy::parse).transpose()?;
+        let user_agent =
+            headers.get(USER_AGENT).and_then(|v| v.to_str().ok()).unwrap_or(user_agent).to_owned();
+        Ok(RequestProfile { http1: headers, http2, proxy, user_agent })
+    }
+
+    /// The user agent that is sent: robots.txt is read with the same name.
+    pub fn user_agent(&self) -> &str {
+        &self.user_agent
+    }
+}
+
+fn value(name: &str, text: &str) -> Result<HeaderValue, String> {
+    HeaderValue::try_from(text.trim()).map_err(|_| format!("{name}: '{text}' cannot be sent as a header"))
+}
+
+fn sensitive(mut value: HeaderValue) -> HeaderValue {
+    value.set_sensitive(true);
+    value
+}
+
+/// What is known of an earlier answer, to be told only if the page has changed since.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Validators {
+    pub etag: Option<String>,
+    pub last_modified: Option<String>,
+}
+
+impl Validators {
+    /// A validator that came from the net and cannot be sent back is left out: the answer is then a whole one.
+    pub(crate) fn add_to(&self, headers: &mut HeaderMap) {
+        if let Some(value) = self.etag.as_deref().and_then(|etag| HeaderValue::try_from(etag).ok()) {
+            headers.insert(IF_NONE_MATCH, value);
+        }
+        if let Some(value) = self.last_modified.as_deref().and_then(|date| HeaderValue::try_from(date).ok()) {
+            headers.insert(IF_MODIFIED_SINCE, value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_user_agent_names_crawler_version_and_contact() {
+        let profile = RequestProfile::new(&ProfileOptions::default()).unwrap();
+        assert!(profile.user_agent().starts_with("Argiope/"));
+        assert!(profile.user_agent().contains("+https://"));
+    }
+
+    #[test]
+    fn extra_headers_replace_ours_and_repeat_among_themselves() {
+        let headers = [("Accept", "text/plain"), ("X-Team", "a"), ("x-team", "b")];
+        let options = ProfileOptions {
+            headers: headers.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect(),
+            ..ProfileOptions::default()
+        };
+        let profile = RequestProfile::new(&options).unwrap();
+        assert_eq!(profile.http1.get_all(ACCEPT).iter().count(), 1);
+        assert_eq!(profile.http1[ACCEPT], "text/plain");
+        assert_eq!(profile.http1.get_all("x-team").iter().count(), 2);
+        assert_eq!(profile.http1.keys().next(), Some(&HOST));
+        assert!(!profile.http2.contains_key(HOST));
+    }
+
+    #[test]
+    fn headers_that_would_break_a_request_are_refused() {
+        for (name, value) in
+            [("Host", "x"), ("Content-Length", "3"), ("Bad Name", "x"), ("X-Split", "a\r\nInjected: b")]
+        {
+            let options =
+                ProfileOptions { headers: vec![(name.into(), value.into())], ..ProfileOptions::default() };
+            assert!(RequestProfile::new(&options).is_err(), "{name}");
+        }
+    }
+}

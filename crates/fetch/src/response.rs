@@ -1,0 +1,109 @@
+//! What comes of a fetch.
+
+use crate::error::Seconds;
+use argiope_model::FetchTimings;
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, LOCATION};
+use http::{HeaderMap, StatusCode, Version};
+use std::borrow::Cow;
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// An answer, as it was received.
+#[derive(Clone, Debug)]
+pub struct Fetched {
+    pub status: StatusCode,
+    pub version: Version,
+    /// The head of the answer with its empty line: for HTTP/1 the very bytes that came, for HTTP/2, which has no
+    /// such bytes, the same fields in the form of HTTP/1.1.
+    pub head: Bytes,
+    /// The head of the request as sent, but for the credentials of a proxy, which are nobody's business; for HTTP/2
+    /// in the form of HTTP/1.1.
+    pub request_head: Bytes,
+    pub headers: HeaderMap,
+    /// The body after transfer decoding and before content decoding: see [`crate::decode()`].
+    pub body: Bytes,
+    /// Why the body is not all of it.
+    pub truncated: Option<Truncation>,
+    /// Who answered: the host, or the proxy.
+    pub address: SocketAddr,
+    pub timings: FetchTimings,
+    /// The request went over a connection that was kept from an earlier one.
+    pub reused: bool,
+    /// The kept connection turned out closed after the request had been written to it, and it was written again to
+    /// a new one. The host may have seen it twice, though it gave no sign of it.
+    pub resent: bool,
+}
+
+impl Fetched {
+    /// Where a redirect leads, as the header says it: the caller resolves it against the URL. A `Location` in
+    /// another answer than a redirect means nothing.
+    pub fn redirect(&self) -> Option<Cow<'_, str>> {
+        let redirects = [
+            StatusCode::MOVED_PERMANENTLY,
+            StatusCode::FOUND,
+            StatusCode::SEE_OTHER,
+            StatusCode::TEMPORARY_REDIRECT,
+            StatusCode::PERMANENT_REDIRECT,
+        ];
+        if !redirects.contains(&self.status) {
+            return None;
+        }
+        self.header_text(LOCATION.as_str()).map(trimmed).filter(|location| !location.is_empty())
+    }
+
+    pub fn content_type(&self) -> Option<Cow<'_, str>> {
+        self.header_text(CONTENT_TYPE.as_str())
+    }
+
+    /// A header as text: UTF-8 if it is, else Latin-1, which any bytes are.
+    pub fn header_text(&self, name: &str) -> Option<Cow<'_, str>> {
+        let bytes = self.headers.get(name)?.as_bytes();
+        Some(match std::str::from_utf8(bytes) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => Cow::Owned(bytes.iter().map(|byte| char::from(*byte)).collect()),
+        })
+    }
+}
+
+fn trimmed(text: Cow<'_, str>) -> Cow<'_, str> {
+    match text {
+        Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
+        Cow::Owned(text) => Cow::Owned(text.trim().to_owned()),
+    }
+}
+
+/// Why a body was cut. Its text is the `error` of the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Truncation {
+    /// Longer than is taken.
+    TooLarge { limit: u64 },
+    /// The time of the whole fetch was over.
+    Timeout { after: Duration },
+    /// The host closed early, or lied about the length.
+    ShortBody { received: u64, announced: Option<u64> },
+    /// The connection was reset in the middle of the body.
+    Reset { received: u64 },
+    /// The transfer coding was broken from there on.
+    Malformed { received: u64 },
+}
+
+impl fmt::Display for Truncation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Truncation::TooLarge { limit } => write!(f, "truncated: body over {limit} bytes"),
+            Truncation::Timeout { after } => {
+                write!(f, "truncated: body not complete after {}", Seconds(*after))
+            }
+            Truncation::ShortBody { received, announced: Some(announced) } => {
+                write!(f, "truncated: short body: {received} of {announced} bytes")
+            }
+            Truncation::ShortBody { received, announced: None } => {
+                write!(f, "truncated: short body: closed after {received} bytes")
+            }
+            Truncation::Reset { received } => write!(f, "truncated: connection reset after {received} bytes"),
+            Truncation::Malformed { received } => write!(f, "truncated: malformed after {received} bytes"),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Whom TLS trusts: the system's certificate authorities, those of the web where the system has none, and those the
+//! operator adds for sites of their own. Loaded once, shared by all threads.
+
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsOptions {
+    /// PEM files with certificate authorities to trust beside the system's.
+    pub extra_authorities: Vec<PathBuf>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    #[error("certificate authorities in {}: {reason}", path.display())]
+    Authorities { path: PathBuf, reason: String },
+    #[error("TLS cannot be set up: {0}")]
+    Setup(#[from] rustls::Error),
+}
+
+/// Trust and session cache. Cloning is cheap.
+#[derive(Clone)]
+pub struct Tls {
+    pub(crate) config: Arc<ClientConfig>,
+}
+
+impl Tls {
+    pub fn load(options: &TlsOptions) -> Result<Tls, TlsError> {
+        let mut roots = system_roots();
+        for path in &options.extra_authorities {
+            add_authorities(&mut roots, path)?;
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(Tls { config: Arc::new(config) })
+    }
+}
+
+fn system_roots() -> RootCertStore {
+    let mut roots = RootCertStore::empty();
+    let found = rustls_native_certs::load_native_certs();
+    for error in &found.errors {
+        tracing::debug!(%error, "some of the system's certificate authorities cannot be read");
+    }
+    roots.add_parsable_certificates(found.certs);
+    if roots.is_empty() {
+        tracing::debug!("the system has no certificate authorities, the bundled ones of the web are used");
+        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    }
+    roots
+}
+
+fn add_authorities(roots: &mut RootCertStore, path: &Path) -> Result<(), TlsError> {
+    let problem = |reason: String| TlsError::Authorities { path: path.to_owned(), reason };
+    let certificates: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(path)
+        .and_then(Iterator::collect)
+        .map_err(|error| problem(error.to_string()))?;
+    if certificates.is_empty() {
+        return Err(problem(String::from("no certificate in the file")));
+    }
+    for certificate in certificates {
+        roots.add(certificate).map_err(|error| problem(error.to_string()))?;
+    }
+    Ok(())
+}

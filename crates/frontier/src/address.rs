@@ -1,0 +1,69 @@
+//! Requests in flight per address: many names may share one server, which knows nothing of names.
+
+use crate::ready::{HostIndex, Stamp};
+use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
+
+#[derive(Debug, Default)]
+pub(crate) struct AddressBook {
+    slots: HashMap<IpAddr, Slot>,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    in_flight: u32,
+    waiting: VecDeque<(HostIndex, Stamp)>,
+}
+
+impl AddressBook {
+    pub(crate) fn in_flight(&self, address: IpAddr) -> u32 {
+        self.slots.get(&address).map_or(0, |slot| slot.in_flight)
+    }
+
+    pub(crate) fn take(&mut self, address: IpAddr) {
+        self.slots.entry(address).or_default().in_flight += 1;
+    }
+
+    /// The host is to be told when a request to this address ends.
+    pub(crate) fn wait(&mut self, address: IpAddr, host: HostIndex, stamp: Stamp) {
+        self.slots.entry(address).or_default().waiting.push_back((host, stamp));
+    }
+
+    /// A request has ended; a host that waits for the address gets its place.
+    pub(crate) fn give_back(
+        &mut self,
+        address: IpAddr,
+        is_live: impl Fn(HostIndex, Stamp) -> bool,
+    ) -> Option<HostIndex> {
+        let slot = self.slots.get_mut(&address)?;
+        slot.in_flight = slot.in_flight.saturating_sub(1);
+        while let Some((host, stamp)) = slot.waiting.pop_front() {
+            if is_live(host, stamp) {
+                return Some(host);
+            }
+        }
+        if slot.in_flight == 0 {
+            self.slots.remove(&address);
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_waiting_host_is_woken_by_the_end_of_a_request() {
+        let mut book = AddressBook::default();
+        let address: IpAddr = "192.0.2.1".parse().unwrap();
+        book.take(address);
+        book.take(address);
+        book.wait(address, 4, 0);
+        book.wait(address, 5, 0);
+        assert_eq!(book.give_back(address, |host, _| host != 4), Some(5));
+        assert_eq!(book.in_flight(address), 1);
+        assert_eq!(book.give_back(address, |_, _| true), None);
+        assert_eq!(book.in_flight(address), 0);
+    }
+}

@@ -1,0 +1,19 @@
+//! What may come into the frontier, in what order, and why not. Pure decisions on a URL in normal form: the links of
+//! a page are judged here before they are routed to the shard that owns them, and `why` runs the same functions.
+//!
+//! * [`rules`]: scope, filters, limits and static traps of one job, compiled once
+//! * [`priority`]: who goes first
+//! * [`pattern`]: traps that show only by their pages
+
+pub mod pattern;
+pub mod priority;
+pub mod rules;
+
+mod domains;
+mod error;
+mod traps;
+
+pub use error::AdmissionError;
+pub use pattern::{PatternTable, leads_elsewhere, pattern_of};
+pub use priority::{Band, SitemapHints, priority};
+pub use rules::{JobRules, Step};

@@ -1,0 +1,410 @@
+//! The rules of one job: scope, filters, limits and static traps. Compiled once, then asked for every link; the same
+//! checks, in the same order, decide ([`JobRules::judge`]) and explain ([`JobRules::explain`]).
+
+use super::AdmissionError;
+use super::domains::{DomainTable, NameSet, suffixes};
+use super::traps::{PathShape, calendar_year_outside, repeated_segment, session_id};
+use argiope_model::{JobSpec, Millis, PublicSuffixes, Scope, Skip, SkipReason, TrapRules, Url};
+use regex::{Regex, RegexSet};
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+/// The longest extension that can be configured: longer endings are names, not types.
+const LONGEST_EXTENSION: usize = 15;
+
+#[derive(Debug)]
+pub struct JobRules {
+    scope: ScopeRule,
+    max_depth: Option<u32>,
+    blacklist: DomainTable<()>,
+    exclude_domains: RegexSet,
+    include: RegexSet,
+    exclude: RegexSet,
+    /// Lower case, sorted.
+    skip_extensions: Vec<Box<[u8]>>,
+    max_url_length: u32,
+    max_path_depth: u32,
+    max_query_parameters: u32,
+    traps: TrapRules,
+    calendar_years: RangeInclusive<u16>,
+    authority: DomainTable<u8>,
+}
+
+/// One step on the way to a decision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    pub name: &'static str,
+    pub passed: bool,
+    pub detail: String,
+}
+
+/// A rule that can decide on a URL and say what it looked at.
+struct Check {
+    name: &'static str,
+    judge: fn(&JobRules, &Url, u32) -> Result<(), Skip>,
+    /// What there is to say when it passed.
+    passes: fn(&JobRules, &Url, u32) -> String,
+}
+
+/// Scope is first: it is what refuses most links.
+const CHECKS: [Check; 10] = [
+    Check { name: "scope", judge: JobRules::check_scope, passes: JobRules::tell_scope },
+    Check { name: "depth", judge: JobRules::check_depth, passes: JobRules::tell_depth },
+    Check { name: "blacklist", judge: JobRules::check_blacklist, passes: JobRules::tell_blacklist },
+    Check { name: "exclude_domains", judge: JobRules::check_domains, passes: JobRules::tell_domains },
+    Check { name: "include", judge: JobRules::check_include, passes: JobRules::tell_include },
+    Check { name: "exclude", judge: JobRules::check_exclude, passes: JobRules::tell_exclude },
+    Check { name: "extension", judge: JobRules::check_extension, passes: JobRules::tell_extension },
+    Check { name: "length", judge: JobRules::check_length, passes: JobRules::tell_length },
+    Check { name: "parameters", judge: JobRules::check_parameters, passes: JobRules::tell_parameters },
+    Check { name: "traps", judge: JobRules::check_traps, passes: JobRules::tell_traps },
+];
+
+impl JobRules {
+    /// `now` fixes the years that calendars may show.
+    pub fn compile(
+        spec: &JobSpec,
+        seeds: &[Url],
+        suffixes: &Arc<PublicSuffixes>,
+        now: Millis,
+    ) -> Result<JobRules, AdmissionError> {
+        let most = u64::try_from(Url::MAX_LENGTH).unwrap_or(u64::MAX);
+        if u64::from(spec.max_url_length) > most {
+            let given = u64::from(spec.max_url_length);
+            return Err(AdmissionError::Limit { limit: "max_url_length", given, most });
+        }
+        let blacklist = spec.blacklist.iter().map(|entry| (entry.as_str(), ()));
+        let authority = spec.authority.iter().map(|(entry, bonus)| (entry.as_str(), *bonus));
+        let latest_year = year_of(now).saturating_add(spec.traps.years_ahead);
+        Ok(JobRules {
+            scope: ScopeRule::new(spec.scope, seeds, suffixes),
+            max_depth: spec.max_depth,
+            blacklist: DomainTable::compile("blacklist", blacklist)?,
+            exclude_domains: patterns("exclude_domains", &spec.exclude_domains)?,
+            include: patterns("include", &spec.include)?,
+            exclude: patterns("exclude", &spec.exclude)?,
+            skip_extensions: extensions(&spec.skip_extensions)?,
+            max_url_length: spec.max_url_length,
+            max_path_depth: spec.max_path_depth,
+            max_query_parameters: spec.query_parameter_limit(),
+            traps: spec.traps.clone(),
+            calendar_years: spec.traps.earliest_year..=latest_year,
+            authority: DomainTable::compile("authority", authority)?,
+        })
+    }
+
+    /// May a URL found at this depth be fetched? The first rule against it is the reason.
+    pub fn judge(&self, url: &Url, depth: u32) -> Result<(), Skip> {
+        CHECKS.iter().try_for_each(|check| (check.judge)(self, url, depth))
+    }
+
+    /// Every rule's word on a URL, also after the one that refused it.
+    pub fn explain(&self, url: &Url, depth: u32) -> Vec<Step> {
+        let explain = |check: &Check| match (check.judge)(self, url, depth) {
+            Ok(()) => Step { name: check.name, passed: true, detail: (check.passes)(self, url, depth) },
+            Err(skip) => {
+                Step { name: check.name, passed: false, detail: format!("{}: {}", skip.reason, skip.detail) }
+            }
+        };
+        CHECKS.iter().map(explain).collect()
+    }
+
+    /// A seed redirected to this URL: its host belongs to a scope of hosts from now on. False where nothing changed.
+    pub fn add_scope_host(&mut self, url: &Url) -> bool {
+        self.scope.scope == Scope::Host && self.scope.names.insert(url.host().into())
+    }
+
+    /// By how much the job lowers the priority number of this URL's host.
+    pub fn authority(&self, url: &Url) -> u8 {
+        self.authority.find(url).map_or(0, |(_, bonus)| *bonus)
+    }
+
+    fn check_scope(&self, url: &Url, _depth: u32) -> Result<(), Skip> {
+        if self.scope.contains(url) {
+            return Ok(());
+        }
+        let detail = format!("{} is outside of the scope '{}'", url.host(), self.scope.scope);
+        Err(Skip::new(SkipReason::OutOfScope, detail))
+    }
+
+    fn tell_scope(&self, url: &Url, _depth: u32) -> String {
+        format!("{} is within the scope '{}'", url.host(), self.scope.scope)
+    }
+
+    fn check_depth(&self, _url: &Url, depth: u32) -> Result<(), Skip> {
+        match self.max_depth {
+            Some(most) if depth > most => {
+                Err(Skip::new(SkipReason::TooDeep, format!("depth {depth} is over max_depth {most}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn tell_depth(&self, _url: &Url, depth: u32) -> String {
+        match self.max_depth {
+            Some(most) => format!("depth {depth} of at most {most}"),
+            None => format!("depth {depth}, without a limit"),
+        }
+    }
+
+    fn check_blacklist(&self, url: &Url, _depth: u32) -> Result<(), Skip> {
+        match self.blacklist.find(url) {
+            Some((entry, ())) => {
+                Err(Skip::new(SkipReason::Blacklisted, format!("'{entry}' is on the blacklist")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn tell_blacklist(&self, _url: &Url, _depth: u32) -> String {
+        format!("not among {} entries", self.blacklist.len())
+    }
+
+    fn check_domains(&self, url: &Url, _depth: u32) -> Result<(), Skip> {
+        if self.exclude_domains.is_empty() {
+            return Ok(());
+        }
+        match first_match(&self.exclude_domains, url.host_name()) {
+            Some(pattern) => {
+                Err(Skip::new(SkipReason::Filtered, format!("the host matches exclude_domains '{pattern}'")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn tell_domains(&self, _url: &Url, _depth: u32) -> String {
+        format!("the host matches none of {} patterns", self.exclude_domains.len())
+    }
+
+    fn check_include(&self, url: &Url, _depth: u32) -> Result<(), Skip> {
+        if self.include.is_empty() || self.include.is_match(url.as_str()) {
+            return Ok(());
+        }
+        let detail = format!("matches none of {} include patterns", self.include.len());
+        Err(Skip::new(SkipReason::Filtered, detail))
+    }
+
+    fn tell_include(&self, url: &Url, _depth: u32) -> String {
+        match first_match(&self.include, url.as_str()) {
+            Some(pattern) => format!("matches '{pattern}'"),
+            None => String::from("no include patterns"),
+        }
+    }
+
+    fn check_exclude(&self, url: &Url, _depth: u32) -> Result<(), Skip> {
+        match first_match(&self.exclude, url.as_str()) {
+            Some(pattern) => Err(Skip::new(SkipReason::Filtered, format!("matches exclude '{pattern}'"))),
+            None => Ok(()),
+        }
+    }
+
+    fn tell_exclude(&self, _url: &Url, _depth: u32) -> String {
+        format!("matches none of {} patterns", self.exclude.len())
+    }
+
+    fn check_extension(&self, url: &Url, _depth: u32) -> Result<(), Skip> {
+        match extension(url) {
+            Some(extension) if self.skips_extension(extension) => {
+                Err(Skip::new(SkipReason::Filtered, format!("files of type .{extension} are skipped")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn skips_extension(&self, extension: &str) -> bool {
+        let mut buffer = [0; LONGEST_EXTENSION];
+        let Some(lower) = buffer.get_mut(..extension.len()) else { return false };
+        lower.copy_from_slice(extension.as_bytes());
+        lower.make_ascii_lowercase();
+        let lower = &*lower;
+        self.skip_extensions.binary_search_by(|known| (**known).cmp(lower)).is_ok()
+    }
+
+    fn tell_extension(&self, url: &Url, _depth: u32) -> String {
+        match extension(url) {
+            Some(extension) => format!("files of type .{extension} are not skipped"),
+            None => String::from("no file extension"),
+        }
+    }
+
+    fn check_length(&self, url: &Url, _depth: u32) -> Result<(), Skip> {
+        let length = url.as_str().len();
+        if within(length, self.max_url_length) {
+            return Ok(());
+        }
+        let detail = format!("{length} characters, over max_url_length {}", self.max_url_length);
+        Err(Skip::new(SkipReason::Filtered, detail))
+    }
+
+    fn tell_length(&self, url: &Url, _depth: u32) -> String {
+        format!("{} characters of at most {}", url.as_str().len(), self.max_url_length)
+    }
+
+    fn check_parameters(&self, url: &Url, _depth: u32) -> Result<(), Skip> {
+        let count = parameter_count(url);
+        if within(count, self.max_query_parameters) {
+            return Ok(());
+        }
+        let detail = format!("{count} query parameters, at most {} are taken", self.max_query_parameters);
+        Err(Skip::new(SkipReason::Filtered, detail))
+    }
+
+    fn tell_parameters(&self, url: &Url, _depth: u32) -> String {
+        format!("{} query parameters of at most {}", parameter_count(url), self.max_query_parameters)
+    }
+
+    fn check_traps(&self, url: &Url, _depth: u32) -> Result<(), Skip> {
+        let trap = |detail| Err(Skip::new(SkipReason::Trap, detail));
+        // The limit on depth holds without the other traps too, and comes first: it bounds what the others cost.
+        let shape = PathShape::of(url);
+        let depth = shape.depth;
+        if !within(depth, self.max_path_depth) {
+            return trap(format!(
+                "the path is {depth} segments deep, over max_path_depth {}",
+                self.max_path_depth
+            ));
+        }
+        if !self.traps.enabled {
+            return Ok(());
+        }
+        if let Some(segment) = repeated_segment(url, shape, self.traps.max_repeated_segments) {
+            let most = self.traps.max_repeated_segments;
+            return trap(format!("'{segment}' stands more than {most} times in the path"));
+        }
+        if let Some(year) = calendar_year_outside(url, shape, &self.calendar_years) {
+            let (first, last) = (self.calendar_years.start(), self.calendar_years.end());
+            return trap(format!("a calendar in the year {year}, outside of {first} to {last}"));
+        }
+        if let Some(session) = session_id(url, shape) {
+            return trap(format!("'{session}' is a session id"));
+        }
+        Ok(())
+    }
+
+    fn tell_traps(&self, url: &Url, _depth: u32) -> String {
+        let depth = PathShape::of(url).depth;
+        if self.traps.enabled {
+            format!(
+                "{depth} segments of at most {}, no repetition, calendar or session id",
+                self.max_path_depth
+            )
+        } else {
+            format!("{depth} segments of at most {}, other traps are not looked for", self.max_path_depth)
+        }
+    }
+}
+
+/// Which hosts belong to the job.
+struct ScopeRule {
+    scope: Scope,
+    /// Hosts of the seeds, or their root domains.
+    names: NameSet,
+    /// Hosts of the seeds where `names` are root domains: the list need not be asked for them.
+    seed_hosts: NameSet,
+    suffixes: Arc<PublicSuffixes>,
+}
+
+impl fmt::Debug for ScopeRule {
+    /// Without the list of suffixes, which is long and always the same.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScopeRule")
+            .field("scope", &self.scope)
+            .field("names", &self.names)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ScopeRule {
+    fn new(scope: Scope, seeds: &[Url], suffixes: &Arc<PublicSuffixes>) -> ScopeRule {
+        let name = |seed: &Url| match scope {
+            Scope::Domain => suffixes.root_domain(seed.host()).into(),
+            Scope::Host | Scope::Subdomains | Scope::Any => seed.host().into(),
+        };
+        let names = if scope == Scope::Any { NameSet::default() } else { seeds.iter().map(name).collect() };
+        let seed_hosts = match scope {
+            Scope::Domain => seeds.iter().map(|seed| seed.host_name().into()).collect(),
+            Scope::Host | Scope::Subdomains | Scope::Any => NameSet::default(),
+        };
+        ScopeRule { scope, names, seed_hosts, suffixes: Arc::clone(suffixes) }
+    }
+
+    fn contains(&self, url: &Url) -> bool {
+        match self.scope {
+            Scope::Any => true,
+            Scope::Host => self.names.contains(url.host()),
+            Scope::Subdomains => suffixes(url.host()).any(|name| self.names.contains(name)),
+            Scope::Domain => {
+                // The list is asked only where the name leaves it open: below a seed's root domain there may be
+                // suffixes of their own, under which other people live.
+                let name = url.host_name();
+                self.seed_hosts.contains(name)
+                    || (suffixes(name).any(|parent| self.names.contains(parent))
+                        && self.names.contains(self.suffixes.root_domain(name)))
+            }
+        }
+    }
+}
+
+fn patterns(list: &'static str, given: &[String]) -> Result<RegexSet, AdmissionError> {
+    for pattern in given {
+        // A set does not say which of its patterns is wrong.
+        Regex::new(pattern).map_err(|source| AdmissionError::Pattern {
+            list,
+            pattern: pattern.clone(),
+            source: Box::new(source),
+        })?;
+    }
+    RegexSet::new(given).map_err(|source| AdmissionError::Patterns { list, source: Box::new(source) })
+}
+
+fn first_match<'p>(patterns: &'p RegexSet, text: &str) -> Option<&'p str> {
+    // Asking whether there is a match is cheap, asking which one allocates.
+    if patterns.is_empty() || !patterns.is_match(text) {
+        return None;
+    }
+    let first = patterns.matches(text).iter().next()?;
+    patterns.patterns().get(first).map(String::as_str)
+}
+
+fn extensions(given: &[String]) -> Result<Vec<Box<[u8]>>, AdmissionError> {
+    let mut extensions = Vec::with_capacity(given.len());
+    for entry in given {
+        let name = entry.trim().trim_start_matches('.').to_ascii_lowercase();
+        let is_extension =
+            (1..=LONGEST_EXTENSION).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric());
+        if !is_extension {
+            return Err(AdmissionError::Extension { entry: entry.clone() });
+        }
+        extensions.push(name.into_bytes().into_boxed_slice());
+    }
+    extensions.sort_unstable();
+    Ok(extensions)
+}
+
+/// What follows the last dot of the last segment, if it is short enough to be a type.
+fn extension(url: &Url) -> Option<&str> {
+    let path = url.path();
+    let mut ending = path.bytes().rev().take(LONGEST_EXTENSION + 1);
+    let at = path.len() - 1 - ending.position(|b| matches!(b, b'.' | b'/'))?;
+    let (before, extension) = (path.as_bytes().get(..at)?, path.get(at + 1..)?);
+    let is_extension =
+        path.as_bytes().get(at) == Some(&b'.') && !before.ends_with(b"/") && !extension.is_empty();
+    is_extension.then_some(extension)
+}
+
+fn parameter_count(url: &Url) -> usize {
+    url.query().map_or(0, |query| query.bytes().filter(|b| *b == b'&').count() + 1)
+}
+
+fn within(count: usize, most: u32) -> bool {
+    u32::try_from(count).is_ok_and(|count| count <= most)
+}
+
+fn year_of(now: Millis) -> u16 {
+    now.rfc3339().get(..4).and_then(|year| year.parse().ok()).unwrap_or(u16::MAX)
+}
+
+#[cfg(test)]
+#[path = "rules_tests.rs"]
+mod tests;

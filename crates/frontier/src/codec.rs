@@ -1,0 +1,160 @@
+//! The stored form of a queued visit: short, self-describing by a version byte, decoded only when its turn comes.
+
+use argiope_model::{Hop, JobId, Millis, RequestKind, Url, Visit};
+
+const VERSION: u8 = 1;
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a stored {what} cannot be read: {why}")]
+pub struct CodecError {
+    pub what: &'static str,
+    pub why: &'static str,
+}
+
+/// Everything about a visit but its job and priority, which its key holds.
+pub fn encode_visit(visit: &Visit) -> Box<[u8]> {
+    let source = visit.source.as_ref().map_or("", Url::as_str);
+    let mut out = Vec::with_capacity(32 + visit.url.as_str().len() + source.len());
+    out.push(VERSION);
+    out.push(match visit.kind {
+        RequestKind::Page => 0,
+        RequestKind::Robots => 1,
+        RequestKind::Sitemap => 2,
+    });
+    out.push(visit.attempt);
+    put_number(&mut out, u64::from(visit.round));
+    put_number(&mut out, u64::from(visit.depth));
+    put_number(&mut out, visit.scheduled_at.0);
+    put_text(&mut out, visit.url.as_str());
+    put_text(&mut out, source);
+    put_number(&mut out, visit.hops.len() as u64);
+    for hop in &visit.hops {
+        put_number(&mut out, u64::from(hop.status));
+        put_text(&mut out, hop.url.as_str());
+    }
+    out.into_boxed_slice()
+}
+
+pub fn decode_visit(job: JobId, priority: u8, bytes: &[u8]) -> Result<Visit, CodecError> {
+    let mut from = Reader { bytes, what: "visit" };
+    if from.byte()? != VERSION {
+        return Err(from.error("unknown version"));
+    }
+    let kind = match from.byte()? {
+        0 => RequestKind::Page,
+        1 => RequestKind::Robots,
+        2 => RequestKind::Sitemap,
+        _ => return Err(from.error("unknown kind")),
+    };
+    let attempt = from.byte()?;
+    let round = from.small()?;
+    let depth = from.small()?;
+    let scheduled_at = Millis(from.number()?);
+    let url = from.url()?;
+    let source = match from.text()? {
+        "" => None,
+        text => Some(Url::from_stored(text).map_err(|_| from.error("bad source URL"))?),
+    };
+    let mut hops = Vec::new();
+    for _ in 0..from.number()? {
+        let status = u16::try_from(from.number()?).map_err(|_| from.error("bad status"))?;
+        hops.push(Hop { url: from.url()?, status });
+    }
+    Ok(Visit { job, kind, url, round, attempt, depth, priority, scheduled_at, hops, source })
+}
+
+pub(crate) fn put_number(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push((number as u8) | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+pub(crate) fn put_text(out: &mut Vec<u8>, text: &str) {
+    put_number(out, text.len() as u64);
+    out.extend_from_slice(text.as_bytes());
+}
+
+pub(crate) struct Reader<'b> {
+    pub(crate) bytes: &'b [u8],
+    pub(crate) what: &'static str,
+}
+
+impl<'b> Reader<'b> {
+    pub(crate) fn error(&self, why: &'static str) -> CodecError {
+        CodecError { what: self.what, why }
+    }
+
+    pub(crate) fn byte(&mut self) -> Result<u8, CodecError> {
+        let (first, rest) = self.bytes.split_first().ok_or_else(|| self.error("too short"))?;
+        self.bytes = rest;
+        Ok(*first)
+    }
+
+    pub(crate) fn number(&mut self) -> Result<u64, CodecError> {
+        let mut number = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Ok(number);
+            }
+        }
+        Err(self.error("number too long"))
+    }
+
+    pub(crate) fn small(&mut self) -> Result<u32, CodecError> {
+        u32::try_from(self.number()?).map_err(|_| self.error("number too large"))
+    }
+
+    pub(crate) fn take(&mut self) -> Result<&'b [u8], CodecError> {
+        let length = usize::try_from(self.number()?).map_err(|_| self.error("too long"))?;
+        let (taken, rest) = self.bytes.split_at_checked(length).ok_or_else(|| self.error("too short"))?;
+        self.bytes = rest;
+        Ok(taken)
+    }
+
+    pub(crate) fn text(&mut self) -> Result<&'b str, CodecError> {
+        std::str::from_utf8(self.take()?).map_err(|_| self.error("not UTF-8"))
+    }
+
+    fn url(&mut self) -> Result<Url, CodecError> {
+        Url::from_stored(self.text()?).map_err(|_| self.error("bad URL"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn url(text: &str) -> Url {
+        Url::from_stored(text).unwrap()
+    }
+
+    #[test]
+    fn a_visit_is_read_back_as_it_was_written() {
+        let visit = Visit {
+            job: JobId(7),
+            kind: RequestKind::Page,
+            url: url("https://www.example.com/b"),
+            round: 3,
+            attempt: 2,
+            depth: 300,
+            priority: 41,
+            scheduled_at: Millis(1_767_323_045_678),
+            hops: vec![Hop { url: url("https://example.com/a"), status: 301 }],
+            source: Some(url("https://example.com/")),
+        };
+        let bytes = encode_visit(&visit);
+        assert_eq!(decode_visit(JobId(7), 41, &bytes), Ok(visit));
+    }
+
+    proptest! {
+        #[test]
+        fn rubbish_is_an_error_and_never_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = decode_visit(JobId(0), 0, &bytes);
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! What every adapter of [`crate::state::ShardState`] has to fulfil. Each adapter's tests call these.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test suite: a failure is a panic"
+)]
+
+use crate::queue::{Entry, OrderKey};
+use crate::state::{
+    Change, Delayed, HostKey, QueueAt, Restore, ShardState, StateBatch, StateError, StoredRobots,
+};
+use argiope_model::{Fingerprint, JobId, Millis};
+use std::collections::BTreeSet;
+
+/// `fresh` makes an empty state each time.
+pub fn shard_state<S: ShardState>(fresh: &mut dyn FnMut() -> S) {
+    queues_are_served_in_order_after_a_position(&mut fresh());
+    removed_entries_are_gone(&mut fresh());
+    queues_do_not_mix(&mut fresh());
+    delayed_entries_come_by_time(&mut fresh());
+    robots_are_kept_per_origin(&mut fresh());
+    a_restart_is_told_everything(&mut fresh());
+    a_forgotten_job_leaves_nothing(&mut fresh());
+    marks_are_kept(&mut fresh());
+}
+
+/// `reopen` opens the same state each time; the first time it is empty.
+pub fn survives_reopening<S: ShardState>(reopen: &mut dyn FnMut() -> S) {
+    {
+        let mut state = reopen();
+        let seen = Change::Seen { job: JobId(1), shard: 3, fingerprints: vec![Fingerprint(1)] };
+        apply(&mut state, vec![put(at(1, 1), order(5, 1)), seen.clone(), job(1)]);
+        state.sync().unwrap();
+    }
+    {
+        let mut state = reopen();
+        let seen = Change::Seen { job: JobId(1), shard: 3, fingerprints: vec![Fingerprint(2)] };
+        apply(&mut state, vec![put(at(1, 1), order(5, 2)), seen]);
+        state.sync().unwrap();
+    }
+    let state = reopen();
+    assert_eq!(orders(&state, at(1, 1), None, 10), vec![order(5, 1), order(5, 2)]);
+    assert_eq!(told(&state).seen, BTreeSet::from([(1, 3, 1), (1, 3, 2)]));
+}
+
+fn at(job: u32, number: u32) -> QueueAt {
+    QueueAt { job: JobId(job), host: HostKey { shard: 7, number } }
+}
+
+fn order(rank: u8, sequence: u64) -> OrderKey {
+    OrderKey { rank, depth: 0, sequence }
+}
+
+fn put(at: QueueAt, order: OrderKey) -> Change {
+    Change::Queue { at, entry: Entry { order, value: format!("{order:?}").into_bytes().into() } }
+}
+
+fn job(id: u32) -> Change {
+    Change::Job { job: JobId(id), record: vec![1, 2, 3] }
+}
+
+fn apply(state: &mut impl ShardState, changes: Vec<Change>) {
+    state.apply(&StateBatch { changes, marks: Vec::new() }).unwrap();
+}
+
+fn orders(state: &impl ShardState, at: QueueAt, after: Option<OrderKey>, limit: usize) -> Vec<OrderKey> {
+    let entries = state.load_queue(at, after, limit).unwrap();
+    for entry in &entries {
+        assert_eq!(*entry.value, *format!("{:?}", entry.order).into_bytes());
+    }
+    entries.into_iter().map(|entry| entry.order).collect()
+}
+
+fn queues_are_served_in_order_after_a_position(state: &mut impl ShardState) {
+    let here = at(1, 1);
+    apply(state, vec![put(here, order(50, 2)), put(here, order(9, 3)), put(here, order(50, 1))]);
+    let deeper = OrderKey { rank: 50, depth: 1, sequence: 0 };
+    apply(state, vec![put(here, deeper), put(here, order(0, 9))]);
+    let all = vec![order(0, 9), order(9, 3), order(50, 1), order(50, 2), deeper];
+    assert_eq!(orders(state, here, None, 10), all);
+    assert_eq!(orders(state, here, None, 2), all[..2]);
+    assert_eq!(orders(state, here, Some(order(9, 3)), 10), all[2..]);
+    assert_eq!(orders(state, here, Some(order(20, 0)), 1), all[2..3]);
+    assert_eq!(orders(state, here, Some(deeper), 10), vec![]);
+}
+
+fn removed_entries_are_gone(state: &mut impl ShardState) {
+    let here = at(1, 1);
+    apply(state, vec![put(here, order(5, 1)), put(here, order(5, 2))]);
+    apply(state, vec![Change::Unqueue { at: here, order: order(5, 1) }]);
+    // Removing what is not there is no error: recovery repeats itself.
+    apply(state, vec![Change::Unqueue { at: here, order: order(5, 1) }]);
+    assert_eq!(orders(state, here, None, 10), vec![order(5, 2)]);
+}
+
+fn queues_do_not_mix(state: &mut impl ShardState) {
+    apply(state, vec![put(at(1, 1), order(5, 1)), put(at(1, 2), order(5, 2)), put(at(2, 1), order(5, 3))]);
+    assert_eq!(orders(state, at(1, 1), None, 10), vec![order(5, 1)]);
+    assert_eq!(orders(state, at(1, 2), None, 10), vec![order(5, 2)]);
+    assert_eq!(orders(state, at(2, 1), None, 10), vec![order(5, 3)]);
+    assert_eq!(orders(state, at(2, 2), None, 10), vec![]);
+}
+
+fn delayed_entries_come_by_time(state: &mut impl ShardState) {
+    let delayed = |due, sequence| {
+        let entry = Entry { order: order(5, sequence), value: Box::default() };
+        Delayed { due: Millis(due), at: at(1, 1), entry }
+    };
+    let (late, soon, middle) = (delayed(300, 1), delayed(100, 2), delayed(200, 3));
+    apply(state, [&late, &soon, &middle].map(|d| Change::Delay(d.clone())).into());
+    assert_eq!(state.load_due(Millis(99), 10).unwrap(), (vec![], Some(Millis(100))));
+    let due = state.load_due(Millis(200), 10).unwrap();
+    assert_eq!(due, (vec![soon.clone(), middle.clone()], Some(Millis(300))));
+    assert_eq!(state.load_due(Millis(999), 1).unwrap(), (vec![soon.clone()], Some(Millis(200))));
+    let gone = Change::Undelay { due: soon.due, at: soon.at, order: soon.entry.order };
+    apply(state, vec![gone]);
+    assert_eq!(state.load_due(Millis(999), 10).unwrap(), (vec![middle, late], None));
+}
+
+fn robots_are_kept_per_origin(state: &mut impl ShardState) {
+    let stored = |status, body: &[u8]| StoredRobots {
+        fetched_at: Millis(5),
+        expires: Millis(10),
+        status,
+        body: body.into(),
+    };
+    let change = |origin: &str, stored: &StoredRobots| Change::Robots { origin: origin.into(), stored: stored.clone() };
+    let (first, second) = (stored(200, b"User-agent: *\n\xff"), stored(404, b""));
+    apply(state, vec![change("https://a.test", &first), change("http://a.test", &second)]);
+    assert_eq!(state.load_robots("https://a.test").unwrap(), Some(first));
+    assert_eq!(state.load_robots("http://a.test").unwrap(), Some(second.clone()));
+    assert_eq!(state.load_robots("https://b.test").unwrap(), None);
+    apply(state, vec![change("https://a.test", &second)]);
+    assert_eq!(state.load_robots("https://a.test").unwrap(), Some(second));
+}
+
+#[derive(Default)]
+struct Told {
+    jobs: Vec<(u32, Vec<u8>)>,
+    hosts: Vec<(HostKey, Vec<u8>)>,
+    seen: BTreeSet<(u32, u16, u64)>,
+    next_due: Option<Millis>,
+}
+
+impl Restore for Told {
+    fn job(&mut self, job: JobId, record: &[u8]) -> Result<(), StateError> {
+        assert!(self.hosts.is_empty(), "jobs come before hosts");
+        self.jobs.push((job.0, record.to_vec()));
+        Ok(())
+    }
+
+    fn host(&mut self, key: HostKey, record: &[u8]) -> Result<(), StateError> {
+        self.hosts.push((key, record.to_vec()));
+        Ok(())
+    }
+
+    fn seen(&mut self, job: JobId, shard: u16, fingerprints: &mut dyn Iterator<Item = Fingerprint>) {
+        self.seen.extend(fingerprints.map(|f| (job.0, shard, f.0)));
+    }
+
+    fn next_due(&mut self, due: Option<Millis>) {
+        self.next_due = due;
+    }
+}
+
+fn told(state: &impl ShardState) -> Told {
+    let mut told = Told::default();
+    state.restore(&mut told, &|_| true).unwrap();
+    told
+}
+
+fn a_restart_is_told_everything(state: &mut impl ShardState) {
+    let host = |number, byte| Change::Host { key: at(1, number).host, record: vec![byte] };
+    let seen = |job, shard, f: Vec<u64>| Change::Seen {
+        job: JobId(job),
+        shard,
+        fingerprints: f.into_iter().map(Fingerprint).collect(),
+    };
+    apply(state, vec![host(1, 10), host(2, 20), job(1), job(2), seen(1, 0, vec![1, 2]), seen(2, 0, vec![3])]);
+    apply(state, vec![host(1, 11), seen(1, 0, vec![4]), seen(1, 63, vec![5])]);
+    let entry = Entry { order: order(1, 1), value: Box::default() };
+    apply(state, vec![Change::Delay(Delayed { due: Millis(77), at: at(1, 1), entry })]);
+    let all = told(state);
+    assert_eq!(all.jobs.iter().map(|(id, _)| *id).collect::<Vec<_>>(), vec![1, 2]);
+    assert_eq!(all.hosts, vec![(at(1, 1).host, vec![11]), (at(1, 2).host, vec![20])]);
+    let expected = [(1, 0, 1), (1, 0, 2), (1, 0, 4), (1, 63, 5), (2, 0, 3)];
+    assert_eq!(all.seen, BTreeSet::from(expected));
+    assert_eq!(all.next_due, Some(Millis(77)));
+    let mut some = Told::default();
+    state.restore(&mut some, &|job| job == JobId(2)).unwrap();
+    assert_eq!(some.seen, BTreeSet::from([(2, 0, 3)]));
+}
+
+fn a_forgotten_job_leaves_nothing(state: &mut impl ShardState) {
+    let seen = |job| Change::Seen { job: JobId(job), shard: 0, fingerprints: vec![Fingerprint(1)] };
+    let entry = Entry { order: order(1, 1), value: Box::default() };
+    let later = |job| Change::Delay(Delayed { due: Millis(1), at: at(job, 1), entry: entry.clone() });
+    for id in [1, 2] {
+        apply(state, vec![job(id), put(at(id, 1), order(5, 1)), seen(id), later(id)]);
+    }
+    apply(state, vec![Change::ForgetJob(JobId(1))]);
+    assert_eq!(orders(state, at(1, 1), None, 10), vec![]);
+    assert_eq!(orders(state, at(2, 1), None, 10), vec![order(5, 1)]);
+    let rest = told(state);
+    assert_eq!(rest.jobs.len(), 1);
+    assert_eq!(rest.seen, BTreeSet::from([(2, 0, 1)]));
+    let (due, _) = state.load_due(Millis(9), 10).unwrap();
+    assert_eq!(due.iter().map(|d| d.at.job.0).collect::<Vec<_>>(), vec![2]);
+}
+
+fn marks_are_kept(state: &mut impl ShardState) {
+    let set = |state: &mut dyn ShardState, marks: &[(&str, u64)]| {
+        let marks = marks.iter().map(|(name, number)| ((*name).into(), *number)).collect();
+        state.apply(&StateBatch { changes: Vec::new(), marks }).unwrap();
+    };
+    assert_eq!(state.marks().unwrap(), vec![]);
+    set(state, &[("catalogue", 40), ("archive/a", 7)]);
+    set(state, &[("catalogue", 41)]);
+    apply(state, vec![job(1)]);
+    let mut marks = state.marks().unwrap();
+    marks.sort();
+    assert_eq!(marks, vec![("archive/a".into(), 7), ("catalogue".into(), 41)]);
+}

@@ -1,0 +1,481 @@
+//! What is due: `next` moves due hosts over, takes the best one, and finds out what it needs: its address, its
+//! robots.txt, entries from disk, or the visit at the head of the queue whose turn it is.
+
+use crate::codec::decode_visit;
+use crate::frontier::{
+    Dispatch, Frontier, InFlight, RobotsDispatch, Rule, Step, TakenEntry, Ticket, Token,
+};
+use crate::host::{Address, Errand, Place, RobotsHandle};
+use crate::queue::Entry;
+use crate::ready::HostIndex;
+use crate::state::{Change, Delayed, QueueAt};
+use argiope_model::{JobId, Millis, RequestKind, Skip, SkipReason, Url, Visit};
+use argiope_politeness::{HostRules, RuleRef};
+
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Delayed entries that are taken over at once.
+const DUE_BATCH: usize = 1000;
+
+impl Frontier {
+    /// The next thing to do at `now`. Ask again until it says [`Step::Wait`].
+    pub fn next(&mut self, now: Millis) -> Step {
+        self.expire(now);
+        if let Some(step) = self.decided.pop_front() {
+            return step;
+        }
+        if self.next_due.is_some_and(|due| due <= now) {
+            self.next_due = None;
+            return Step::LoadDue { until: now, limit: DUE_BATCH };
+        }
+        self.wake(now);
+        loop {
+            if !self.may_dispatch(now) {
+                return Step::Wait(self.wake_time(now));
+            }
+            let hosts = &self.hosts;
+            let live = |host, stamp| Frontier::is_live(hosts, host, stamp, |p| p == Place::Ready);
+            let Some(index) = self.ready.pop(live) else {
+                return Step::Wait(self.wake_time(now));
+            };
+            if let Some(step) = self.serve(index, now) {
+                return step;
+            }
+        }
+    }
+
+    /// Hosts whose time has come become ready.
+    fn wake(&mut self, now: Millis) {
+        loop {
+            let hosts = &self.hosts;
+            let live = |host, stamp| Frontier::is_live(hosts, host, stamp, |p| matches!(p, Place::Waiting(..)));
+            match self.timers.pop_due(now, live) {
+                Some(index) => self.reschedule(index, now),
+                None => return,
+            }
+        }
+    }
+
+    /// When to look again although nothing has happened.
+    pub fn wake_time(&mut self, now: Millis) -> Option<Millis> {
+        let hosts = &self.hosts;
+        let live = |host, stamp| Frontier::is_live(hosts, host, stamp, |p| matches!(p, Place::Waiting(..)));
+        let timer = self.timers.next_due(live);
+        let stale = self.started_order.front().map(|(at, _)| *at + self.config.stale_after);
+        let probe = self.network.down_since().map(|_| self.network.next_probe());
+        let times = [timer, self.next_due, self.network.next_expiry(), stale, probe];
+        times.into_iter().flatten().min().map(|at| at.max(now))
+    }
+
+    fn may_dispatch(&mut self, now: Millis) -> bool {
+        let room = self.asking + self.resolving < self.config.concurrency
+            && self.in_flight.len() < self.config.max_outstanding;
+        if !room {
+            return false;
+        }
+        match self.network.down_since() {
+            None => true,
+            // One at a time, to see whether the network is back.
+            Some(_) => self.asking + self.resolving == 0 && self.network.may_probe(now),
+        }
+    }
+
+    /// One host that is ready. None if it turned out to have nothing to do now.
+    fn serve(&mut self, index: HostIndex, now: Millis) -> Option<Step> {
+        let rules = self.rules_of(index);
+        let host = self.host_mut(index)?;
+        if !host.errands.is_empty() {
+            return self.serve_errand(index, &rules, now);
+        }
+        let host = self.host(index)?;
+        let Some(turn) = self.queue_in_turn(host) else {
+            self.starve(index, now);
+            return None;
+        };
+        let host = self.host_mut(index)?;
+        let key = host.key;
+        let queue = &mut host.queues.get_mut(turn)?.queue;
+        let job = queue.job;
+        let at = QueueAt { job, host: key };
+        if let Some(after) = queue.needs_load() {
+            let limit = self.room().max(2);
+            return Some(Step::LoadQueue { host: index, at, after, limit });
+        }
+        let head = queue.head()?.clone();
+        let visit = match decode_visit(job, head.order.rank.saturating_sub(1), &head.value) {
+            Ok(visit) => visit,
+            Err(error) => return self.drop_unreadable(index, job, &head, &error.to_string(), now),
+        };
+        self.serve_visit(index, turn, head, visit, &rules, now)
+    }
+
+    /// A stored entry that cannot be read is refused under a URL that names the host, so that it is not lost silently.
+    fn drop_unreadable(
+        &mut self,
+        index: HostIndex,
+        job: JobId,
+        head: &Entry,
+        error: &str,
+        now: Millis,
+    ) -> Option<Step> {
+        let name = self.host(index)?.name.clone();
+        let url = Url::from_stored(&format!("http://{name}/")).ok()?;
+        let visit = Visit {
+            job,
+            kind: RequestKind::Page,
+            url,
+            round: 0,
+            attempt: 0,
+            depth: 0,
+            priority: 0,
+            scheduled_at: now,
+            hops: Vec::new(),
+            source: None,
+        };
+        let skip = Skip::new(SkipReason::NotCrawlable, format!("damaged queue entry {:?}: {error}", head.order));
+        self.refuse(index, visit, skip, now)
+    }
+
+    fn serve_visit(
+        &mut self,
+        index: HostIndex,
+        turn: usize,
+        head: Entry,
+        visit: Visit,
+        rules: &Arc<HostRules>,
+        now: Millis,
+    ) -> Option<Step> {
+        let job = self.jobs.get_mut(&visit.job)?;
+        if job.limits.queue_cap.is_some() && visit.hops.is_empty() && job.evictions.take(head.order.rank) {
+            let skip = Skip::new(SkipReason::QueueFull, "evicted from the full queue for a better URL");
+            return self.refuse(index, visit, skip, now);
+        }
+        let counts = visit.kind == RequestKind::Page;
+        let root = self.hosts.get(index as usize)?.root.clone();
+        let fresh = visit.hops.is_empty() && visit.attempt == 0;
+        if counts && fresh && !job.domain_has_budget(&root) {
+            let skip = Skip::new(SkipReason::OverBudget, format!("max_pages_per_domain is reached for {root}"));
+            return self.refuse(index, visit, skip, now);
+        }
+        let (agent, robots_hold, proxied) =
+            (job.limits.agent.clone(), job.limits.respect_robots && rules.respect_robots(), job.limits.proxied);
+        match self.find_address(index, proxied, now) {
+            AddressNeed::Known => {}
+            AddressNeed::Missing => return self.fail_unresolved(index, visit, now),
+            AddressNeed::First(step) => return Some(step),
+        }
+        let mut rule = None;
+        if robots_hold {
+            match self.robots_verdict(index, &visit.url, &agent, now) {
+                RobotsSays::Allowed(by) => rule = by,
+                RobotsSays::Disallowed(by) => {
+                    let detail = match by {
+                        Some(Rule { text, line: Some(line) }) => format!("line {line}: {text}"),
+                        Some(Rule { text, line: None }) => text.into(),
+                        None => String::from("robots.txt disallows everything"),
+                    };
+                    return self.refuse(index, visit, Skip::new(SkipReason::RobotsDisallowed, detail), now);
+                }
+                RobotsSays::First(step) => return step,
+                RobotsSays::Later(until) => return self.postpone(index, head, visit, until, now),
+            }
+        }
+        let delay = self.delay_of(index, now);
+        let per_host = self.per_host_of(index, rules);
+        let (addresses, address) = self.address_for(index, per_host)?;
+        let reserved = counts && self.reserve(visit.job, &root);
+        let host = self.host_mut(index)?;
+        let entry = host.queues.get_mut(turn)?.queue.pop()?;
+        host.turn = (turn + 1) % host.queues.len().max(1);
+        let at = QueueAt { job: visit.job, host: host.key };
+        let ticket = Ticket { at, order: entry.order };
+        self.in_memory = self.in_memory.saturating_sub(1);
+        let taken = TakenEntry { job: visit.job, order: entry.order, value: entry.value };
+        let (token, lane) = self.begin(index, Some(taken), None, address, reserved, now, delay);
+        Some(Step::Fetch(Box::new(Dispatch {
+            token,
+            visit,
+            host: index,
+            lane,
+            addresses,
+            rule,
+            delay,
+            per_host,
+            rules: Arc::clone(rules),
+            ticket,
+        })))
+    }
+
+    fn reserve(&mut self, job: JobId, root: &str) -> bool {
+        let Some(job) = self.jobs.get_mut(&job) else { return false };
+        job.reserved += 1;
+        if job.limits.max_pages_per_domain.is_some() {
+            *job.domain_pages.entry(root.into()).or_default() += 1;
+        }
+        true
+    }
+
+    /// Books a request as under way.
+    #[allow(clippy::too_many_arguments, reason = "the facts of one request, used in two places")]
+    fn begin(
+        &mut self,
+        index: HostIndex,
+        entry: Option<TakenEntry>,
+        errand: Option<Errand>,
+        address: Option<IpAddr>,
+        reserved: bool,
+        now: Millis,
+        delay: Duration,
+    ) -> (Token, u32) {
+        let token = self.new_token();
+        if let Some(address) = address {
+            self.addresses.take(address);
+        }
+        if let Some(job) = entry.as_ref().and_then(|e| self.jobs.get_mut(&e.job)) {
+            job.in_progress += 1;
+        }
+        self.asking += 1;
+        let mut lane = 0;
+        if let Some(host) = self.host_mut(index) {
+            lane = host.take_lane();
+            host.in_flight += 1;
+            host.politeness.started(now, delay);
+        }
+        self.started_order.push_back((now, token));
+        self.in_flight.insert(
+            token,
+            InFlight { host: index, entry, errand, address, reserved, asking: true, lane, started: now },
+        );
+        self.reschedule(index, now);
+        (token, lane)
+    }
+
+    /// The host has queues, but none of its jobs may take from them now.
+    fn starve(&mut self, index: HostIndex, now: Millis) {
+        let Some(host) = self.hosts.get(index as usize) else { return };
+        for queue in &host.queues {
+            if let Some(job) = self.jobs.get_mut(&queue.queue.job)
+                && !job.has_budget()
+            {
+                job.wait_for_budget.push(index);
+            }
+        }
+        self.reschedule(index, now);
+    }
+
+    /// Takes the head out and has it recorded as refused.
+    fn refuse(&mut self, index: HostIndex, visit: Visit, skip: Skip, now: Millis) -> Option<Step> {
+        let (token, ticket) = self.take_unasked(index, visit.job, now)?;
+        Some(Step::Refuse { token, visit: Box::new(visit), ticket, skip })
+    }
+
+    fn fail_unresolved(&mut self, index: HostIndex, visit: Visit, now: Millis) -> Option<Step> {
+        let error: Box<str> = match &self.host(index)?.address {
+            Address::Missing { why, .. } => why.clone(),
+            _ => "dns: no address".into(),
+        };
+        let (token, ticket) = self.take_unasked(index, visit.job, now)?;
+        Some(Step::Fail { token, visit: Box::new(visit), ticket, error })
+    }
+
+    /// Takes the head of a job's queue out without a request.
+    fn take_unasked(&mut self, index: HostIndex, job: JobId, now: Millis) -> Option<(Token, Ticket)> {
+        let token = self.new_token();
+        let host = self.host_mut(index)?;
+        let at = QueueAt { job, host: host.key };
+        let entry = host.queue_mut(job)?.queue.pop()?;
+        self.in_memory = self.in_memory.saturating_sub(1);
+        let ticket = Ticket { at, order: entry.order };
+        let taken = TakenEntry { job, order: entry.order, value: entry.value };
+        if let Some(job) = self.jobs.get_mut(&job) {
+            job.in_progress += 1;
+        }
+        self.in_flight.insert(
+            token,
+            InFlight {
+                host: index,
+                entry: Some(taken),
+                errand: None,
+                address: None,
+                reserved: false,
+                asking: false,
+                lane: 0,
+                started: now,
+            },
+        );
+        self.reschedule(index, now);
+        Some((token, ticket))
+    }
+
+    /// The entry cannot be served before `until`: it waits on disk.
+    fn postpone(
+        &mut self,
+        index: HostIndex,
+        head: Entry,
+        visit: Visit,
+        until: Millis,
+        now: Millis,
+    ) -> Option<Step> {
+        let host = self.host_mut(index)?;
+        let at = QueueAt { job: visit.job, host: host.key };
+        let queue = &mut host.queue_mut(visit.job)?.queue;
+        queue.pop()?;
+        queue.done(head.order);
+        self.in_memory = self.in_memory.saturating_sub(1);
+        if let Some(job) = self.jobs.get_mut(&visit.job) {
+            job.counts.queued = job.counts.queued.saturating_sub(1);
+            job.counts.delayed += 1;
+            job.dirty = true;
+        }
+        self.changes.changes.push(Change::Unqueue { at, order: head.order });
+        self.delay_entry(Delayed { due: until, at, entry: head });
+        self.reschedule(index, now);
+        None
+    }
+
+    pub(crate) fn delay_entry(&mut self, delayed: Delayed) {
+        self.next_due = Some(self.next_due.map_or(delayed.due, |due| due.min(delayed.due)));
+        self.changes.changes.push(Change::Delay(delayed));
+    }
+
+    fn find_address(&mut self, index: HostIndex, proxied: bool, now: Millis) -> AddressNeed {
+        let Some(host) = self.hosts.get_mut(index as usize) else { return AddressNeed::Missing };
+        if proxied {
+            return AddressNeed::Known;
+        }
+        match &host.address {
+            Address::Known { expires, .. } if *expires > now => AddressNeed::Known,
+            Address::Missing { until, .. } if *until > now => AddressNeed::Missing,
+            _ => {
+                let name: Box<str> = name_without_port(&host.name).into();
+                if let Some(address) = literal(&name) {
+                    host.address = Address::Known { addresses: Arc::from([address]), expires: Millis::NEVER };
+                    return AddressNeed::Known;
+                }
+                host.address = Address::Asking;
+                self.resolving += 1;
+                self.reschedule(index, now);
+                AddressNeed::First(Step::Resolve { host: index, name })
+            }
+        }
+    }
+
+    /// The host's addresses, if the first of them may have another request now; otherwise the host waits for it.
+    fn address_for(&mut self, index: HostIndex, per_host: NonZeroU32) -> Option<(Arc<[IpAddr]>, Option<IpAddr>)> {
+        let limit = self.per_address_of(per_host);
+        let host = self.hosts.get_mut(index as usize)?;
+        let Address::Known { addresses, .. } = &host.address else {
+            return Some((Arc::from([]), None));
+        };
+        let first = addresses.first().copied();
+        if let Some(address) = first
+            && self.addresses.in_flight(address) >= limit
+        {
+            host.stamp = host.stamp.wrapping_add(1);
+            host.place = Place::AtAddress;
+            self.addresses.wait(address, index, host.stamp);
+            return None;
+        }
+        Some((Arc::clone(addresses), first))
+    }
+
+    fn serve_errand(&mut self, index: HostIndex, rules: &Arc<HostRules>, now: Millis) -> Option<Step> {
+        let proxied = self.host(index)?.queues.iter().any(|q| self.jobs.get(&q.queue.job).is_some_and(|j| j.limits.proxied));
+        match self.find_address(index, proxied, now) {
+            AddressNeed::Known => {}
+            AddressNeed::First(step) => return Some(step),
+            AddressNeed::Missing => {
+                let errand = self.host_mut(index)?.errands.pop_front()?;
+                self.robots_without_address(index, &errand, now);
+                self.reschedule(index, now);
+                return None;
+            }
+        }
+        let delay = self.delay_of(index, now);
+        let per_host = self.per_host_of(index, rules);
+        let (addresses, address) = self.address_for(index, per_host)?;
+        let errand = self.host_mut(index)?.errands.pop_front()?;
+        let (token, lane) =
+            self.begin(index, None, Some(errand.clone()), address, false, now, delay);
+        Some(Step::FetchRobots(Box::new(RobotsDispatch {
+            token,
+            errand,
+            host: index,
+            lane,
+            addresses,
+            delay,
+            per_host,
+            rules: Arc::clone(rules),
+        })))
+    }
+
+    /// May this URL be asked for, as far as its origin's robots.txt goes?
+    fn robots_verdict(&mut self, index: HostIndex, url: &Url, agent: &str, now: Millis) -> RobotsSays {
+        let scheme = url.scheme();
+        let origin_text: Box<str> = url.origin().into();
+        let Some(host) = self.hosts.get_mut(index as usize) else { return RobotsSays::First(None) };
+        let origin = host.origin_mut(scheme, agent);
+        match &origin.robots {
+            RobotsHandle::Known { robots, expires } if *expires > now => {
+                let verdict = robots.check(url.path_and_query());
+                let rule = verdict.rule.map(owned);
+                return if verdict.allowed { RobotsSays::Allowed(rule) } else { RobotsSays::Disallowed(rule) };
+            }
+            RobotsHandle::Unreachable { until } if *until > now => return RobotsSays::Later(*until),
+            RobotsHandle::Unknown => {
+                let agent = agent.into();
+                return RobotsSays::First(Some(Step::LoadRobots { host: index, scheme, agent, origin: origin_text }));
+            }
+            RobotsHandle::Asked => {}
+            RobotsHandle::Missing | RobotsHandle::Known { .. } | RobotsHandle::Unreachable { .. } => {
+                origin.robots = RobotsHandle::Asked;
+                if let Some(errand) = robots_errand(&origin_text) {
+                    host.errands.push_back(errand);
+                }
+            }
+        }
+        self.reschedule(index, now);
+        RobotsSays::First(None)
+    }
+}
+
+enum AddressNeed {
+    Known,
+    Missing,
+    First(Step),
+}
+
+enum RobotsSays {
+    Allowed(Option<Rule>),
+    Disallowed(Option<Rule>),
+    /// Something else has to happen first.
+    First(Option<Step>),
+    /// Its robots.txt cannot be had until then.
+    Later(Millis),
+}
+
+fn owned(rule: RuleRef<'_>) -> Rule {
+    Rule { text: rule.text().into(), line: rule.line() }
+}
+
+pub(crate) fn robots_errand(origin: &str) -> Option<Errand> {
+    let url = Url::from_stored(&format!("{origin}/robots.txt")).ok()?;
+    let origin = Url::from_stored(&format!("{origin}/")).ok()?;
+    Some(Errand { url, origin, hops: 0 })
+}
+
+/// The address that a host name spells out.
+fn literal(name: &str) -> Option<IpAddr> {
+    name.trim_start_matches('[').trim_end_matches(']').parse().ok()
+}
+
+/// `example.com:8080` -> `example.com`.
+fn name_without_port(host: &str) -> &str {
+    match host.rfind(':') {
+        Some(at) if !host.ends_with(']') => host.get(..at).unwrap_or(host),
+        _ => host,
+    }
+}

@@ -1,0 +1,495 @@
+//! The frontier of all shards this process owns: it takes what was discovered, says what is due, and is told what
+//! became of it. It does no I/O and reads no clock: loads are steps it asks for, changes are a batch it hands out.
+
+use crate::address::AddressBook;
+use crate::host::{Address, Errand, Host, Place, RobotsHandle, WaitReason};
+use crate::job::{Activity, Job, JobCounts, JobLimits, encode_counts};
+use crate::network::NetworkWatch;
+use crate::queue::{LoadAfter, OrderKey};
+use crate::ready::{HostIndex, ReadySet, Stamp, Timers};
+use crate::seen::SeenTable;
+use crate::settle::Notice;
+use crate::state::{Change, HostKey, QueueAt, StateBatch};
+use argiope_model::{
+    Fingerprint, FingerprintKey, JobId, Millis, PublicSuffixes, Scheme, Skip, Url, Visit, shard_of,
+};
+use argiope_politeness::{HostRules, ParkReason, PolitenessRules, WaitReason as Holds};
+use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Names something that was handed out until it is settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Token(pub u64);
+
+#[derive(Clone, Debug)]
+pub struct FrontierConfig {
+    pub shards: u16,
+    /// Requests in flight in all.
+    pub concurrency: usize,
+    /// Requests in flight per address.
+    pub per_address: u32,
+    /// Visits handed out and not yet completed: what the rooms behind may hold at most.
+    pub max_outstanding: usize,
+    /// Entries of a queue that are kept in memory ...
+    pub window: usize,
+    /// ... while there are fewer than this in all; beyond it a few per queue.
+    pub windows_in_all: usize,
+    /// A visit handed out and not heard of for so long goes back to its queue.
+    pub stale_after: Duration,
+}
+
+impl Default for FrontierConfig {
+    fn default() -> FrontierConfig {
+        FrontierConfig {
+            shards: 64,
+            concurrency: 100,
+            per_address: 8,
+            max_outstanding: 10_000,
+            window: 32,
+            windows_in_all: 400_000,
+            stale_after: Duration::from_secs(300),
+        }
+    }
+}
+
+/// A request that is due now.
+#[derive(Clone, Debug)]
+pub struct Dispatch {
+    pub token: Token,
+    pub visit: Visit,
+    pub host: HostIndex,
+    /// Which of the host's connections this is: the same lane keeps to the same connection.
+    pub lane: u32,
+    pub addresses: Arc<[IpAddr]>,
+    /// The rule of robots.txt that let it pass, if one did.
+    pub rule: Option<Rule>,
+    /// The delay that was kept before it.
+    pub delay: Duration,
+    pub per_host: NonZeroU32,
+    pub rules: Arc<HostRules>,
+    /// Where the entry is queued: what recovery removes.
+    pub ticket: Ticket,
+}
+
+/// A rule of robots.txt as it is recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// `Disallow: /private`, or why there are no rules.
+    pub text: Box<str>,
+    pub line: Option<u32>,
+}
+
+/// robots.txt of an origin, due now.
+#[derive(Clone, Debug)]
+pub struct RobotsDispatch {
+    pub token: Token,
+    pub errand: Errand,
+    pub host: HostIndex,
+    pub lane: u32,
+    pub addresses: Arc<[IpAddr]>,
+    pub delay: Duration,
+    pub per_host: NonZeroU32,
+    pub rules: Arc<HostRules>,
+}
+
+/// An entry's place on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ticket {
+    pub at: QueueAt,
+    pub order: OrderKey,
+}
+
+/// What is to be done next.
+#[derive(Debug)]
+pub enum Step {
+    Fetch(Box<Dispatch>),
+    FetchRobots(Box<RobotsDispatch>),
+    /// Find the addresses of a host: then [`Frontier::resolved`].
+    Resolve { host: HostIndex, name: Box<str> },
+    /// Not to be fetched: record the reason, then [`Frontier::completed`].
+    Refuse { token: Token, visit: Box<Visit>, ticket: Ticket, skip: Skip },
+    /// Cannot be fetched: record the error, then [`Frontier::completed`].
+    Fail { token: Token, visit: Box<Visit>, ticket: Ticket, error: Box<str> },
+    /// Then [`Frontier::queue_loaded`]. Everything in [`Frontier::take_changes`] must have been applied before.
+    LoadQueue { host: HostIndex, at: QueueAt, after: LoadAfter, limit: usize },
+    /// Then [`Frontier::robots_loaded`].
+    LoadRobots { host: HostIndex, scheme: Scheme, agent: Box<str>, origin: Box<str> },
+    /// Then [`Frontier::due_loaded`].
+    LoadDue { until: Millis, limit: usize },
+    /// A held failure was the host's own: record it, then [`Frontier::completed`].
+    Release(Token),
+    /// A held failure was the network's: forget it, the visit is queued again.
+    Forget(Token),
+    /// Nothing before this time, unless something is settled or discovered.
+    Wait(Option<Millis>),
+}
+
+/// What became of a token that was handed out.
+#[derive(Debug)]
+pub(crate) struct InFlight {
+    pub(crate) host: HostIndex,
+    /// None for errands.
+    pub(crate) entry: Option<TakenEntry>,
+    pub(crate) errand: Option<Errand>,
+    pub(crate) address: Option<IpAddr>,
+    pub(crate) reserved: bool,
+    pub(crate) asking: bool,
+    pub(crate) lane: u32,
+    pub(crate) started: Millis,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct TakenEntry {
+    pub(crate) job: JobId,
+    pub(crate) order: OrderKey,
+    pub(crate) value: Box<[u8]>,
+}
+
+pub struct Frontier {
+    pub(crate) config: FrontierConfig,
+    pub(crate) suffixes: Arc<PublicSuffixes>,
+    pub(crate) key: FingerprintKey,
+    pub(crate) politeness: Arc<PolitenessRules>,
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) by_name: HashMap<Box<str>, HostIndex>,
+    pub(crate) by_key: HashMap<HostKey, HostIndex>,
+    pub(crate) next_number: HashMap<u16, u32>,
+    pub(crate) jobs: HashMap<JobId, Job>,
+    pub(crate) seen: HashMap<(JobId, u16), SeenTable>,
+    pub(crate) ready: ReadySet,
+    pub(crate) timers: Timers,
+    pub(crate) addresses: AddressBook,
+    pub(crate) network: NetworkWatch,
+    pub(crate) in_flight: HashMap<Token, InFlight>,
+    pub(crate) started_order: VecDeque<(Millis, Token)>,
+    /// Requests under way.
+    pub(crate) asking: usize,
+    pub(crate) resolving: usize,
+    pub(crate) next_token: u64,
+    pub(crate) next_sequence: u64,
+    pub(crate) next_due: Option<Millis>,
+    pub(crate) in_memory: usize,
+    pub(crate) changes: StateBatch,
+    pub(crate) dirty_hosts: Vec<HostIndex>,
+    /// Steps decided outside [`Frontier::next`].
+    pub(crate) decided: VecDeque<Step>,
+    pub(crate) notices: VecDeque<Notice>,
+}
+
+impl Frontier {
+    /// `started_at` is the time of this start of the process: sequence numbers begin with it, so that they grow through
+    /// restarts without being stored.
+    pub fn new(
+        config: FrontierConfig,
+        suffixes: Arc<PublicSuffixes>,
+        key: FingerprintKey,
+        politeness: Arc<PolitenessRules>,
+        started_at: Millis,
+    ) -> Frontier {
+        Frontier {
+            config,
+            suffixes,
+            key,
+            politeness,
+            hosts: Vec::new(),
+            by_name: HashMap::new(),
+            by_key: HashMap::new(),
+            next_number: HashMap::new(),
+            jobs: HashMap::new(),
+            seen: HashMap::new(),
+            ready: ReadySet::default(),
+            timers: Timers::default(),
+            addresses: AddressBook::default(),
+            network: NetworkWatch::default(),
+            in_flight: HashMap::new(),
+            started_order: VecDeque::new(),
+            asking: 0,
+            resolving: 0,
+            next_token: 1,
+            next_sequence: started_at.0 << 20,
+            next_due: None,
+            in_memory: 0,
+            changes: StateBatch::default(),
+            dirty_hosts: Vec::new(),
+            decided: VecDeque::new(),
+            notices: VecDeque::new(),
+        }
+    }
+
+    pub fn fingerprint(&self, url: &Url, round: u32) -> Fingerprint {
+        self.key.of(url.as_str(), round)
+    }
+
+    /// Starts a job, or goes on with one that was restored. Its limits may differ from the last time.
+    pub fn open_job(&mut self, id: JobId, limits: JobLimits) {
+        match self.jobs.get_mut(&id) {
+            Some(job) => {
+                job.limits = limits;
+                job.activity = Activity::Running;
+            }
+            None => {
+                self.jobs.insert(id, Job::new(id, limits, JobCounts::default()));
+            }
+        }
+        self.reschedule_all();
+    }
+
+    pub fn set_activity(&mut self, id: JobId, activity: Activity) {
+        if let Some(job) = self.jobs.get_mut(&id) {
+            job.activity = activity;
+        }
+        self.reschedule_all();
+    }
+
+    /// Takes everything of a job out: memory now, disk with the next batch.
+    pub fn forget_job(&mut self, id: JobId) {
+        self.jobs.remove(&id);
+        self.seen.retain(|(job, _), _| *job != id);
+        for host in &mut self.hosts {
+            let before: usize = host.queues.iter().map(|q| q.queue.in_memory()).sum();
+            host.queues.retain(|q| q.queue.job != id);
+            let after: usize = host.queues.iter().map(|q| q.queue.in_memory()).sum();
+            self.in_memory = self.in_memory.saturating_sub(before - after);
+            host.turn = 0;
+        }
+        self.changes.changes.push(Change::ForgetJob(id));
+        self.reschedule_all();
+    }
+
+    /// New politeness settings hold from the next request on.
+    pub fn set_politeness(&mut self, politeness: Arc<PolitenessRules>, now: Millis) {
+        self.politeness = politeness;
+        for host in &mut self.hosts {
+            host.rules = None;
+        }
+        for index in 0..self.hosts.len() {
+            self.reschedule(index as HostIndex, now);
+        }
+    }
+
+    fn reschedule_all(&mut self) {
+        for index in 0..self.hosts.len() {
+            // Time zero: whoever has work becomes ready or waits for its time; `next` looks at the clock.
+            self.reschedule(index as HostIndex, Millis(0));
+        }
+    }
+
+    /// What must be written, and written before anything is loaded.
+    pub fn take_changes(&mut self) -> StateBatch {
+        for index in std::mem::take(&mut self.dirty_hosts) {
+            if let Some(host) = self.hosts.get_mut(index as usize)
+                && host.dirty
+            {
+                host.dirty = false;
+                self.changes.changes.push(Change::Host { key: host.key, record: host.encode() });
+            }
+        }
+        for job in self.jobs.values_mut() {
+            if std::mem::take(&mut job.dirty) {
+                let record = encode_counts(&job.counts, &job.domain_pages);
+                self.changes.changes.push(Change::Job { job: job.id, record });
+            }
+        }
+        std::mem::take(&mut self.changes)
+    }
+
+    /// What has happened that an operator wants to know.
+    pub fn take_notices(&mut self) -> VecDeque<Notice> {
+        std::mem::take(&mut self.notices)
+    }
+
+    pub fn has_changes(&self) -> bool {
+        !self.changes.is_empty()
+    }
+
+    pub(crate) fn mark_dirty(&mut self, index: HostIndex) {
+        if let Some(host) = self.hosts.get_mut(index as usize)
+            && !host.dirty
+        {
+            host.dirty = true;
+            self.dirty_hosts.push(index);
+        }
+    }
+
+    /// The host of that name, made if it is new.
+    pub(crate) fn host_index(&mut self, name: &str) -> HostIndex {
+        if let Some(index) = self.by_name.get(name) {
+            return *index;
+        }
+        let root: Box<str> = self.suffixes.root_domain(name).into();
+        let shard = shard_of(&root, self.config.shards);
+        let number = self.next_number.entry(shard).or_insert(0);
+        let key = HostKey { shard, number: *number };
+        *number += 1;
+        self.insert_host(Host::new(name, &root, key))
+    }
+
+    pub(crate) fn insert_host(&mut self, host: Host) -> HostIndex {
+        let index = self.hosts.len() as HostIndex;
+        self.by_name.insert(host.name.clone(), index);
+        self.by_key.insert(host.key, index);
+        if host.dirty {
+            self.dirty_hosts.push(index);
+        }
+        self.hosts.push(host);
+        index
+    }
+
+    pub(crate) fn host(&self, index: HostIndex) -> Option<&Host> {
+        self.hosts.get(index as usize)
+    }
+
+    pub(crate) fn host_mut(&mut self, index: HostIndex) -> Option<&mut Host> {
+        self.hosts.get_mut(index as usize)
+    }
+
+    pub(crate) fn rules_of(&mut self, index: HostIndex) -> Arc<HostRules> {
+        let politeness = &self.politeness;
+        match self.hosts.get_mut(index as usize) {
+            Some(host) => {
+                let rules = host.rules.get_or_insert_with(|| Arc::new(politeness.for_host(&host.name)));
+                Arc::clone(rules)
+            }
+            None => Arc::new(politeness.for_host("")),
+        }
+    }
+
+    /// The delay that holds for a host now, adaptive lengthening included.
+    pub(crate) fn delay_of(&mut self, index: HostIndex, now: Millis) -> Duration {
+        let rules = self.rules_of(index);
+        let base = self.base_delay_of(index, &rules, now);
+        self.host(index).map_or(base, |host| host.politeness.delay(base))
+    }
+
+    pub(crate) fn base_delay_of(&self, index: HostIndex, rules: &HostRules, now: Millis) -> Duration {
+        let Some(host) = self.host(index) else { return Duration::ZERO };
+        let jobs = host.queues.iter().filter(|q| !q.queue.is_finished());
+        let delays = jobs.filter_map(|q| self.jobs.get(&q.queue.job)).map(|job| job.limits.delay);
+        rules.base_delay(delays, host.politeness.crawl_delay(), now)
+    }
+
+    pub(crate) fn per_host_of(&self, index: HostIndex, rules: &HostRules) -> NonZeroU32 {
+        let Some(host) = self.host(index) else { return NonZeroU32::MIN };
+        let jobs = host.queues.iter().filter_map(|q| self.jobs.get(&q.queue.job));
+        rules.per_host(jobs.map(|job| job.limits.per_host))
+    }
+
+    /// Who asks for more on one host than an address may have means that address.
+    pub(crate) fn per_address_of(&self, per_host: NonZeroU32) -> u32 {
+        self.config.per_address.max(per_host.get())
+    }
+
+    pub(crate) fn is_live(hosts: &[Host], index: HostIndex, stamp: Stamp, place: fn(Place) -> bool) -> bool {
+        hosts.get(index as usize).is_some_and(|host| host.stamp == stamp && place(host.place))
+    }
+
+    /// Puts a host where it belongs now.
+    pub(crate) fn reschedule(&mut self, index: HostIndex, now: Millis) {
+        let rules = self.rules_of(index);
+        let per_host = self.per_host_of(index, &rules);
+        let work = self.head_rank(index);
+        let Some(host) = self.hosts.get_mut(index as usize) else { return };
+        let (place, rank) = match work {
+            None => (Place::Idle, 0),
+            Some(_) if host.in_flight >= per_host.get() || matches!(host.address, Address::Asking) => (Place::Busy, 0),
+            Some(rank) => {
+                let (at, reason) = host.due(&rules, now);
+                if at > now { (Place::Waiting(at, reason), rank) } else { (Place::Ready, rank) }
+            }
+        };
+        host.stamp = host.stamp.wrapping_add(1);
+        host.place = place;
+        match place {
+            Place::Waiting(at, _) => self.timers.insert(at, index, host.stamp),
+            Place::Ready => self.ready.insert(index, host.stamp, rank),
+            Place::Idle if host.in_flight == 0 => host.rest(),
+            Place::Idle | Place::Busy | Place::AtAddress => {}
+        }
+    }
+
+    /// The rank of what the host would serve next; None if there is nothing.
+    fn head_rank(&self, index: HostIndex) -> Option<u8> {
+        let host = self.host(index)?;
+        if !host.errands.is_empty() {
+            return Some(0);
+        }
+        let turn = self.queue_in_turn(host)?;
+        let queue = host.queues.get(turn)?;
+        // What is not loaded yet is taken for ordinary until it is.
+        Some(queue.queue.head().map_or(OrderKey::rank_of(50), |entry| entry.order.rank))
+    }
+
+    /// The first queue from the host's turn on that has something its job may do now.
+    pub(crate) fn queue_in_turn(&self, host: &Host) -> Option<usize> {
+        let count = host.queues.len();
+        (0..count).map(|n| (host.turn + n) % count).find(|at| {
+            host.queues.get(*at).is_some_and(|q| {
+                !q.queue.is_drained()
+                    && self.jobs.get(&q.queue.job).is_some_and(|job| {
+                        job.activity == Activity::Running
+                            && (job.has_budget() || q.queue.head().is_some_and(|e| e.order.rank == 0))
+                    })
+            })
+        })
+    }
+
+    pub(crate) fn new_token(&mut self) -> Token {
+        let token = Token(self.next_token);
+        self.next_token += 1;
+        token
+    }
+
+    pub(crate) fn new_sequence(&mut self) -> u64 {
+        self.next_sequence += 1;
+        self.next_sequence
+    }
+
+    /// How many entries a queue may keep in memory now.
+    pub(crate) fn room(&self) -> usize {
+        if self.in_memory < self.config.windows_in_all { self.config.window } else { 2 }
+    }
+}
+
+impl Host {
+    /// When the host may be asked, as far as politeness, robots.txt and DNS go, and what holds it until then.
+    pub(crate) fn due(&self, rules: &HostRules, now: Millis) -> (Millis, WaitReason) {
+        let (mut at, mut reason) = match self.politeness.wait(now, rules) {
+            Some(wait) => (wait.until, wait.reason.into()),
+            None => (now, WaitReason::CrawlDelay),
+        };
+        let mut later = |other: Millis, why: WaitReason| {
+            if other > at {
+                at = other;
+                reason = why;
+            }
+        };
+        if self.errands.is_empty() {
+            for origin in &self.origins {
+                match &origin.robots {
+                    RobotsHandle::Unreachable { until } if self.origins.len() == 1 => {
+                        later(*until, WaitReason::RobotsUnreachable);
+                    }
+                    _ => later(origin.retry_at, WaitReason::RobotsRetry),
+                }
+            }
+        }
+        later(self.dns_retry_at, WaitReason::DnsRetry);
+        (at, reason)
+    }
+}
+
+impl From<Holds> for WaitReason {
+    fn from(reason: Holds) -> WaitReason {
+        match reason {
+            Holds::Delay => WaitReason::CrawlDelay,
+            Holds::Parked(ParkReason::RetryAfter) => WaitReason::Parked,
+            Holds::Parked(ParkReason::RobotsUnreachable) => WaitReason::RobotsUnreachable,
+            Holds::BreakerOpen => WaitReason::BreakerOpen,
+            Holds::Suspended => WaitReason::Suspended,
+            Holds::Window => WaitReason::OutsideWindow,
+        }
+    }
+}

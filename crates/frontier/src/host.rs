@@ -1,0 +1,238 @@
+//! One struct owns all of a host: its queues, its politeness, what is known of its robots.txt and address, and where
+//! it stands in the schedule.
+
+use crate::admission::pattern::PatternTable;
+use crate::codec::{CodecError, Reader, put_number, put_text};
+use crate::queue::JobQueue;
+use crate::ready::Stamp;
+use crate::state::HostKey;
+use argiope_model::{JobId, Millis, Scheme, Url};
+use argiope_politeness::{HostRules, HostState, Robots};
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+const VERSION: u8 = 1;
+
+/// Where a host is. Its stamp changes with every move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Nothing to do for it.
+    Idle,
+    /// In the timers, for this reason.
+    Waiting(Millis, WaitReason),
+    Ready,
+    /// Its address has as many requests in flight as it may.
+    AtAddress,
+    /// As many requests in flight as it may, or its name is being resolved.
+    Busy,
+}
+
+/// Why a host is not asked now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum WaitReason {
+    CrawlDelay,
+    BreakerOpen,
+    /// Too many of its answers were errors.
+    Suspended,
+    /// It said so with Retry-After.
+    Parked,
+    RobotsRetry,
+    RobotsUnreachable,
+    OutsideWindow,
+    DnsRetry,
+}
+
+/// What is known of the robots.txt of one origin, for one user agent.
+#[derive(Clone, Debug)]
+pub(crate) enum RobotsHandle {
+    /// Not in memory; the state may have it.
+    Unknown,
+    /// Neither memory nor the state has a fresh one: ask the host.
+    Missing,
+    /// A request for it is queued or under way.
+    Asked,
+    Known { robots: Arc<Robots>, expires: Millis },
+    /// No answer after all retries: disallowed until then.
+    Unreachable { until: Millis },
+}
+
+#[derive(Debug)]
+pub(crate) struct Origin {
+    pub(crate) scheme: Scheme,
+    pub(crate) agent: Box<str>,
+    pub(crate) robots: RobotsHandle,
+    /// Failed attempts in a row.
+    pub(crate) tries: u8,
+    pub(crate) retry_at: Millis,
+}
+
+/// A request on behalf of an origin that waits for this host's turn: robots.txt, or a hop of its redirects.
+#[derive(Clone, Debug)]
+pub struct Errand {
+    pub url: Url,
+    /// The origin whose robots.txt this is.
+    pub origin: Url,
+    pub hops: u8,
+}
+
+/// The address of a host, as far as it is known.
+#[derive(Clone, Debug)]
+pub(crate) enum Address {
+    Unknown,
+    Asking,
+    Known { addresses: Arc<[IpAddr]>, expires: Millis },
+    /// There is no such host, until then.
+    Missing { until: Millis, why: Box<str> },
+}
+
+#[derive(Debug)]
+pub(crate) struct HostQueue {
+    pub(crate) queue: JobQueue,
+    pub(crate) patterns: PatternTable,
+}
+
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub(crate) name: Box<str>,
+    pub(crate) key: HostKey,
+    pub(crate) root: Box<str>,
+    pub(crate) politeness: HostState,
+    pub(crate) rules: Option<Arc<HostRules>>,
+    pub(crate) queues: Vec<HostQueue>,
+    /// The queue whose turn is next.
+    pub(crate) turn: usize,
+    pub(crate) errands: VecDeque<Errand>,
+    pub(crate) origins: Vec<Origin>,
+    pub(crate) address: Address,
+    pub(crate) dns_tries: u8,
+    pub(crate) dns_retry_at: Millis,
+    pub(crate) in_flight: u32,
+    pub(crate) place: Place,
+    pub(crate) stamp: Stamp,
+    /// New URLs this host's pages may still bring at once.
+    pub(crate) new_url_tokens: f32,
+    pub(crate) new_url_tokens_at: Millis,
+    /// Its record on disk is out of date.
+    pub(crate) dirty: bool,
+    /// The host's connections in use, a bit each.
+    lanes: u128,
+}
+
+impl Host {
+    pub(crate) fn new(name: &str, root: &str, key: HostKey) -> Host {
+        Host {
+            name: name.into(),
+            key,
+            root: root.into(),
+            politeness: HostState::default(),
+            rules: None,
+            queues: Vec::new(),
+            turn: 0,
+            errands: VecDeque::new(),
+            origins: Vec::new(),
+            address: Address::Unknown,
+            dns_tries: 0,
+            dns_retry_at: Millis(0),
+            in_flight: 0,
+            place: Place::Idle,
+            stamp: 0,
+            new_url_tokens: f32::INFINITY,
+            new_url_tokens_at: Millis(0),
+            dirty: true,
+            lanes: 0,
+        }
+    }
+
+    /// A connection of the host that is not in use; beyond 128 they share.
+    pub(crate) fn take_lane(&mut self) -> u32 {
+        let lane = (!self.lanes).trailing_zeros().min(127);
+        self.lanes |= 1 << lane;
+        lane
+    }
+
+    pub(crate) fn give_lane(&mut self, lane: u32) {
+        self.lanes &= !(1 << lane.min(127));
+    }
+
+    pub(crate) fn queue_mut(&mut self, job: JobId) -> Option<&mut HostQueue> {
+        self.queues.iter_mut().find(|q| q.queue.job == job)
+    }
+
+    pub(crate) fn queue(&self, job: JobId) -> Option<&HostQueue> {
+        self.queues.iter().find(|q| q.queue.job == job)
+    }
+
+    pub(crate) fn origin_mut(&mut self, scheme: Scheme, agent: &str) -> &mut Origin {
+        let at = match self.origins.iter().position(|o| o.scheme == scheme && *o.agent == *agent) {
+            Some(at) => at,
+            None => {
+                self.origins.push(Origin {
+                    scheme,
+                    agent: agent.into(),
+                    robots: RobotsHandle::Unknown,
+                    tries: 0,
+                    retry_at: Millis(0),
+                });
+                self.origins.len() - 1
+            }
+        };
+        #[allow(clippy::indexing_slicing, reason = "`at` was found or has just been pushed")]
+        &mut self.origins[at]
+    }
+
+    pub(crate) fn origin(&self, scheme: Scheme, agent: &str) -> Option<&Origin> {
+        self.origins.iter().find(|o| o.scheme == scheme && *o.agent == *agent)
+    }
+
+    /// Lets go of what can be had again, once there is nothing to do for the host.
+    pub(crate) fn rest(&mut self) {
+        self.origins.retain(|o| matches!(o.robots, RobotsHandle::Asked | RobotsHandle::Unreachable { .. }));
+        self.origins.shrink_to_fit();
+        self.queues.retain(|q| !q.queue.is_finished());
+        self.queues.shrink_to_fit();
+        self.errands.shrink_to_fit();
+        if matches!(self.address, Address::Known { .. }) && self.in_flight == 0 {
+            self.address = Address::Unknown;
+        }
+        self.turn = 0;
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(96);
+        out.push(VERSION);
+        put_text(&mut out, &self.name);
+        let mut politeness = Vec::with_capacity(64);
+        self.politeness.encode(&mut politeness);
+        put_number(&mut out, politeness.len() as u64);
+        out.extend_from_slice(&politeness);
+        let jobs: Vec<JobId> =
+            self.queues.iter().filter(|q| !q.queue.is_finished()).map(|q| q.queue.job).collect();
+        put_number(&mut out, jobs.len() as u64);
+        for job in jobs {
+            put_number(&mut out, u64::from(job.0));
+        }
+        out
+    }
+}
+
+/// A host as its record tells it.
+pub(crate) struct StoredHost<'b> {
+    pub(crate) name: &'b str,
+    pub(crate) politeness: &'b [u8],
+    pub(crate) jobs: Vec<JobId>,
+}
+
+pub(crate) fn decode_host(bytes: &[u8]) -> Result<StoredHost<'_>, CodecError> {
+    let mut from = Reader { bytes, what: "host" };
+    if from.byte()? != VERSION {
+        return Err(from.error("unknown version"));
+    }
+    let name = from.text()?;
+    let politeness = from.take()?;
+    let mut jobs = Vec::new();
+    for _ in 0..from.number()? {
+        jobs.push(JobId(from.small()?));
+    }
+    Ok(StoredHost { name, politeness, jobs })
+}

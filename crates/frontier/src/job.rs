@@ -1,0 +1,233 @@
+//! What the frontier knows of a job: its limits, its counts, and its record on disk. The job's rules (scope, filters)
+//! are applied before a URL comes here; see [`crate::admission`].
+
+use crate::codec::{CodecError, Reader, put_number, put_text};
+use crate::ready::HostIndex;
+use argiope_model::{JobId, JobSpec, NewUrlRate};
+use std::collections::HashMap;
+use std::time::Duration;
+
+const VERSION: u8 = 1;
+
+/// The part of a job's settings that the frontier acts on. It may change while the job runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobLimits {
+    pub max_pages: Option<u64>,
+    pub max_pages_per_domain: Option<u64>,
+    pub max_subdomains_per_root: Option<u32>,
+    pub new_urls_per_source: NewUrlRate,
+    pub queue_cap: Option<u64>,
+    pub delay: Option<Duration>,
+    pub per_host: Option<u32>,
+    pub respect_robots: bool,
+    pub traps: bool,
+    /// Names are resolved by the proxy.
+    pub proxied: bool,
+    /// The user agent whose rules in robots.txt hold for this job.
+    pub agent: Box<str>,
+}
+
+impl JobLimits {
+    pub fn of(spec: &JobSpec, agent: &str) -> JobLimits {
+        JobLimits {
+            max_pages: spec.max_pages,
+            max_pages_per_domain: spec.max_pages_per_domain,
+            max_subdomains_per_root: spec.max_subdomains_per_root,
+            new_urls_per_source: spec.new_urls_per_source,
+            queue_cap: spec.queue_cap,
+            delay: spec.delay,
+            per_host: spec.per_host,
+            respect_robots: spec.respect_robots,
+            traps: spec.traps.enabled,
+            proxied: spec.proxy.is_some(),
+            agent: agent.into(),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activity {
+    Running,
+    Paused,
+}
+
+/// The counts that are stored with the queue they count.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobCounts {
+    /// In the queues, those being fetched included.
+    pub queued: u64,
+    /// Not to be served before some time.
+    pub delayed: u64,
+    /// Pages with a final response.
+    pub pages: u64,
+    /// Visits that have ended in any way.
+    pub done: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) id: JobId,
+    pub(crate) limits: JobLimits,
+    pub(crate) activity: Activity,
+    pub(crate) counts: JobCounts,
+    /// Handed out, not completed.
+    pub(crate) in_progress: u64,
+    /// Pages promised to visits in progress.
+    pub(crate) reserved: u64,
+    /// Hosts with work that wait for a page of the budget to be given back.
+    pub(crate) wait_for_budget: Vec<HostIndex>,
+    /// Pages stored or promised per root domain, where that is limited.
+    pub(crate) domain_pages: HashMap<Box<str>, u64>,
+    /// Hosts per root domain, where that is limited.
+    pub(crate) subdomains: HashMap<Box<str>, u32>,
+    /// Entries to be evicted when they come up, by rank, where the queue is capped.
+    pub(crate) evictions: Evictions,
+    pub(crate) dirty: bool,
+}
+
+impl Job {
+    pub(crate) fn new(id: JobId, limits: JobLimits, counts: JobCounts) -> Job {
+        Job {
+            id,
+            limits,
+            activity: Activity::Running,
+            counts,
+            in_progress: 0,
+            reserved: 0,
+            wait_for_budget: Vec::new(),
+            domain_pages: HashMap::new(),
+            subdomains: HashMap::new(),
+            evictions: Evictions::default(),
+            dirty: true,
+        }
+    }
+
+    pub(crate) fn has_budget(&self) -> bool {
+        self.limits.max_pages.is_none_or(|max| self.counts.pages + self.reserved < max)
+    }
+
+    pub(crate) fn domain_has_budget(&self, root: &str) -> bool {
+        match self.limits.max_pages_per_domain {
+            Some(max) => self.domain_pages.get(root).copied().unwrap_or(0) < max,
+            None => true,
+        }
+    }
+}
+
+/// Lazy eviction from a capped queue: an entry that is evicted stays where it is and is refused when its turn comes.
+#[derive(Debug)]
+pub(crate) struct Evictions {
+    queued: [u64; 102],
+    evicted: [u64; 102],
+    total: u64,
+}
+
+impl Default for Evictions {
+    fn default() -> Evictions {
+        Evictions { queued: [0; 102], evicted: [0; 102], total: 0 }
+    }
+}
+
+impl Evictions {
+    pub(crate) fn queued(&mut self, rank: u8) {
+        if let Some(count) = self.queued.get_mut(usize::from(rank)) {
+            *count += 1;
+        }
+    }
+
+    /// Makes room for an entry of `rank`; false if nothing queued is worse than it.
+    pub(crate) fn make_room(&mut self, rank: u8) -> bool {
+        let worse = (usize::from(rank) + 1)..self.queued.len();
+        for at in worse.rev() {
+            if let (Some(queued), Some(evicted)) = (self.queued.get_mut(at), self.evicted.get_mut(at))
+                && *queued > 0
+            {
+                *queued -= 1;
+                *evicted += 1;
+                self.total += 1;
+                return true;
+            }
+        }
+        false
+    }
+
+    /// An entry of `rank` comes up: is it one of the evicted?
+    pub(crate) fn take(&mut self, rank: u8) -> bool {
+        let at = usize::from(rank);
+        match self.evicted.get_mut(at) {
+            Some(evicted) if *evicted > 0 => {
+                *evicted -= 1;
+                self.total -= 1;
+                true
+            }
+            _ => {
+                if let Some(queued) = self.queued.get_mut(at) {
+                    *queued = queued.saturating_sub(1);
+                }
+                false
+            }
+        }
+    }
+
+    pub(crate) fn total(&self) -> u64 {
+        self.total
+    }
+}
+
+pub(crate) fn encode_counts(counts: &JobCounts, domain_pages: &HashMap<Box<str>, u64>) -> Vec<u8> {
+    let mut out = vec![VERSION];
+    for number in [counts.queued, counts.delayed, counts.pages, counts.done] {
+        put_number(&mut out, number);
+    }
+    put_number(&mut out, domain_pages.len() as u64);
+    for (domain, pages) in domain_pages {
+        put_text(&mut out, domain);
+        put_number(&mut out, *pages);
+    }
+    out
+}
+
+pub(crate) fn decode_counts(bytes: &[u8]) -> Result<(JobCounts, HashMap<Box<str>, u64>), CodecError> {
+    let mut from = Reader { bytes, what: "job" };
+    if from.byte()? != VERSION {
+        return Err(from.error("unknown version"));
+    }
+    let counts = JobCounts {
+        queued: from.number()?,
+        delayed: from.number()?,
+        pages: from.number()?,
+        done: from.number()?,
+    };
+    let mut domain_pages = HashMap::new();
+    for _ in 0..from.number()? {
+        let domain = from.text()?;
+        domain_pages.insert(domain.into(), from.number()?);
+    }
+    Ok((counts, domain_pages))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_read_back_as_they_were_written() {
+        let counts = JobCounts { queued: 10_000_000, delayed: 3, pages: 77, done: 80 };
+        let domains = HashMap::from([("example.com".into(), 5u64)]);
+        assert_eq!(decode_counts(&encode_counts(&counts, &domains)), Ok((counts, domains)));
+    }
+
+    #[test]
+    fn the_worst_entry_is_evicted_and_only_for_a_better_one() {
+        let mut evictions = Evictions::default();
+        evictions.queued(50);
+        evictions.queued(80);
+        assert!(!evictions.make_room(80));
+        assert!(evictions.make_room(60));
+        assert!(evictions.make_room(49));
+        assert!(!evictions.make_room(10));
+        assert_eq!(evictions.total(), 2);
+        assert!(evictions.take(80));
+        assert!(!evictions.take(80));
+    }
+}

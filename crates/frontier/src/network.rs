@@ -1,0 +1,156 @@
+//! Tells a network that has gone away from hosts that have. Failures to reach a host are suspects: while nothing
+//! succeeds anywhere they are held back, and when too many hosts fail at once they are put back instead of being taken as
+//! those hosts' fault.
+
+use crate::frontier::Token;
+use crate::ready::HostIndex;
+use argiope_model::Millis;
+use std::collections::{HashSet, VecDeque};
+use std::time::Duration;
+
+/// So many hosts ...
+const HOSTS: usize = 20;
+/// ... failing within this time, with no success anywhere, are a network that is down.
+const WINDOW: Duration = Duration::from_secs(10);
+/// While it is down, one request is tried this often.
+const PROBE_EVERY: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Default)]
+pub(crate) struct NetworkWatch {
+    suspects: VecDeque<Suspect>,
+    down_since: Option<Millis>,
+    next_probe: Millis,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Suspect {
+    at: Millis,
+    host: HostIndex,
+    /// The visit whose failure is held; a failed look-up of a name holds none.
+    visit: Option<Token>,
+}
+
+/// What becomes of held failures.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Verdicts {
+    /// They were the hosts' own.
+    pub release: Vec<Token>,
+    /// They were the network's: the visits go back, no attempt is counted.
+    pub put_back: Vec<Token>,
+}
+
+impl NetworkWatch {
+    pub(crate) fn down_since(&self) -> Option<Millis> {
+        self.down_since
+    }
+
+    pub(crate) fn held(&self) -> usize {
+        self.suspects.iter().filter(|s| s.visit.is_some()).count()
+    }
+
+    /// Any answer from anywhere: the network is there.
+    pub(crate) fn succeeded(&mut self) -> Verdicts {
+        self.down_since = None;
+        Verdicts { release: self.suspects.drain(..).filter_map(|s| s.visit).collect(), put_back: Vec::new() }
+    }
+
+    pub(crate) fn failed(&mut self, host: HostIndex, visit: Option<Token>, now: Millis) -> Verdicts {
+        self.suspects.push_back(Suspect { at: now, host, visit });
+        if self.down_since.is_some() {
+            return Verdicts { put_back: self.suspects.drain(..).filter_map(|s| s.visit).collect(), release: Vec::new() };
+        }
+        let verdicts = self.expire(now);
+        let hosts: HashSet<HostIndex> = self.suspects.iter().map(|s| s.host).collect();
+        if hosts.len() < HOSTS {
+            return verdicts;
+        }
+        self.down_since = Some(now);
+        self.next_probe = now + PROBE_EVERY;
+        let put_back = self.suspects.drain(..).filter_map(|s| s.visit).collect();
+        Verdicts { put_back, ..verdicts }
+    }
+
+    /// Failures that were alone for the whole window are the hosts' own.
+    pub(crate) fn expire(&mut self, now: Millis) -> Verdicts {
+        let mut verdicts = Verdicts::default();
+        while let Some(first) = self.suspects.front() {
+            if now < first.at + WINDOW {
+                break;
+            }
+            verdicts.release.extend(first.visit);
+            self.suspects.pop_front();
+        }
+        verdicts
+    }
+
+    /// When [`NetworkWatch::expire`] has something to do.
+    pub(crate) fn next_expiry(&self) -> Option<Millis> {
+        self.suspects.front().map(|first| first.at + WINDOW)
+    }
+
+    /// While the network is down: may one request be tried now? Says so once per interval.
+    pub(crate) fn may_probe(&mut self, now: Millis) -> bool {
+        let may = now >= self.next_probe;
+        if may {
+            self.next_probe = now + PROBE_EVERY;
+        }
+        may
+    }
+
+    pub(crate) fn next_probe(&self) -> Millis {
+        self.next_probe
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token(n: u64) -> Token {
+        Token(n)
+    }
+
+    #[test]
+    fn twenty_hosts_failing_without_a_success_are_a_network_that_is_down() {
+        let mut watch = NetworkWatch::default();
+        for n in 0..19 {
+            assert_eq!(watch.failed(n, Some(token(u64::from(n))), Millis(1000)), Verdicts::default());
+        }
+        let verdicts = watch.failed(19, Some(token(19)), Millis(2000));
+        assert_eq!(verdicts.put_back.len(), 20);
+        assert_eq!(watch.down_since(), Some(Millis(2000)));
+        assert!(!watch.may_probe(Millis(2000)));
+        assert!(watch.may_probe(Millis(7000)));
+        assert!(!watch.may_probe(Millis(7001)));
+        assert_eq!(watch.failed(5, Some(token(99)), Millis(7002)).put_back, vec![token(99)]);
+        watch.succeeded();
+        assert_eq!(watch.down_since(), None);
+    }
+
+    #[test]
+    fn one_success_gives_every_held_failure_to_its_host() {
+        let mut watch = NetworkWatch::default();
+        watch.failed(1, Some(token(1)), Millis(0));
+        watch.failed(2, None, Millis(0));
+        assert_eq!(watch.succeeded().release, vec![token(1)]);
+        assert_eq!(watch.held(), 0);
+    }
+
+    #[test]
+    fn few_failures_are_the_hosts_own_after_the_window() {
+        let mut watch = NetworkWatch::default();
+        watch.failed(1, Some(token(1)), Millis(0));
+        assert_eq!(watch.expire(Millis(9_999)), Verdicts::default());
+        assert_eq!(watch.next_expiry(), Some(Millis(10_000)));
+        assert_eq!(watch.expire(Millis(10_000)).release, vec![token(1)]);
+    }
+
+    #[test]
+    fn the_same_host_failing_often_is_no_network_failure() {
+        let mut watch = NetworkWatch::default();
+        for n in 0..100 {
+            watch.failed(7, Some(token(n)), Millis(n));
+        }
+        assert_eq!(watch.down_since(), None);
+    }
+}

@@ -1,0 +1,506 @@
+//! What became of things that were handed out: an answer frees the host, a completion ends the visit.
+
+use crate::codec::decode_visit;
+use crate::frontier::{Frontier, InFlight, Step, TakenEntry, Ticket, Token};
+use crate::host::{Address, Errand, Place, RobotsHandle};
+use crate::job::Job;
+use crate::network::Verdicts;
+use crate::queue::{Entry, OrderKey};
+use crate::ready::HostIndex;
+use crate::state::{Change, Delayed, QueueAt, StoredRobots};
+use argiope_model::{JobId, Millis, Scheme, Url, Visit};
+use argiope_politeness::{
+    Alert, AnswerOutcome, AnswerResult, FailureKind, Parked, Robots, RobotsAnswer, RobotsNext, RobotsPolicy, RobotsUse,
+};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How a visit ended, once its records are stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Completion {
+    /// For good. `counted` if it is a page with a final response.
+    Done { counted: bool },
+    /// It is tried again.
+    Retry { due: Millis },
+    /// It goes on elsewhere.
+    Redirect { to: Url, status: u16 },
+}
+
+/// The end of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    pub ended: Millis,
+    pub outcome: AnswerOutcome,
+}
+
+impl Answer {
+    /// Nobody was reached: the host's fault, or the network's.
+    fn is_unreachable(&self) -> bool {
+        use FailureKind::{Connect, NameUnresolved, Reset, Timeout};
+        matches!(self.outcome.result, AnswerResult::Failed(Timeout | Connect | NameUnresolved | Reset))
+    }
+}
+
+/// Something an operator wants to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    Alert { host: Box<str>, alert: Alert },
+    Parked { host: Box<str>, parked: Parked },
+    RobotsUnreachable { host: Box<str>, until: Millis },
+}
+
+/// What the caller does with an answer's record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disposition {
+    Record,
+    /// Keep it until [`Step::Release`] or [`Step::Forget`] names its token.
+    Hold,
+}
+
+/// Why a name has no address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unresolved {
+    /// There is no such name, until then.
+    NoSuchHost { until: Millis, why: Box<str> },
+    /// No resolver gave an answer.
+    NoAnswer { why: Box<str> },
+}
+
+/// Tries at resolving a name when no resolver answers, before it is the host's failure.
+const DNS_TRIES: u8 = 3;
+
+impl Frontier {
+    /// The request has ended, or failed: the host is free for the next one after its delay.
+    pub fn answered(&mut self, token: Token, answer: &Answer, now: Millis) -> Disposition {
+        let Some(flight) = self.free(token) else { return Disposition::Record };
+        let index = flight;
+        let rules = self.rules_of(index);
+        let base = self.base_delay_of(index, &rules, now);
+        let per_host = self.per_host_of(index, &rules);
+        if let Some(host) = self.hosts.get_mut(index as usize) {
+            let reaction = host.politeness.answered(answer.ended, &answer.outcome, &rules, base, per_host);
+            let host = host.name.clone();
+            self.notices.extend(reaction.alert.map(|alert| Notice::Alert { host: host.clone(), alert }));
+            self.notices.extend(reaction.parked.map(|parked| Notice::Parked { host, parked }));
+        }
+        self.mark_dirty(index);
+        self.reschedule(index, now);
+        if !answer.is_unreachable() {
+            let verdicts = self.network.succeeded();
+            self.decide(verdicts, now);
+            return Disposition::Record;
+        }
+        let verdicts = self.network.failed(index, Some(token), now);
+        self.decide(verdicts, now);
+        Disposition::Hold
+    }
+
+    /// Takes a request out of those under way. The host it was for.
+    fn free(&mut self, token: Token) -> Option<HostIndex> {
+        let flight = self.in_flight.get_mut(&token)?;
+        if !std::mem::take(&mut flight.asking) {
+            return None;
+        }
+        let (index, address, lane) = (flight.host, flight.address.take(), flight.lane);
+        self.asking = self.asking.saturating_sub(1);
+        if let Some(host) = self.host_mut(index) {
+            host.in_flight = host.in_flight.saturating_sub(1);
+            host.give_lane(lane);
+        }
+        if let Some(address) = address {
+            let hosts = &self.hosts;
+            let live = |host, stamp| Frontier::is_live(hosts, host, stamp, |p| p == Place::AtAddress);
+            if let Some(waiting) = self.addresses.give_back(address, live) {
+                self.reschedule(waiting, Millis(0));
+            }
+        }
+        Some(index)
+    }
+
+    fn decide(&mut self, verdicts: Verdicts, now: Millis) {
+        self.decided.extend(verdicts.release.into_iter().map(Step::Release));
+        for token in verdicts.put_back {
+            self.decided.push_back(Step::Forget(token));
+            self.put_back(token, now);
+        }
+    }
+
+    /// The visit did not happen: its entry is served again.
+    pub(crate) fn put_back(&mut self, token: Token, now: Millis) {
+        self.free(token);
+        let Some(InFlight { host: index, entry: Some(entry), reserved, .. }) = self.in_flight.remove(&token) else {
+            return;
+        };
+        self.unreserve(index, entry.job, reserved, now);
+        if let Some(job) = self.jobs.get_mut(&entry.job) {
+            job.in_progress = job.in_progress.saturating_sub(1);
+        }
+        if let Some(queue) = self.host_mut(index).and_then(|host| host.queue_mut(entry.job)) {
+            let before = queue.queue.in_memory();
+            queue.queue.put_back(Entry { order: entry.order, value: entry.value });
+            let after = queue.queue.in_memory();
+            self.in_memory += after - before;
+        }
+        self.reschedule(index, now);
+    }
+
+    fn unreserve(&mut self, index: HostIndex, job: JobId, reserved: bool, now: Millis) {
+        if !reserved {
+            return;
+        }
+        let root = self.host(index).map(|host| host.root.clone()).unwrap_or_default();
+        let Some(job) = self.jobs.get_mut(&job) else { return };
+        job.reserved = job.reserved.saturating_sub(1);
+        if let Some(pages) = job.domain_pages.get_mut(&root) {
+            *pages = pages.saturating_sub(1);
+        }
+        for waiting in std::mem::take(&mut job.wait_for_budget) {
+            self.reschedule(waiting, now);
+        }
+    }
+
+    /// The visit's records are stored and its links have been offered: it leaves the queue.
+    pub fn completed(&mut self, token: Token, completion: Completion, now: Millis) {
+        self.free(token);
+        let Some(flight) = self.in_flight.remove(&token) else { return };
+        let InFlight { host: index, entry: Some(entry), reserved, .. } = flight else { return };
+        if let Some(job) = self.jobs.get_mut(&entry.job) {
+            job.in_progress = job.in_progress.saturating_sub(1);
+        }
+        let counted = matches!(completion, Completion::Done { counted: true });
+        if counted && reserved {
+            if let Some(job) = self.jobs.get_mut(&entry.job) {
+                job.reserved = job.reserved.saturating_sub(1);
+            }
+        } else {
+            self.unreserve(index, entry.job, reserved, now);
+        }
+        self.settle(index, entry, completion, now);
+    }
+
+    /// A visit that a former process had stored but not ended. `value` is not in memory: the visit is given.
+    pub fn complete_recovered(&mut self, ticket: Ticket, visit: &Visit, completion: Completion, now: Millis) {
+        let Some(index) = self.by_key.get(&ticket.at.host).copied() else { return };
+        let value = crate::codec::encode_visit(visit);
+        if let Some(queue) = self.host_mut(index).and_then(|host| host.queue_mut(ticket.at.job)) {
+            queue.queue.claim(ticket.order);
+        }
+        let entry = TakenEntry { job: ticket.at.job, order: ticket.order, value };
+        self.settle(index, entry, completion, now);
+    }
+
+    fn settle(&mut self, index: HostIndex, entry: TakenEntry, completion: Completion, now: Millis) {
+        let TakenEntry { job, order, value } = entry;
+        let Some(host) = self.host_mut(index) else { return };
+        let at = QueueAt { job, host: host.key };
+        let Some(queue) = host.queue_mut(job) else { return };
+        if !queue.queue.done(order) {
+            return; // ended before
+        }
+        let drained = queue.queue.is_finished();
+        self.changes.changes.push(Change::Unqueue { at, order });
+        if let Some(state) = self.jobs.get_mut(&job) {
+            state.counts.queued = state.counts.queued.saturating_sub(1);
+            state.dirty = true;
+        }
+        match completion {
+            Completion::Done { counted } => self.count_done(job, counted),
+            Completion::Retry { due } => self.retry(at, order, &value, due),
+            Completion::Redirect { to, status } => {
+                if let Ok(visit) = decode_visit(job, order.rank.saturating_sub(1), &value) {
+                    self.continue_at(visit, to, status, now);
+                }
+            }
+        }
+        if drained {
+            self.mark_dirty(index);
+        }
+        self.reschedule_if_idle(index, now);
+    }
+
+    fn count_done(&mut self, job: JobId, counted: bool) {
+        if let Some(state) = self.jobs.get_mut(&job) {
+            state.counts.done += 1;
+            state.counts.pages += u64::from(counted);
+        }
+    }
+
+    fn retry(&mut self, at: QueueAt, order: OrderKey, value: &[u8], due: Millis) {
+        let Ok(mut visit) = decode_visit(at.job, order.rank.saturating_sub(1), value) else { return };
+        visit.attempt = visit.attempt.saturating_add(1);
+        let order = OrderKey { sequence: self.new_sequence(), ..order };
+        if let Some(state) = self.jobs.get_mut(&at.job) {
+            state.counts.delayed += 1;
+        }
+        let entry = Entry { order, value: crate::codec::encode_visit(&visit) };
+        self.delay_entry(Delayed { due, at, entry });
+    }
+
+    /// A host that has nothing more to do lets go of what it holds.
+    fn reschedule_if_idle(&mut self, index: HostIndex, now: Millis) {
+        if self.host(index).is_some_and(|host| host.place == Place::Idle) {
+            self.reschedule(index, now);
+        }
+    }
+
+    /// Tells a host's pages apart from a trap's: called for each page with final content.
+    pub fn page_seen(&mut self, job: JobId, url: &Url, duplicate: bool, leads_elsewhere: bool) {
+        let Some(index) = self.by_name.get(url.host()).copied() else { return };
+        if let Some(queue) = self.host_mut(index).and_then(|host| host.queue_mut(job)) {
+            let pattern = crate::admission::pattern::pattern_of(url);
+            queue.patterns.page_seen(pattern, duplicate, leads_elsewhere);
+        }
+    }
+
+    pub fn queue_loaded(&mut self, index: HostIndex, job: JobId, entries: Vec<Entry>, complete: bool, now: Millis) {
+        if let Some(queue) = self.host_mut(index).and_then(|host| host.queue_mut(job)) {
+            let before = queue.queue.in_memory();
+            queue.queue.loaded(entries, complete);
+            let after = queue.queue.in_memory();
+            self.in_memory = self.in_memory + after - before;
+        }
+        self.reschedule(index, now);
+    }
+
+    pub fn due_loaded(&mut self, delayed: Vec<Delayed>, next: Option<Millis>, now: Millis) {
+        self.next_due = match (self.next_due, next) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        for Delayed { due, at, entry } in delayed {
+            self.changes.changes.push(Change::Undelay { due, at, order: entry.order });
+            if let Some(job) = self.jobs.get_mut(&at.job) {
+                job.counts.delayed = job.counts.delayed.saturating_sub(1);
+            }
+            if let Some(index) = self.by_key.get(&at.host).copied() {
+                self.enqueue(index, at.job, entry, now, now);
+            }
+        }
+    }
+
+    pub fn resolved(&mut self, index: HostIndex, result: Result<(Arc<[IpAddr]>, Millis), Unresolved>, now: Millis) {
+        self.resolving = self.resolving.saturating_sub(1);
+        let Some(host) = self.hosts.get_mut(index as usize) else { return };
+        match result {
+            Ok((addresses, expires)) => {
+                host.dns_tries = 0;
+                host.address = Address::Known { addresses, expires };
+            }
+            Err(Unresolved::NoSuchHost { until, why }) => host.address = Address::Missing { until, why },
+            Err(Unresolved::NoAnswer { why }) => {
+                host.dns_tries += 1;
+                if host.dns_tries < DNS_TRIES {
+                    host.dns_retry_at = now + Duration::from_secs(2 << host.dns_tries);
+                    host.address = Address::Unknown;
+                } else {
+                    host.dns_tries = 0;
+                    host.address = Address::Missing { until: now + Duration::from_secs(60), why };
+                }
+                let verdicts = self.network.failed(index, None, now);
+                self.decide(verdicts, now);
+            }
+        }
+        self.reschedule(index, now);
+    }
+
+    pub fn robots_loaded(
+        &mut self,
+        index: HostIndex,
+        scheme: Scheme,
+        agent: &str,
+        stored: Option<StoredRobots>,
+        now: Millis,
+    ) {
+        let policy = self.politeness.robots().clone();
+        let Some(host) = self.host_mut(index) else { return };
+        let handle = match stored {
+            Some(stored) if stored.expires > now => {
+                let robots = Arc::new(parse_robots(&stored, agent, &policy));
+                host.politeness.raise_crawl_delay(robots.crawl_delay());
+                RobotsHandle::Known { robots, expires: stored.expires }
+            }
+            _ => RobotsHandle::Missing,
+        };
+        host.origin_mut(scheme, agent).robots = handle;
+        self.reschedule(index, now);
+    }
+
+    /// The answer to a request for robots.txt (after [`Frontier::answered`] freed the host). The sitemaps it names are
+    /// returned with its URL's origin.
+    pub fn robots_answered(&mut self, token: Token, outcome: RobotsAnswered, now: Millis) -> Option<RobotsNews> {
+        self.free(token);
+        let errand = self.in_flight.remove(&token)?.errand?;
+        let index = self.host_index(errand.origin.host());
+        match outcome {
+            RobotsAnswered::Redirect(to) if errand.hops < 5 => {
+                let target = self.host_index(to.host());
+                let errand = Errand { url: to, origin: errand.origin, hops: errand.hops + 1 };
+                if let Some(host) = self.host_mut(target) {
+                    host.errands.push_back(errand);
+                }
+                self.reschedule(target, now);
+                None
+            }
+            // Too many hops are no robots.txt at all (RFC 9309, 2.3.1.2).
+            RobotsAnswered::Redirect(_) => self.robots_settled(index, &errand, RobotsAnswer::TooManyRedirects, Vec::new(), now),
+            RobotsAnswered::Final { answer, body } => self.robots_settled(index, &errand, answer, body, now),
+        }
+    }
+
+    fn robots_settled(
+        &mut self,
+        index: HostIndex,
+        errand: &Errand,
+        answer: RobotsAnswer,
+        body: Vec<u8>,
+        now: Millis,
+    ) -> Option<RobotsNews> {
+        let policy = self.politeness.robots().clone();
+        let scheme = errand.origin.scheme();
+        let host = self.hosts.get_mut(index as usize)?;
+        let tries = host.origins.iter().filter(|o| o.scheme == scheme).map(|o| o.tries).max().unwrap_or(0) + 1;
+        let mut news = None;
+        match policy.next(answer, tries, now) {
+            RobotsNext::Use { expires, .. } => {
+                let status = status_of(answer);
+                let stored = StoredRobots { fetched_at: now, expires, status, body: body.into_boxed_slice() };
+                for origin in host.origins.iter_mut().filter(|o| o.scheme == scheme) {
+                    let robots = Arc::new(parse_robots(&stored, &origin.agent, &policy));
+                    host.politeness.raise_crawl_delay(robots.crawl_delay());
+                    news = Some(RobotsNews { origin: errand.origin.clone(), robots: Arc::clone(&robots) });
+                    origin.robots = RobotsHandle::Known { robots, expires };
+                    origin.tries = 0;
+                    origin.retry_at = Millis(0);
+                }
+                self.changes.changes.push(Change::Robots { origin: errand.origin.origin().into(), stored });
+            }
+            RobotsNext::RetryAt(at) => {
+                for origin in host.origins.iter_mut().filter(|o| o.scheme == scheme) {
+                    origin.tries += 1;
+                    origin.retry_at = at;
+                    origin.robots = RobotsHandle::Missing;
+                }
+            }
+            RobotsNext::UnreachableUntil(until) => {
+                for origin in host.origins.iter_mut().filter(|o| o.scheme == scheme) {
+                    origin.tries = 0;
+                    origin.retry_at = Millis(0);
+                    origin.robots = RobotsHandle::Unreachable { until };
+                }
+                self.notices.push_back(Notice::RobotsUnreachable { host: host.name.clone(), until });
+            }
+        }
+        // A Crawl-delay holds from the answer that told it.
+        let rules = self.rules_of(index);
+        let delay = self.base_delay_of(index, &rules, now);
+        if let Some(host) = self.host_mut(index) {
+            host.politeness.started(now, delay);
+        }
+        self.mark_dirty(index);
+        self.reschedule(index, now);
+        news
+    }
+
+    /// A host without an address has no robots.txt: the visits behind it fail by themselves.
+    pub(crate) fn robots_without_address(&mut self, index: HostIndex, errand: &Errand, now: Millis) {
+        let own = self.host_index(errand.origin.host());
+        let scheme = errand.origin.scheme();
+        if let Some(host) = self.host_mut(own) {
+            for origin in host.origins.iter_mut().filter(|o| o.scheme == scheme) {
+                origin.robots = RobotsHandle::Missing;
+            }
+        }
+        if own != index {
+            // A redirect to a host that does not exist is an unreachable robots.txt.
+            self.robots_settled(own, errand, RobotsAnswer::NoAnswer, Vec::new(), now);
+        }
+    }
+
+    /// Things that time alone decides.
+    pub(crate) fn expire(&mut self, now: Millis) {
+        let verdicts = self.network.expire(now);
+        self.decide(verdicts, now);
+        while let Some((at, token)) = self.started_order.front().copied() {
+            let asking = self.in_flight.get(&token).is_some_and(|f| f.asking);
+            if asking && now < at + self.config.stale_after {
+                return;
+            }
+            self.started_order.pop_front();
+            if asking {
+                self.decided.push_back(Step::Forget(token));
+                self.put_back(token, now);
+            }
+        }
+    }
+}
+
+/// What came of asking for robots.txt.
+#[derive(Clone, Debug)]
+pub enum RobotsAnswered {
+    Redirect(Url),
+    Final { answer: RobotsAnswer, body: Vec<u8> },
+}
+
+/// A robots.txt that has just been read.
+#[derive(Clone, Debug)]
+pub struct RobotsNews {
+    pub origin: Url,
+    pub robots: Arc<Robots>,
+}
+
+/// What is stored of a robots.txt answers as it did when it was new.
+fn parse_robots(stored: &StoredRobots, agent: &str, policy: &RobotsPolicy) -> Robots {
+    let answer = if stored.status == 0 { RobotsAnswer::NoAnswer } else { RobotsAnswer::Status(stored.status) };
+    let why = match answer {
+        RobotsAnswer::Status(status) => format!("robots.txt answered {status}"),
+        _ => String::from("robots.txt could not be had"),
+    };
+    match policy.next(answer, u8::MAX, stored.fetched_at) {
+        RobotsNext::Use { rules: RobotsUse::Body, .. } => Robots::parse(&stored.body, agent),
+        RobotsNext::Use { rules: RobotsUse::AllowAll, .. } => Robots::allow_all(&why),
+        RobotsNext::Use { rules: RobotsUse::DisallowAll, .. }
+        | RobotsNext::RetryAt(_)
+        | RobotsNext::UnreachableUntil(_) => Robots::disallow_all(&why),
+    }
+}
+
+fn status_of(answer: RobotsAnswer) -> u16 {
+    match answer {
+        RobotsAnswer::Status(status) => status,
+        RobotsAnswer::TooManyRedirects => 310,
+        RobotsAnswer::NoAnswer => 0,
+    }
+}
+
+/// What a display or the end of a job wants to know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JobProgress {
+    pub queued: u64,
+    pub delayed: u64,
+    pub in_progress: u64,
+    pub pages: u64,
+    pub done: u64,
+    pub budget_spent: bool,
+}
+
+impl JobProgress {
+    /// Pending and in progress are zero.
+    pub fn is_finished(&self) -> bool {
+        self.queued == 0 && self.delayed == 0 && self.in_progress == 0
+    }
+}
+
+impl Frontier {
+    pub fn progress(&self, job: JobId) -> Option<JobProgress> {
+        let job: &Job = self.jobs.get(&job)?;
+        Some(JobProgress {
+            queued: job.counts.queued,
+            delayed: job.counts.delayed,
+            in_progress: job.in_progress,
+            pages: job.counts.pages,
+            done: job.counts.done,
+            budget_spent: job.limits.max_pages.is_some_and(|max| job.counts.pages >= max),
+        })
+    }
+}

@@ -1,0 +1,152 @@
+//! Looking at the frontier: for progress, `status` and `why`. Nothing here changes anything.
+
+use crate::frontier::Frontier;
+use crate::host::{Host, Place, RobotsHandle, WaitReason};
+use argiope_model::{Fingerprint, JobId, Millis, Url};
+use std::collections::BTreeMap;
+
+/// All hosts in a few numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Overview {
+    pub hosts: usize,
+    /// With requests under way.
+    pub active: usize,
+    pub ready: usize,
+    /// Waiting, by reason, with the time the first of them comes due.
+    pub waiting: BTreeMap<WaitReason, (usize, Millis)>,
+    pub at_address: usize,
+    pub in_flight: usize,
+    /// Handed out, not completed.
+    pub outstanding: usize,
+    pub network_down_since: Option<Millis>,
+    /// The hosts that come due last, and why.
+    pub slowest: Vec<(Box<str>, WaitReason, Millis)>,
+}
+
+/// What `why` wants to know of a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostView {
+    pub name: Box<str>,
+    pub shard: u16,
+    pub place: &'static str,
+    pub due: Option<(Millis, WaitReason)>,
+    pub in_flight: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueView {
+    /// Never admitted by this job.
+    Unseen,
+    /// Admitted; whether it is still queued or done is the catalogue's to say.
+    Seen,
+}
+
+const SLOWEST: usize = 3;
+
+impl Frontier {
+    /// Goes over all hosts: a few times a second at most.
+    pub fn overview(&self) -> Overview {
+        let mut view = Overview {
+            hosts: self.hosts.len(),
+            in_flight: self.asking,
+            outstanding: self.in_flight.len(),
+            network_down_since: self.network.down_since(),
+            ..Overview::default()
+        };
+        for host in &self.hosts {
+            view.active += usize::from(host.in_flight > 0);
+            match host.place {
+                Place::Ready => view.ready += 1,
+                Place::AtAddress => view.at_address += 1,
+                Place::Waiting(at, reason) => {
+                    let (count, first) = view.waiting.entry(reason).or_insert((0, at));
+                    *count += 1;
+                    *first = (*first).min(at);
+                    note_slow(&mut view.slowest, host, reason, at);
+                }
+                Place::Idle | Place::Busy => {}
+            }
+        }
+        view
+    }
+
+    pub fn host_view(&self, name: &str) -> Option<HostView> {
+        let host = self.host(*self.by_name.get(name)?)?;
+        let (place, due) = match host.place {
+            Place::Idle => ("idle", None),
+            Place::Waiting(at, reason) => ("waiting", Some((at, reason))),
+            Place::Ready => ("ready", None),
+            Place::AtAddress => ("waiting for its address", None),
+            Place::Busy => ("busy", None),
+        };
+        Some(HostView { name: host.name.clone(), shard: host.key.shard, place, due, in_flight: host.in_flight })
+    }
+
+    /// Whether the seen-set of a job has this URL.
+    pub fn queue_view(&self, job: JobId, url: &Url, fingerprint: Fingerprint) -> QueueView {
+        let Some(host) = self.by_name.get(url.host()).and_then(|index| self.host(*index)) else {
+            return QueueView::Unseen;
+        };
+        match self.seen.get(&(job, host.key.shard)) {
+            Some(table) if table.contains(fingerprint) => QueueView::Seen,
+            _ => QueueView::Unseen,
+        }
+    }
+
+    /// Hosts of a job that wait for their robots.txt, and until when.
+    pub fn unreachable_hosts(&self, job: JobId) -> Vec<(Box<str>, Millis)> {
+        let waits = |host: &Host| match host.place {
+            Place::Waiting(at, WaitReason::RobotsUnreachable) if host.queue(job).is_some() => Some(at),
+            _ => None,
+        };
+        self.hosts.iter().filter_map(|host| waits(host).map(|at| (host.name.clone(), at))).collect()
+    }
+
+    /// Is there nothing for this job to do before `until`, and is nothing under way?
+    pub fn is_blocked_until(&self, job: JobId, until: Millis) -> bool {
+        let Some(state) = self.jobs.get(&job) else { return false };
+        if state.in_progress > 0 || self.asking > 0 || self.resolving > 0 {
+            return false;
+        }
+        if self.next_due.is_some_and(|due| due < until) {
+            return false;
+        }
+        self.hosts.iter().filter(|host| host.queue(job).is_some_and(|q| !q.queue.is_drained())).all(|host| {
+            match host.place {
+                Place::Waiting(at, reason) => {
+                    at >= until && matches!(reason, WaitReason::RobotsUnreachable | WaitReason::Parked)
+                }
+                _ => false,
+            }
+        })
+    }
+
+    /// What robots.txt is known to say of a URL, if it is in memory.
+    pub fn robots_view(&self, url: &Url, agent: &str) -> Option<RobotsView> {
+        let host = self.host(*self.by_name.get(url.host())?)?;
+        match &host.origin(url.scheme(), agent)?.robots {
+            RobotsHandle::Known { robots, .. } => {
+                let verdict = robots.check(url.path_and_query());
+                Some(RobotsView::Says { allowed: verdict.allowed, rule: verdict.rule.map(|r| (r.text(), r.line())) })
+            }
+            RobotsHandle::Unreachable { until } => Some(RobotsView::Unreachable { until: *until }),
+            RobotsHandle::Unknown | RobotsHandle::Missing | RobotsHandle::Asked => None,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RobotsView {
+    Says { allowed: bool, rule: Option<(String, Option<u32>)> },
+    Unreachable { until: Millis },
+}
+
+fn note_slow(slowest: &mut Vec<(Box<str>, WaitReason, Millis)>, host: &Host, reason: WaitReason, at: Millis) {
+    let worst_kept = slowest.last().map_or(Millis(0), |(_, _, due)| *due);
+    if slowest.len() == SLOWEST && at <= worst_kept {
+        return;
+    }
+    slowest.push((host.name.clone(), reason, at));
+    slowest.sort_by_key(|(_, _, due)| std::cmp::Reverse(*due));
+    slowest.truncate(SLOWEST);
+}

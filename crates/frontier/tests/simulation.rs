@@ -1,0 +1,50 @@
+//! Weeks of crawling in under a minute: the frontier against a world that answers, fails, redirects, goes away and
+//! comes back, with a clock that jumps from event to event and a process that is killed again and again.
+//!
+//! Checked all along: no URL is lost, none is completed twice, no host is asked early, no host and no job starves,
+//! priorities are kept. The world follows from a seed; a failure names it.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, clippy::expect_used, reason = "a test")]
+
+mod world;
+
+use world::{Plan, Simulation};
+
+/// Small and quick, with every kind of trouble: many seeds.
+#[test]
+fn nothing_goes_wrong_in_many_small_worlds() {
+    for seed in 0..30 {
+        let plan = Plan { hosts: 60, pages_per_host: 40, crashes: 12, ..Plan::small(seed) };
+        let told = Simulation::run(&plan);
+        assert!(told.crashes == 12, "seed {seed}: {told:?}");
+        assert!(told.refused > 0 && told.retries > 0 && told.redirects > 0, "seed {seed}: {told:?}");
+    }
+}
+
+#[test]
+fn a_network_that_goes_away_fails_no_url() {
+    for seed in 100..110 {
+        let plan = Plan {
+            hosts: 300,
+            longest_delay: 5,
+            concurrency: 300,
+            network_outages: 3,
+            failing_hosts: false,
+            crashes: 2,
+            ..Plan::small(seed)
+        };
+        let told = Simulation::run(&plan);
+        assert!(told.put_back > 0, "seed {seed}: {told:?}");
+        assert_eq!(told.failed, 0, "seed {seed}: {told:?}");
+    }
+}
+
+/// The long haul: 10 million fetches over 100,000 hosts and several weeks.
+#[test]
+fn ten_million_fetches_over_several_weeks() {
+    let plan = Plan::long_haul(7);
+    let told = Simulation::run(&plan);
+    assert!(told.fetches >= 10_000_000, "{told:?}");
+    assert!(told.days >= 21.0, "{told:?}");
+    println!("{told:?}");
+}

@@ -1,0 +1,28 @@
+//! What can go wrong in the lab itself. The faults it plays to a crawler are no errors here.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    #[error("the lab cannot listen on {address}: {source}")]
+    Listen { address: SocketAddr, source: io::Error },
+    #[error("the lab cannot use its log {path}: {source}")]
+    Log { path: PathBuf, source: io::Error },
+    #[error("line {line} of the log {path} is no log entry: {source}")]
+    LogLine { path: PathBuf, line: usize, source: serde_json::Error },
+    #[error("{0}")]
+    Config(String),
+    #[error("the lab's thread cannot be started: {0}")]
+    Thread(io::Error),
+    #[error("the lab has stopped")]
+    Stopped,
+}
+
+impl LabError {
+    /// A port that is taken may be free a moment later; nothing else here mends itself.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, LabError::Listen { .. })
+    }
+}

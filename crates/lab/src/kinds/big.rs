@@ -1,0 +1,23 @@
+//! More than anyone should take: a gzip bomb and a page without measure.
+
+use super::{Feature, Visibility};
+use crate::answer::{Answer, Delivery, HTML};
+use crate::deflate::gzip_of_nothing;
+use crate::expected::Fate;
+
+const BOMB_MEGABYTES: usize = 512;
+
+pub(super) fn features() -> Vec<Feature> {
+    ["/big/bomb", "/big/huge"].iter().map(|path| Feature::new(*path, Visibility::Linked, Fate::Cut)).collect()
+}
+
+pub(super) fn answer(target: &str) -> Option<Answer> {
+    match target {
+        "/big/bomb" => Some(Answer::gzipped(HTML, gzip_of_nothing(BOMB_MEGABYTES))),
+        "/big/huge" => {
+            let piece = "<p>Again and again and again. <a href=\"/\">Home</a></p>\n".repeat(1200);
+            Some(Answer::bytes(HTML, piece.into_bytes()).delivered(Delivery::Repeated(1024)))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,161 @@
+//! Sets the archive right after an unclean stop: incomplete tails are cut, complete visits given out.
+
+use super::index::{ENDING, IndexBuilder, RUNS_ENDING, UNFINISHED_ENDING, beside};
+use super::reading::{ADVICE, corrupt};
+use crate::disk::sync_directory;
+use argiope_store::archive::{ArchiveRef, Cut, OnRecovered, Position, RecoveredVisit, Recovery};
+use argiope_store::error::{ErrorKind, Result, StoreError};
+use argiope_store::warc::{VisitReader, WarcFault, cdxj};
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
+
+const WARC_ENDING: &str = ".warc.gz";
+
+pub(super) fn recover(root: &Path, catalogued: &[Position], found: OnRecovered<'_>) -> Result<Recovery> {
+    let mut lengths: HashMap<&str, u64> = HashMap::with_capacity(catalogued.len());
+    for position in catalogued {
+        let length = lengths.entry(&position.file).or_default();
+        *length = position.length.max(*length);
+    }
+    let mut recovery = Recovery::default();
+    let failed = |error| StoreError::io(root.display().to_string(), error);
+    for name in warc_files(root).map_err(failed)? {
+        let length = lengths.remove(&*name).unwrap_or(0);
+        recover_file(root, &name, length, found, &mut recovery)?;
+    }
+    recovery.missing = lengths.into_keys().map(Arc::from).collect();
+    recovery.missing.sort();
+    if !recovery.cuts.is_empty() {
+        sync_directory(root).map_err(failed)?;
+    }
+    Ok(recovery)
+}
+
+/// The WARC files by name, that is by age; what an interrupted indexing left is removed.
+fn warc_files(root: &Path) -> io::Result<Vec<Arc<str>>> {
+    let mut names: Vec<Arc<str>> = Vec::new();
+    for entry in std::fs::read_dir(root)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else {
+            continue;
+        };
+        if name.ends_with(WARC_ENDING) {
+            names.push(name.into());
+        } else if name.ends_with(RUNS_ENDING) || name.ends_with(UNFINISHED_ENDING) {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn recover_file(
+    root: &Path,
+    name: &Arc<str>,
+    catalogued: u64,
+    found: OnRecovered<'_>,
+    recovery: &mut Recovery,
+) -> Result<()> {
+    let path = root.join(&**name);
+    let failed = |error| StoreError::io(&**name, error);
+    let length = std::fs::metadata(&path).map_err(failed)?.len();
+    if length < catalogued {
+        let message =
+            format!("ends at offset {length}, though the catalogue has visits up to {catalogued}; {ADVICE}");
+        return Err(StoreError::new(ErrorKind::Corrupt, &**name, message));
+    }
+    let mut complete = catalogued;
+    let mut visits_found = 0;
+    if length > catalogued {
+        let mut file = File::open(&path).map_err(failed)?;
+        file.seek(SeekFrom::Start(catalogued)).map_err(failed)?;
+        let mut visits = VisitReader::new(file, catalogued);
+        let reason = loop {
+            match visits.next_visit() {
+                Ok(Some(visit)) => {
+                    visits_found += 1;
+                    found(RecoveredVisit {
+                        at: ArchiveRef { file: name.clone(), offset: visit.start },
+                        end: visit.end,
+                        has_response: visit.capture.is_some(),
+                        duplicate_of: visit.capture.and_then(|capture| capture.same_as),
+                        metadata: visit.metadata,
+                    })?;
+                }
+                Ok(None) => break String::from("the visit has no metadata record"),
+                // A disk that cannot be read is no reason to throw away what is on it.
+                Err(error) if matches!(error.fault, WarcFault::Io(_)) => return Err(corrupt(name, error)),
+                Err(error) => break error.to_string(),
+            }
+        };
+        complete = visits.complete();
+        if complete < length {
+            cut(&path, complete).map_err(failed)?;
+            let now = Position { file: name.clone(), length: complete };
+            recovery.cuts.push(Cut { now, bytes: length - complete, reason });
+        }
+    }
+    recovery.visits += visits_found;
+    if catalogued == 0 && visits_found == 0 {
+        // Nothing but the record that begins a file, at most: nobody refers to it.
+        std::fs::remove_file(&path).map_err(failed)?;
+        let _ = std::fs::remove_file(beside(&path, ENDING));
+        if let Some(cut) = recovery.cuts.last_mut().filter(|cut| cut.now.file == *name) {
+            cut.now.length = 0;
+        }
+        return Ok(());
+    }
+    if complete < length {
+        match std::fs::remove_file(beside(&path, ENDING)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
+        }
+    }
+    if !beside(&path, ENDING).exists() {
+        recovery.unindexed.push(name.clone());
+    }
+    Ok(())
+}
+
+fn cut(path: &Path, length: u64) -> io::Result<()> {
+    let file = OpenOptions::new().write(true).open(path)?;
+    file.set_len(length)?;
+    file.sync_data()
+}
+
+/// Reads the file up to its position and counts the visits.
+pub(super) fn verify(root: &Path, position: &Position) -> Result<u64> {
+    let file =
+        File::open(root.join(&*position.file)).map_err(|error| StoreError::io(&*position.file, error))?;
+    let mut visits = VisitReader::new(file.take(position.length), 0);
+    let mut count = 0;
+    while visits.next_visit().map_err(|error| corrupt(&position.file, error))?.is_some() {
+        count += 1;
+    }
+    if visits.complete() != position.length {
+        let message = format!(
+            "holds complete visits up to offset {} only, not {}; {ADVICE}",
+            visits.complete(),
+            position.length
+        );
+        return Err(StoreError::new(ErrorKind::Corrupt, &*position.file, message));
+    }
+    Ok(count)
+}
+
+pub(super) fn build_index(root: &Path, name: &str) -> Result<()> {
+    let path = root.join(name);
+    let file = File::open(&path).map_err(|error| StoreError::io(name, error))?;
+    let mut index = IndexBuilder::new(&path);
+    let mut visits = VisitReader::new(file, 0);
+    while let Some(visit) = visits.next_visit().map_err(|error| corrupt(name, error))? {
+        if let Some(capture) = &visit.capture {
+            index.push(cdxj::line(capture, name))?;
+        }
+    }
+    index.finish()
+}

@@ -1,0 +1,239 @@
+//! One batch, one transaction.
+
+use super::counts::{Changes, Counted};
+use super::fetch::{self, RequestKey, request_key};
+use super::page::{self, Place};
+use super::{Next, SqliteCatalogue, hosts, jobs};
+use argiope_model::JobId;
+use argiope_store::catalogue::{
+    Batch, Committed, ErrorRow, FetchRow, KEPT_BATCHES, PageRow, PlacedPage, RobotsRow, SkippedRow, url_key,
+};
+use rusqlite::{Connection, OptionalExtension, Statement, TransactionBehavior, params};
+use sha2::{Digest, Sha256};
+use std::collections::{HashMap, HashSet};
+
+pub(super) fn next_numbers(connection: &Connection) -> rusqlite::Result<Next> {
+    let last = connection
+        .query_row(
+            "SELECT batch, next_page, next_fetch FROM batches ORDER BY batch DESC LIMIT 1",
+            [],
+            |row| {
+                Ok(Next {
+                    batch: row.get::<_, i64>(0)? as u64 + 1,
+                    page: row.get::<_, i64>(1)? as u64,
+                    fetch: row.get::<_, i64>(2)? as u64,
+                })
+            },
+        )
+        .optional()?;
+    Ok(last.unwrap_or(Next { batch: 1, page: 1, fetch: 1 }))
+}
+
+pub(super) fn commit(catalogue: &mut SqliteCatalogue, batch: &Batch) -> rusqlite::Result<Committed> {
+    let transaction = catalogue.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let mut next = catalogue.next;
+    let number = next.batch;
+    let mut changes = Changes::default();
+    let mut placed = Vec::with_capacity(batch.pages.len());
+    {
+        let mut insert = transaction.prepare_cached(page::INSERT)?;
+        for row in &batch.pages {
+            let host = catalogue.hosts.of(&transaction, &row.host)?;
+            let place = Place { seq: next.page, batch: number, host, repeated: false };
+            if insert_page(&mut insert, row, &place)? {
+                changes.new_page(row, place.seq);
+                placed.push(PlacedPage { seq: place.seq, repeated: false });
+                next.page += 1;
+            } else {
+                let seq = repeat_page(&transaction, row, place, &mut changes)?;
+                placed.push(PlacedPage { seq, repeated: true });
+            }
+        }
+        let mut insert = transaction.prepare_cached(fetch::INSERT)?;
+        let known = if batch.recovered { known_requests(&transaction, batch)? } else { HashSet::new() };
+        for row in batch.fetches.iter().filter(|row| !known.contains(&request_key(row))) {
+            let host = catalogue.hosts.of(&transaction, &row.host)?;
+            fetch::bind(&mut insert, row, next.fetch, host)?;
+            insert.raw_execute()?;
+            changes.fetch(row, next.fetch);
+            next.fetch += 1;
+        }
+    }
+    let limit = catalogue.skipped_limit;
+    store_skipped(&transaction, &batch.skipped, limit, &mut catalogue.skipped_stored, &mut changes)?;
+    for row in &batch.hosts {
+        hosts::store(&transaction, row)?;
+    }
+    store_robots(&transaction, &batch.robots)?;
+    store_errors(&transaction, &batch.errors)?;
+    jobs::update(&transaction, &batch.jobs, &batch.stats)?;
+    changes.store(&transaction)?;
+    store_positions(&transaction, batch)?;
+    store_batch(&transaction, batch, number, next)?;
+    transaction.commit()?;
+    catalogue.next = Next { batch: number + 1, ..next };
+    Ok(Committed { batch: number, pages: placed })
+}
+
+/// False if the page is there already.
+fn insert_page(insert: &mut Statement<'_>, row: &PageRow, place: &Place) -> rusqlite::Result<bool> {
+    page::bind(insert, row, place)?;
+    match insert.raw_execute() {
+        Ok(_) => Ok(true),
+        Err(rusqlite::Error::SqliteFailure(failure, _))
+            if failure.extended_code == rusqlite::ffi::SQLITE_CONSTRAINT_UNIQUE =>
+        {
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Overwrites a page in its place and corrects what it had counted.
+fn repeat_page(
+    connection: &Connection,
+    row: &PageRow,
+    place: Place,
+    changes: &mut Changes,
+) -> rusqlite::Result<u64> {
+    let mut find = connection.prepare_cached(include_str!("sql/page_counted.sql"))?;
+    let mut rows = find.query(params![row.url_key as i64, row.job.0, row.round])?;
+    let found = rows.next()?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+    let seq = found.get::<_, i64>(0)? as u64;
+    let error: Option<String> = found.get(2)?;
+    let before = Counted {
+        status: found.get(1)?,
+        error: error.as_deref(),
+        bytes: found.get::<_, Option<i64>>(3)?.unwrap_or(0) as u64,
+        noindex: found.get(4)?,
+        duplicate: found.get(5)?,
+        redirected: found.get(6)?,
+    };
+    changes.repeated_page(row.job, &before, &Counted::of(row));
+    let mut update = connection.prepare_cached(page::UPDATE)?;
+    page::bind(&mut update, row, &Place { seq, repeated: true, ..place })?;
+    update.raw_execute()?;
+    Ok(seq)
+}
+
+/// The stored requests that may be the same as one of a recovered batch: those of all batches closed since the
+/// earliest of its requests began.
+fn known_requests(connection: &Connection, batch: &Batch) -> rusqlite::Result<HashSet<RequestKey>> {
+    let Some(earliest) = batch.fetches.iter().map(|row| row.timings.started.0).min() else {
+        return Ok(HashSet::new());
+    };
+    let first: i64 = connection.query_row(
+        "SELECT coalesce(max(next_fetch), 0) FROM batches WHERE at < ?1",
+        [earliest as i64],
+        |row| row.get(0),
+    )?;
+    let mut statement =
+        connection.prepare("SELECT url_key, started, attempt, hop FROM fetches WHERE id >= ?1")?;
+    let keys = statement.query_map([first], |row| {
+        Ok((row.get::<_, i64>(0)? as u64, row.get::<_, i64>(1)? as u64, row.get(2)?, row.get(3)?))
+    })?;
+    keys.collect()
+}
+
+fn store_skipped(
+    connection: &Connection,
+    rows: &[SkippedRow],
+    limit: u64,
+    stored: &mut HashMap<JobId, u64>,
+    changes: &mut Changes,
+) -> rusqlite::Result<()> {
+    let mut insert = connection.prepare_cached(include_str!("sql/skipped_insert.sql"))?;
+    for row in rows {
+        let count = match stored.get_mut(&row.job) {
+            Some(count) => count,
+            None => {
+                let count = connection.query_row(
+                    "SELECT count(*) FROM skipped WHERE job = ?1",
+                    [row.job.0],
+                    |found| found.get::<_, i64>(0),
+                )?;
+                stored.entry(row.job).or_insert(count as u64)
+            }
+        };
+        if *count >= limit {
+            changes.skip(row.job, row.reason);
+            continue;
+        }
+        let key = url_key(&row.url) as i64;
+        let new =
+            insert.execute(params![key, row.job.0, row.reason.as_str(), row.url, row.detail, row.source])?;
+        if new > 0 {
+            *count += 1;
+            changes.skip(row.job, row.reason);
+        }
+    }
+    Ok(())
+}
+
+fn store_robots(connection: &Connection, rows: &[RobotsRow]) -> rusqlite::Result<()> {
+    for row in rows {
+        let hash: [u8; 32] = Sha256::digest(&row.body).into();
+        connection
+            .prepare_cached("INSERT INTO robots_bodies (hash, body) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?
+            .execute(params![hash, row.body])?;
+        connection.prepare_cached(include_str!("sql/robots_insert.sql"))?.execute(params![
+            row.origin,
+            row.fetched_at.0 as i64,
+            row.status,
+            hash
+        ])?;
+    }
+    Ok(())
+}
+
+fn store_errors(connection: &Connection, rows: &[ErrorRow]) -> rusqlite::Result<()> {
+    let mut insert = connection.prepare_cached(include_str!("sql/error_insert.sql"))?;
+    for row in rows {
+        insert.execute(params![
+            url_key(&row.url) as i64,
+            row.job.0,
+            row.round,
+            row.attempt,
+            row.host,
+            row.url,
+            row.kind,
+            row.message,
+            row.status,
+            row.at.0 as i64,
+            row.dead_letter
+        ])?;
+    }
+    Ok(())
+}
+
+fn store_positions(connection: &Connection, batch: &Batch) -> rusqlite::Result<()> {
+    let mut position = connection.prepare_cached(include_str!("sql/position_upsert.sql"))?;
+    for file in &batch.archive {
+        position.execute(params!["archive", file.file, file.length as i64])?;
+    }
+    if let Some(links) = batch.links {
+        position.execute(params!["links", links.segment.to_string(), links.length as i64])?;
+    }
+    let mut output = connection.prepare_cached(include_str!("sql/output_upsert.sql"))?;
+    for reached in &batch.outputs {
+        output.execute(params![reached.job.0, reached.path, reached.seq as i64, reached.length as i64])?;
+    }
+    Ok(())
+}
+
+fn store_batch(connection: &Connection, batch: &Batch, number: u64, next: Next) -> rusqlite::Result<()> {
+    // The time of a batch says which requests cannot be in it; a caller's clock that lags must not spoil that.
+    let last_end = batch.fetches.iter().map(|row: &FetchRow| row.timings.ended.0).max().unwrap_or(0);
+    connection
+        .prepare_cached("INSERT INTO batches (batch, at, next_page, next_fetch) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![
+            number as i64,
+            batch.at.0.max(last_end) as i64,
+            next.page as i64,
+            next.fetch as i64
+        ])?;
+    if let Some(old) = number.checked_sub(KEPT_BATCHES) {
+        connection.prepare_cached("DELETE FROM batches WHERE batch < ?1")?.execute([old as i64])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,7 @@
+SELECT url, final_url, status, fetch_ms, error, duplicate_of, source
+FROM pages
+WHERE seq BETWEEN ?2 AND ?3
+  AND job = ?1
+  AND (status IS NULL OR status >= 400)
+ORDER BY seq
+LIMIT ?4

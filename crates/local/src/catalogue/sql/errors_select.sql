@@ -1,0 +1,5 @@
+SELECT job, round, attempt, host, url, kind, message, status, at, dead_letter
+FROM errors
+WHERE job = ?1
+  AND (dead_letter OR NOT ?2)
+ORDER BY id

@@ -1,0 +1,80 @@
+//! The few things archive and links ask of a disk, so that tests can give them one that runs full.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// Makes the files that are written to.
+pub trait Disk: Send + Sync {
+    /// A file that was not there before.
+    fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
+    /// A file that is there, to go on writing to.
+    fn open(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
+}
+
+pub trait DiskFile: Send + Sync {
+    /// May write less than asked.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
+    fn set_len(&self, length: u64) -> io::Result<()>;
+    fn sync_data(&self) -> io::Result<()>;
+}
+
+/// The machine's own.
+pub struct LocalDisk;
+
+impl Disk for LocalDisk {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
+        Ok(Box::new(OpenOptions::new().write(true).create_new(true).open(path)?))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
+        Ok(Box::new(OpenOptions::new().write(true).open(path)?))
+    }
+}
+
+impl DiskFile for File {
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        FileExt::write_at(self, bytes, offset)
+    }
+
+    fn set_len(&self, length: u64) -> io::Result<()> {
+        File::set_len(self, length)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        File::sync_data(self)
+    }
+}
+
+/// Writes all of `bytes` at `offset`, or cuts the file back to `offset` and says why.
+pub(crate) fn write_whole(file: &dyn DiskFile, bytes: &[u8], offset: u64) -> Result<(), Unwritten> {
+    let mut rest = bytes;
+    let mut at = offset;
+    while !rest.is_empty() {
+        let error = match file.write_at(rest, at) {
+            Ok(0) => io::Error::from(io::ErrorKind::StorageFull),
+            Ok(written) => {
+                rest = rest.get(written..).unwrap_or_default();
+                at += written as u64;
+                continue;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => error,
+        };
+        return Err(Unwritten { cut_back: file.set_len(offset).is_ok(), error });
+    }
+    Ok(())
+}
+
+/// A write that failed.
+pub(crate) struct Unwritten {
+    /// Whether the file is as long as it was; if not, nothing may be written to it any more.
+    pub(crate) cut_back: bool,
+    pub(crate) error: io::Error,
+}
+
+/// Makes the creation, renaming and removal of a directory's entries durable.
+pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}

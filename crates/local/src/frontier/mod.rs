@@ -1,0 +1,307 @@
+//! The frontier's state in fjall: all shards of a machine in one database with one journal, so that a crash loses a
+//! suffix of the batches, never a hole.
+//!
+//! Keys are big-endian, so that they sort as the frontier serves them (see [`keys`]). fjall reads slowly over removed
+//! entries; every load therefore starts at the position the core remembers for that queue.
+
+mod keys;
+
+use argiope_frontier::queue::{Entry, OrderKey};
+use argiope_frontier::state::{
+    Change, Delayed, QueueAt, Restore, ShardState, StateBatch, StateError, StateSync, StoredRobots,
+};
+use argiope_model::{Fingerprint, JobId, Millis};
+use fjall::config::{BlockSizePolicy, CompressionPolicy};
+use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
+use std::ops::Bound;
+use std::path::Path;
+
+/// Before the name of a mark.
+const MARK: &[u8] = b"mark/";
+const SEEN_SEQUENCE: &[u8] = b"seen_sequence";
+
+/// Entries removed at once when a job is forgotten.
+const FORGET_BATCH: usize = 10_000;
+
+pub struct FjallState {
+    database: Database,
+    queue: Keyspace,
+    delayed: Keyspace,
+    hosts: Keyspace,
+    jobs: Keyspace,
+    robots: Keyspace,
+    seen: Keyspace,
+    meta: Keyspace,
+    seen_sequence: u64,
+}
+
+impl FjallState {
+    pub fn open(directory: &Path) -> Result<FjallState, StateError> {
+        let database = Database::builder(directory)
+            .cache_size(64 << 20)
+            .manual_journal_persist(true)
+            .max_journaling_size(512 << 20)
+            .worker_threads(2)
+            .open()
+            .map_err(failed)?;
+        let plain = || KeyspaceCreateOptions::default().max_memtable_size(16 << 20);
+        let log = || {
+            // Read once, at start, from end to end; fingerprints do not compress.
+            plain()
+                .data_block_size_policy(BlockSizePolicy::all(64 << 10))
+                .data_block_compression_policy(CompressionPolicy::all(CompressionType::None))
+        };
+        let open = |name: &str| database.keyspace(name, plain).map_err(failed);
+        let queue = open("queue")?;
+        let delayed = open("delayed")?;
+        let hosts = open("hosts")?;
+        let jobs = open("jobs")?;
+        let robots = open("robots")?;
+        let seen = database.keyspace("seen", log).map_err(failed)?;
+        let meta = open("meta")?;
+        let seen_sequence = read_number(&meta, SEEN_SEQUENCE)?;
+        Ok(FjallState { queue, delayed, hosts, jobs, robots, seen, meta, seen_sequence, database })
+    }
+
+    fn change(&mut self, batch: &mut OwnedWriteBatch, change: &Change) {
+        match change {
+            Change::Queue { at, entry } => {
+                batch.insert(&self.queue, keys::queue(*at, entry.order).as_slice(), &*entry.value);
+            }
+            Change::Unqueue { at, order } => batch.remove(&self.queue, keys::queue(*at, *order).as_slice()),
+            Change::Delay(Delayed { due, at, entry }) => {
+                batch.insert(&self.delayed, keys::delayed(*due, *at, entry.order).as_slice(), &*entry.value);
+            }
+            Change::Undelay { due, at, order } => {
+                batch.remove(&self.delayed, keys::delayed(*due, *at, *order).as_slice());
+            }
+            Change::Host { key, record } => {
+                batch.insert(&self.hosts, keys::host(*key).as_slice(), record.as_slice());
+            }
+            Change::Job { job, record } => {
+                batch.insert(&self.jobs, job.0.to_be_bytes().as_slice(), record.as_slice());
+            }
+            Change::Robots { origin, stored } => {
+                batch.insert(&self.robots, origin.as_bytes(), keys::encode_robots(stored));
+            }
+            Change::Seen { job, shard, fingerprints } => {
+                let mut packed = Vec::with_capacity(fingerprints.len() * 8);
+                for fingerprint in fingerprints {
+                    packed.extend_from_slice(&fingerprint.0.to_le_bytes());
+                }
+                batch.insert(&self.seen, keys::seen(*job, *shard, self.seen_sequence).as_slice(), packed);
+                self.seen_sequence += 1;
+            }
+            Change::ForgetJob(_) => {}
+        }
+    }
+
+    /// Not atomic, for there may be millions: the job's record goes last, so that a crash leaves the job to be forgotten
+    /// again.
+    fn forget(&self, job: JobId) -> Result<(), StateError> {
+        for keyspace in [&self.queue, &self.seen] {
+            self.remove_where(keyspace, Some(job.0.to_be_bytes()), |_| true)?;
+        }
+        self.remove_where(&self.delayed, None, |key| keys::job_of_delayed(key) == Some(job))?;
+        self.jobs.remove(job.0.to_be_bytes().as_slice()).map_err(failed)
+    }
+
+    fn remove_where(
+        &self,
+        keyspace: &Keyspace,
+        prefix: Option<[u8; 4]>,
+        wanted: impl Fn(&[u8]) -> bool,
+    ) -> Result<(), StateError> {
+        let all = match prefix {
+            Some(prefix) => keyspace.prefix(prefix),
+            None => keyspace.iter(),
+        };
+        let mut batch = self.database.batch();
+        for found in all {
+            let key = found.key().map_err(failed)?;
+            if wanted(&key) {
+                batch.remove(keyspace, key);
+            }
+            if batch.len() >= FORGET_BATCH {
+                std::mem::replace(&mut batch, self.database.batch()).commit().map_err(failed)?;
+            }
+        }
+        batch.commit().map_err(failed)
+    }
+}
+
+/// Makes applied batches durable.
+struct FjallSync {
+    database: Database,
+}
+
+impl StateSync for FjallSync {
+    fn sync(&self) -> Result<(), StateError> {
+        self.database.persist(PersistMode::SyncData).map_err(failed)
+    }
+}
+
+impl ShardState for FjallState {
+    fn apply(&mut self, changes: &StateBatch) -> Result<(), StateError> {
+        let mut batch = OwnedWriteBatch::with_capacity(self.database.clone(), changes.changes.len() + 2);
+        let seen_before = self.seen_sequence;
+        for change in &changes.changes {
+            self.change(&mut batch, change);
+        }
+        if self.seen_sequence != seen_before {
+            batch.insert(&self.meta, SEEN_SEQUENCE, self.seen_sequence.to_be_bytes().as_slice());
+        }
+        for (name, number) in &changes.marks {
+            batch.insert(&self.meta, [MARK, name.as_bytes()].concat(), number.to_be_bytes().as_slice());
+        }
+        batch.commit().map_err(failed)?;
+        for change in &changes.changes {
+            if let Change::ForgetJob(job) = change {
+                self.forget(*job)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn syncer(&self) -> Box<dyn StateSync> {
+        Box::new(FjallSync { database: self.database.clone() })
+    }
+
+    fn load_queue(
+        &self,
+        at: QueueAt,
+        after: Option<OrderKey>,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StateError> {
+        let from = match after {
+            Some(order) => Bound::Excluded(keys::queue(at, order)),
+            None => Bound::Included(keys::queue(at, OrderKey { rank: 0, depth: 0, sequence: 0 })),
+        };
+        let last = OrderKey { rank: u8::MAX, depth: u8::MAX, sequence: u64::MAX };
+        let to = Bound::Included(keys::queue(at, last));
+        let mut entries = Vec::with_capacity(limit);
+        for found in self.queue.range((from, to)).take(limit) {
+            let (key, value) = found.into_inner().map_err(failed)?;
+            let order = keys::order_of(&key).ok_or_else(|| corrupt("queue", &key))?;
+            entries.push(Entry { order, value: value.to_vec().into_boxed_slice() });
+        }
+        Ok(entries)
+    }
+
+    fn load_due(&self, until: Millis, limit: usize) -> Result<(Vec<Delayed>, Option<Millis>), StateError> {
+        let mut entries = Vec::new();
+        for found in self.delayed.iter() {
+            let (key, value) = found.into_inner().map_err(failed)?;
+            let (due, at, order) = keys::split_delayed(&key).ok_or_else(|| corrupt("delayed", &key))?;
+            if due > until || entries.len() == limit {
+                return Ok((entries, Some(due)));
+            }
+            let entry = Entry { order, value: value.to_vec().into_boxed_slice() };
+            entries.push(Delayed { due, at, entry });
+        }
+        Ok((entries, None))
+    }
+
+    fn load_robots(&self, origin: &str) -> Result<Option<StoredRobots>, StateError> {
+        match self.robots.get(origin.as_bytes()).map_err(failed)? {
+            Some(value) => {
+                keys::decode_robots(&value).map(Some).ok_or_else(|| corrupt("robots", origin.as_bytes()))
+            }
+            None => Ok(None),
+        }
+    }
+
+    fn restore(&self, into: &mut dyn Restore, wants_seen: &dyn Fn(JobId) -> bool) -> Result<(), StateError> {
+        let mut jobs = Vec::new();
+        for found in self.jobs.iter() {
+            let (key, value) = found.into_inner().map_err(failed)?;
+            let job = keys::job_of(&key).ok_or_else(|| corrupt("jobs", &key))?;
+            into.job(job, &value)?;
+            jobs.push(job);
+        }
+        for found in self.hosts.iter() {
+            let (key, value) = found.into_inner().map_err(failed)?;
+            into.host(keys::split_host(&key).ok_or_else(|| corrupt("hosts", &key))?, &value)?;
+        }
+        for job in jobs.into_iter().filter(|job| wants_seen(*job)) {
+            for found in self.seen.prefix(job.0.to_be_bytes()) {
+                let (key, value) = found.into_inner().map_err(failed)?;
+                let shard = keys::shard_of_seen(&key).ok_or_else(|| corrupt("seen", &key))?;
+                let (words, _) = value.as_chunks::<8>();
+                into.seen(job, shard, &mut words.iter().map(|word| Fingerprint(u64::from_le_bytes(*word))));
+            }
+        }
+        let first = match self.delayed.first_key_value() {
+            Some(found) => keys::split_delayed(&found.key().map_err(failed)?).map(|(due, _, _)| due),
+            None => None,
+        };
+        into.next_due(first);
+        Ok(())
+    }
+
+    fn marks(&self) -> Result<Vec<(Box<str>, u64)>, StateError> {
+        let mut marks = Vec::new();
+        for found in self.meta.prefix(MARK) {
+            let (key, value) = found.into_inner().map_err(failed)?;
+            let name = key.get(MARK.len()..).and_then(|name| std::str::from_utf8(name).ok());
+            let number = <[u8; 8]>::try_from(&*value).ok().map(u64::from_be_bytes);
+            match (name, number) {
+                (Some(name), Some(number)) => marks.push((name.into(), number)),
+                _ => return Err(corrupt("meta", &key)),
+            }
+        }
+        Ok(marks)
+    }
+}
+
+fn read_number(meta: &Keyspace, key: &[u8]) -> Result<u64, StateError> {
+    match meta.get(key).map_err(failed)? {
+        Some(value) => match <[u8; 8]>::try_from(&*value) {
+            Ok(bytes) => Ok(u64::from_be_bytes(bytes)),
+            Err(_) => Err(corrupt("meta", key)),
+        },
+        None => Ok(0),
+    }
+}
+
+fn corrupt(keyspace: &str, key: &[u8]) -> StateError {
+    let hex: String = key.iter().map(|b| format!("{b:02x}")).collect();
+    StateError::Corrupt(format!("entry {hex} of '{keyspace}' cannot be read"))
+}
+
+fn failed(error: fjall::Error) -> StateError {
+    let full = |io: &std::io::Error| io.kind() == std::io::ErrorKind::StorageFull;
+    match &error {
+        fjall::Error::Io(io) if full(io) => StateError::DiskFull(Box::new(error)),
+        fjall::Error::Storage(fjall::LsmError::Io(io)) if full(io) => StateError::DiskFull(Box::new(error)),
+        fjall::Error::JournalRecovery(_)
+        | fjall::Error::InvalidVersion(_)
+        | fjall::Error::Decompress(_)
+        | fjall::Error::InvalidTrailer
+        | fjall::Error::InvalidTag(_)
+        | fjall::Error::Unrecoverable => StateError::Corrupt(error.to_string()),
+        _ => StateError::Store(Box::new(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use argiope_frontier::contract;
+
+    #[test]
+    fn fulfils_the_contract_of_shard_state() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut serial = 0;
+        contract::shard_state(&mut || {
+            serial += 1;
+            FjallState::open(&directory.path().join(serial.to_string())).unwrap()
+        });
+    }
+
+    #[test]
+    fn what_was_synced_is_there_after_a_reopen() {
+        let directory = tempfile::tempdir().unwrap();
+        contract::survives_reopening(&mut || FjallState::open(directory.path()).unwrap());
+    }
+}

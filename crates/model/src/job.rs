@@ -1,0 +1,332 @@
+//! What a job is asked to do. A [`JobSpec`] is what `job.yaml` and the command line become and what is stored with
+//! the job; every room reads the part it needs. The spec is data only: admission compiles and checks its patterns.
+
+use crate::NormalForm;
+use crate::duration::{human_duration, human_optional_duration};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// How far from its seeds a job goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// The hosts of the seeds, and those that seeds redirect to.
+    #[default]
+    Host,
+    /// Every host under the root domains of the seeds.
+    Domain,
+    /// The hosts of the seeds and the hosts below them.
+    Subdomains,
+    Any,
+}
+
+impl Scope {
+    pub const ALL: [Scope; 4] = [Scope::Host, Scope::Domain, Scope::Subdomains, Scope::Any];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Scope::Host => "host",
+            Scope::Domain => "domain",
+            Scope::Subdomains => "subdomains",
+            Scope::Any => "any",
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Scope {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Scope, String> {
+        Scope::ALL
+            .into_iter()
+            .find(|scope| scope.as_str() == word)
+            .ok_or_else(|| format!("'{word}' is not a scope; use host, domain, subdomains or any"))
+    }
+}
+
+/// How fast one page or list may bring URLs that are new. The excess waits, it is not dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NewUrlRate {
+    pub per_second: u32,
+    pub burst: u32,
+}
+
+impl Default for NewUrlRate {
+    fn default() -> NewUrlRate {
+        NewUrlRate { per_second: 100, burst: 10_000 }
+    }
+}
+
+/// What counts as a spider trap.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TrapRules {
+    pub enabled: bool,
+    /// URLs of one pattern on one host, after which the pages of the pattern have to prove their worth.
+    pub urls_per_pattern: u32,
+    /// Fetched pages of a pattern before it is judged.
+    pub pages_before_judgement: u32,
+    /// The share of a pattern's pages, in percent, that must be duplicates, or lead only to more of the same,
+    /// for the pattern to be a trap.
+    pub worthless_percent: u8,
+    /// How often one segment may stand in a path.
+    pub max_repeated_segments: u32,
+    /// Calendar years before this one are a trap.
+    pub earliest_year: u16,
+    /// Calendar years further ahead than this are a trap.
+    pub years_ahead: u16,
+}
+
+impl Default for TrapRules {
+    fn default() -> TrapRules {
+        TrapRules {
+            enabled: true,
+            urls_per_pattern: 1000,
+            pages_before_judgement: 50,
+            worthless_percent: 90,
+            max_repeated_segments: 3,
+            earliest_year: 1990,
+            years_ahead: 5,
+        }
+    }
+}
+
+/// User and password sent to the hosts of the seeds.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BasicAuth {
+    pub username: String,
+    pub password: String,
+}
+
+impl fmt::Debug for BasicAuth {
+    /// A password does not go to a log.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BasicAuth").field("username", &self.username).finish_non_exhaustive()
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct JobSpec {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// As the user wrote them; admission puts them into normal form.
+    pub seeds: Vec<String>,
+
+    pub scope: Scope,
+    /// Regular expressions on the whole URL: where there are any, one must match.
+    pub include: Vec<String>,
+    /// Regular expressions on the whole URL: none may match.
+    pub exclude: Vec<String>,
+    /// Hosts and domains, with everything below them.
+    pub blacklist: Vec<String>,
+    /// Regular expressions on the host name: none may match.
+    pub exclude_domains: Vec<String>,
+    pub max_subdomains_per_root: Option<u32>,
+
+    pub max_depth: Option<u32>,
+    pub max_pages: Option<u64>,
+    pub max_pages_per_domain: Option<u64>,
+    pub max_links_per_page: u32,
+    pub new_urls_per_source: NewUrlRate,
+    /// The longest queue of the job, after which the lowest priority is evicted; without it there is no limit.
+    pub queue_cap: Option<u64>,
+
+    /// Between two requests to a host; without it, what politeness knows of the host.
+    #[serde(with = "human_optional_duration")]
+    pub delay: Option<Duration>,
+    /// Requests in flight to one host.
+    pub per_host: Option<u32>,
+    /// Requests in flight in all.
+    pub concurrency: Option<u32>,
+    /// For a whole fetch, first to last byte.
+    #[serde(with = "human_duration")]
+    pub timeout: Duration,
+    pub max_redirects: u32,
+    /// Bytes of a body after content decoding; the rest is cut.
+    pub max_body: u64,
+    pub user_agent: Option<String>,
+    pub headers: BTreeMap<String, String>,
+    pub cookies: BTreeMap<String, String>,
+    pub basic_auth: Option<BasicAuth>,
+    pub proxy: Option<String>,
+
+    pub respect_robots: bool,
+    pub respect_nofollow: bool,
+    pub respect_noindex: bool,
+    /// Show and index `noindex` pages all the same.
+    pub index_noindex: bool,
+    pub allow_private: bool,
+    pub archive: bool,
+    pub sitemaps: bool,
+
+    pub normal_form: NormalForm,
+    /// File extensions that are not fetched, without the dot.
+    pub skip_extensions: Vec<String>,
+    /// Bytes of the normal form.
+    pub max_url_length: u32,
+    /// Segments of a path.
+    pub max_path_depth: u32,
+    pub max_query_parameters: u32,
+    /// At most [`JobSpec::STRICT_QUERY_PARAMETERS`] query parameters.
+    pub strict: bool,
+    pub traps: TrapRules,
+
+    /// Host or root domain -> how much it lowers the priority number of its URLs.
+    pub authority: BTreeMap<String, u8>,
+}
+
+impl JobSpec {
+    pub const STRICT_QUERY_PARAMETERS: u32 = 3;
+
+    /// The limit on query parameters with `strict` taken into account.
+    pub fn query_parameter_limit(&self) -> u32 {
+        if self.strict {
+            self.max_query_parameters.min(Self::STRICT_QUERY_PARAMETERS)
+        } else {
+            self.max_query_parameters
+        }
+    }
+
+    /// Extensions of what is neither a page nor a document. PDF is not among them: its text is extracted.
+    pub const SKIPPED_EXTENSIONS: [&'static str; 62] = [
+        // images
+        "jpg", "jpeg", "png", "gif", "bmp", "tif", "tiff", "ico", "svg", "webp", "avif", "heic", "psd",
+        // sound and video
+        "mp3", "wav", "ogg", "flac", "aac", "m4a", "wma", "mp4", "m4v", "avi", "mov", "mkv", "webm", "wmv",
+        "flv", "mpg", "mpeg", "3gp", // archives and programs
+        "zip", "gz", "tgz", "bz2", "xz", "zst", "rar", "7z", "tar", "exe", "msi", "dmg", "iso", "apk", "deb",
+        "rpm", "jar", "bin", "dll", "so", "img", // what pages are made with
+        "css", "js", "mjs", "map", "wasm", "woff", "woff2", "ttf", "otf", "eot",
+    ];
+}
+
+impl Default for JobSpec {
+    fn default() -> JobSpec {
+        JobSpec {
+            name: None,
+            seeds: Vec::new(),
+            scope: Scope::Host,
+            include: Vec::new(),
+            exclude: Vec::new(),
+            blacklist: Vec::new(),
+            exclude_domains: Vec::new(),
+            max_subdomains_per_root: None,
+            max_depth: Some(10),
+            max_pages: None,
+            max_pages_per_domain: None,
+            max_links_per_page: 1000,
+            new_urls_per_source: NewUrlRate::default(),
+            queue_cap: None,
+            delay: None,
+            per_host: None,
+            concurrency: None,
+            timeout: Duration::from_secs(30),
+            max_redirects: 5,
+            max_body: 10_000_000,
+            user_agent: None,
+            headers: BTreeMap::new(),
+            cookies: BTreeMap::new(),
+            basic_auth: None,
+            proxy: None,
+            respect_robots: true,
+            respect_nofollow: true,
+            respect_noindex: true,
+            index_noindex: false,
+            allow_private: false,
+            archive: true,
+            sitemaps: true,
+            normal_form: NormalForm::default(),
+            skip_extensions: Self::SKIPPED_EXTENSIONS.iter().map(|e| (*e).to_owned()).collect(),
+            max_url_length: 2048,
+            max_path_depth: 20,
+            max_query_parameters: 20,
+            strict: false,
+            traps: TrapRules::default(),
+            authority: BTreeMap::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spec_is_read_back_as_it_was_stored() {
+        let mut spec = JobSpec {
+            name: Some("shop".into()),
+            delay: Some(Duration::from_millis(250)),
+            ..JobSpec::default()
+        };
+        spec.scope = Scope::Subdomains;
+        spec.basic_auth = Some(BasicAuth { username: "u".into(), password: "p".into() });
+        spec.authority.insert("example.com".into(), 20);
+        let json = serde_json::to_string(&spec).unwrap();
+        assert_eq!(serde_json::from_str::<JobSpec>(&json).unwrap(), spec);
+    }
+
+    #[test]
+    fn an_empty_spec_is_the_default() {
+        assert_eq!(serde_json::from_str::<JobSpec>("{}").unwrap(), JobSpec::default());
+    }
+
+    #[test]
+    fn durations_are_written_with_units() {
+        let spec: JobSpec = serde_json::from_str(r#"{"delay":"2s","timeout":45}"#).unwrap();
+        assert_eq!(spec.delay, Some(Duration::from_secs(2)));
+        assert_eq!(spec.timeout, Duration::from_secs(45));
+        let json = serde_json::to_value(&spec).unwrap();
+        assert_eq!(json["delay"], "2s");
+        assert_eq!(json["timeout"], "45s");
+        let error = serde_json::from_str::<JobSpec>(r#"{"delay":"2 parsecs"}"#).unwrap_err().to_string();
+        assert!(error.contains("parsecs"), "{error}");
+    }
+
+    #[test]
+    fn unknown_keys_and_scopes_are_errors() {
+        assert!(serde_json::from_str::<JobSpec>(r#"{"max_dpeth":3}"#).is_err());
+        assert!(serde_json::from_str::<JobSpec>(r#"{"traps":{"on":true}}"#).is_err());
+        assert!(serde_json::from_str::<JobSpec>(r#"{"scope":"galaxy"}"#).is_err());
+    }
+
+    #[test]
+    fn scopes_are_read_from_their_words() {
+        for scope in Scope::ALL {
+            assert_eq!(scope.to_string().parse(), Ok(scope));
+        }
+        assert!("hosts".parse::<Scope>().is_err());
+    }
+
+    #[test]
+    fn strict_lowers_the_limit_on_parameters_and_never_raises_it() {
+        let spec = JobSpec { strict: true, ..JobSpec::default() };
+        assert_eq!(spec.query_parameter_limit(), 3);
+        assert_eq!(JobSpec { max_query_parameters: 1, ..spec }.query_parameter_limit(), 1);
+        assert_eq!(JobSpec::default().query_parameter_limit(), 20);
+    }
+
+    #[test]
+    fn pages_and_documents_are_not_skipped_by_extension() {
+        for wanted in ["pdf", "html", "php", "xml", "txt", "json"] {
+            assert!(!JobSpec::SKIPPED_EXTENSIONS.contains(&wanted), "{wanted}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_not_shown_by_debug() {
+        let auth = BasicAuth { username: "u".into(), password: "hunter2".into() };
+        assert!(!format!("{auth:?}").contains("hunter2"));
+    }
+}

@@ -1,0 +1,51 @@
+//! What the links of a page are resolved against.
+
+use super::plain::PlainBase;
+use super::{MAX_INPUT, NormalRules, Url, UrlError, invalid, normalize, origin_of};
+
+/// What the links of a page are resolved against: its own URL, or its `<base>`.
+pub struct Base {
+    parsed: url::Url,
+    /// The same, where the short way can be taken.
+    plain: Option<PlainBase>,
+}
+
+impl Base {
+    pub fn new(url: &Url) -> Result<Base, UrlError> {
+        url::Url::parse(url.as_str()).map(Base::from_parsed).map_err(invalid)
+    }
+
+    fn from_parsed(parsed: url::Url) -> Base {
+        let plain = origin_of(&parsed)
+            .ok()
+            .and_then(|(scheme, origin)| PlainBase::new(scheme, &origin, parsed.path(), parsed.query()));
+        Base { parsed, plain }
+    }
+
+    /// A `<base href>` is itself resolved against the page's URL.
+    pub fn rebase(&self, href: &str) -> Result<Base, UrlError> {
+        let href = checked(href)?;
+        self.parsed.join(href).map(Base::from_parsed).map_err(invalid)
+    }
+
+    /// Resolves a reference as it stands in a page, entities already decoded. An empty reference, or one that is a
+    /// fragment only, is the base itself.
+    pub fn join(&self, href: &str, rules: &NormalRules) -> Result<Url, UrlError> {
+        let href = checked(href)?;
+        match self.plain.as_ref().and_then(|base| base.join(href, rules)) {
+            Some(answer) => answer,
+            None => self.join_generally(href, rules),
+        }
+    }
+
+    /// By the `url` crate alone.
+    pub(super) fn join_generally(&self, href: &str, rules: &NormalRules) -> Result<Url, UrlError> {
+        normalize(&self.parsed.join(href).map_err(invalid)?, rules)
+    }
+}
+
+/// The white space around a reference is no part of it.
+fn checked(href: &str) -> Result<&str, UrlError> {
+    let href = href.trim_matches(|c: char| c <= ' ');
+    if href.len() > MAX_INPUT { Err(UrlError::TooLong) } else { Ok(href) }
+}

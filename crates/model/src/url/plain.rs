@@ -1,0 +1,288 @@
+//! The short way to a normal form, for the references that pages mostly hold: paths, queries and URLs of plain host
+//! names. It answers `None` for anything it is not sure about; the general parser of the `url` crate then decides,
+//! and wherever this one answers, both agree (`properties.rs`).
+
+use super::escape::{END, ESCAPE, PARAMETER, PATH, PECULIAR, QUERY, class_of};
+use super::normal::{finish_path, push_query, push_segments};
+use super::rules::NormalRules;
+use super::{Scheme, Url, UrlError};
+
+/// A base that is itself in normal form and has nothing odd about it.
+pub(super) struct PlainBase {
+    scheme: Scheme,
+    /// `https://example.com`
+    origin: Box<[u8]>,
+    path: Box<[u8]>,
+    /// Of `path`, up to and with its last slash.
+    directory_end: usize,
+    query: Option<Box<[u8]>>,
+}
+
+impl PlainBase {
+    /// `origin` is in normal form; path and query are as the general parser gave them.
+    pub(super) fn new(scheme: Scheme, origin: &[u8], path: &str, query: Option<&str>) -> Option<PlainBase> {
+        let segments = path.as_bytes().strip_prefix(b"/")?;
+        // With a `;` it depends on the rules what the normal form is.
+        if segments.contains(&b';') {
+            return None;
+        }
+        let mut normal = b"/".to_vec();
+        push_segments(&mut normal, 0, segments, &NormalRules::default());
+        if normal != path.as_bytes() {
+            return None;
+        }
+        let directory_end = normal.iter().rposition(|b| *b == b'/')? + 1;
+        Some(PlainBase {
+            scheme,
+            origin: origin.into(),
+            path: normal.into(),
+            directory_end,
+            query: query.map(|query| query.as_bytes().into()),
+        })
+    }
+
+    /// `href` has no white space around it.
+    pub(super) fn join(&self, href: &str, rules: &NormalRules) -> Option<Result<Url, UrlError>> {
+        let href = href.as_bytes();
+        match href {
+            [] | [b'#', ..] => Some(self.page_itself(rules)),
+            [b'/', b'/', rest @ ..] => self.absolute(self.scheme, rest, rules),
+            [b'/' | b'?', ..] => self.reference(href, rules),
+            _ => match scheme_of(href) {
+                GivenScheme::None => self.reference(href, rules),
+                GivenScheme::Crawled(scheme, rest) => self.absolute(scheme, rest, rules),
+                GivenScheme::Peculiar => None,
+                GivenScheme::Other(scheme) => Some(Err(UrlError::Scheme(scheme))),
+            },
+        }
+    }
+
+    fn page_itself(&self, rules: &NormalRules) -> Result<Url, UrlError> {
+        let query = self.query.as_deref().unwrap_or(&[]);
+        let mut out = Vec::with_capacity(self.origin.len() + self.path.len() + query.len() + 1);
+        out.extend_from_slice(&self.origin);
+        out.extend_from_slice(&self.path);
+        finish(out, self.origin.len(), query, rules)
+    }
+
+    fn absolute(&self, scheme: Scheme, rest: &[u8], rules: &NormalRules) -> Option<Result<Url, UrlError>> {
+        if scheme == self.scheme {
+            let own = self.origin.get(scheme.prefix().len()..)?;
+            if let Some(after) = rest.strip_prefix(own)
+                && matches!(after, [] | [b'/' | b'?' | b'#', ..])
+            {
+                let mut out = Vec::with_capacity(self.origin.len() + after.len() + 1);
+                out.extend_from_slice(&self.origin);
+                return push_reference(out, b"", after, rules);
+            }
+        }
+        absolute(scheme, rest, rules)
+    }
+
+    fn reference(&self, reference: &[u8], rules: &NormalRules) -> Option<Result<Url, UrlError>> {
+        let before: &[u8] = match reference {
+            [b'/', ..] => b"",
+            [b'?', ..] => &self.path,
+            _ => self.path.get(..self.directory_end)?,
+        };
+        let mut out = Vec::with_capacity(self.origin.len() + before.len() + reference.len());
+        out.extend_from_slice(&self.origin);
+        push_reference(out, before, reference, rules)
+    }
+}
+
+/// An absolute URL of a plain host name. `input` has no white space around it.
+pub(super) fn parse(input: &str, rules: &NormalRules) -> Option<Result<Url, UrlError>> {
+    match scheme_of(input.as_bytes()) {
+        GivenScheme::Crawled(scheme, rest) => absolute(scheme, rest, rules),
+        GivenScheme::Other(scheme) => Some(Err(UrlError::Scheme(scheme))),
+        GivenScheme::None | GivenScheme::Peculiar => None,
+    }
+}
+
+fn absolute(scheme: Scheme, rest: &[u8], rules: &NormalRules) -> Option<Result<Url, UrlError>> {
+    let end = rest.iter().position(|b| matches!(b, b'/' | b'?' | b'#' | b'\\')).unwrap_or(rest.len());
+    let (authority, reference) = rest.split_at(end);
+    let mut out = Vec::with_capacity(scheme.prefix().len() + rest.len() + 1);
+    out.extend_from_slice(scheme.prefix().as_bytes());
+    push_plain_authority(&mut out, scheme, authority)?;
+    push_reference(out, b"", reference, rules)
+}
+
+enum GivenScheme<'h> {
+    None,
+    /// With what follows `//`.
+    Crawled(Scheme, &'h [u8]),
+    /// http or https, but not followed by two slashes.
+    Peculiar,
+    Other(String),
+}
+
+fn scheme_of(href: &[u8]) -> GivenScheme<'_> {
+    if !href.first().is_some_and(u8::is_ascii_alphabetic) {
+        return GivenScheme::None;
+    }
+    let word = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.');
+    let end = href.iter().position(|b| !word(b)).unwrap_or(href.len());
+    let (name, rest) = href.split_at(end);
+    let scheme = match rest {
+        [b':', ..] if name.eq_ignore_ascii_case(b"http") => Scheme::Http,
+        [b':', ..] if name.eq_ignore_ascii_case(b"https") => Scheme::Https,
+        [b':', ..] => return GivenScheme::Other(String::from_utf8_lossy(name).to_ascii_lowercase()),
+        _ => return GivenScheme::None,
+    };
+    match rest.strip_prefix(b"://") {
+        Some(rest) => GivenScheme::Crawled(scheme, rest),
+        None => GivenScheme::Peculiar,
+    }
+}
+
+/// Appends a host name of ASCII letters, digits and hyphens, or a dotted address, with its port.
+fn push_plain_authority(out: &mut Vec<u8>, scheme: Scheme, authority: &[u8]) -> Option<()> {
+    let (name, port) = match authority.iter().position(|b| *b == b':') {
+        Some(colon) => (authority.get(..colon)?, authority.get(colon + 1..)),
+        None => (authority, None),
+    };
+    let last = name.rsplit(|b| *b == b'.').next()?;
+    // A last label that begins like a number makes the whole an address.
+    let is_plain = if last.first()?.is_ascii_alphabetic() { is_plain_name(name) } else { is_address(name) };
+    if !is_plain {
+        return None;
+    }
+    out.extend(name.iter().map(u8::to_ascii_lowercase));
+    match port {
+        None => Some(()),
+        Some(digits) => {
+            let number = decimal(digits, 5).and_then(|n| u16::try_from(n).ok())?;
+            if number != scheme.default_port() {
+                out.push(b':');
+                out.extend_from_slice(digits);
+            }
+            Some(())
+        }
+    }
+}
+
+fn is_plain_name(name: &[u8]) -> bool {
+    name.split(|b| *b == b'.').all(|label| {
+        let is_encoded = label.get(..4).is_some_and(|start| start.eq_ignore_ascii_case(b"xn--"));
+        !label.is_empty() && !is_encoded && label.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-')
+    })
+}
+
+fn is_address(name: &[u8]) -> bool {
+    let mut labels = 0;
+    name.split(|b| *b == b'.').all(|label| {
+        labels += 1;
+        decimal(label, 3).is_some_and(|n| n < 256)
+    }) && labels == 4
+}
+
+/// A decimal number without needless zeros in front.
+fn decimal(digits: &[u8], longest: usize) -> Option<u32> {
+    if digits.is_empty() || digits.len() > longest || (digits.len() > 1 && digits.starts_with(b"0")) {
+        return None;
+    }
+    digits.iter().try_fold(0, |n, b| b.is_ascii_digit().then(|| n * 10 + u32::from(b - b'0')))
+}
+
+/// Appends path and query of `reference` to an origin; its path goes below `directory`, or is absolute where that is
+/// empty.
+fn push_reference(
+    mut out: Vec<u8>,
+    directory: &[u8],
+    reference: &[u8],
+    rules: &NormalRules,
+) -> Option<Result<Url, UrlError>> {
+    let path_start = out.len();
+    let scanned = scan(reference)?;
+    let path = reference.get(..scanned.path_end)?;
+    let query = reference.get(scanned.query_start..scanned.query_end)?;
+    out.extend_from_slice(directory);
+    if scanned.path_is_normal {
+        out.extend_from_slice(path);
+        if out.len() == path_start {
+            out.push(b'/');
+        }
+    } else {
+        let segments = match path {
+            [b'/', segments @ ..] => {
+                out.push(b'/');
+                segments
+            }
+            segments => segments,
+        };
+        push_segments(&mut out, path_start, segments, rules);
+    }
+    Some(finish(out, path_start, query, rules))
+}
+
+fn finish(mut out: Vec<u8>, path_start: usize, query: &[u8], rules: &NormalRules) -> Result<Url, UrlError> {
+    finish_path(&mut out, path_start, rules);
+    let path_end = out.len();
+    if !query.is_empty() {
+        push_query(&mut out, query, rules);
+    }
+    Url::from_parts(out, path_start, path_end)
+}
+
+struct Scanned {
+    path_end: usize,
+    query_start: usize,
+    query_end: usize,
+    path_is_normal: bool,
+}
+
+/// One look at every byte: where path and query end, and whether the path can be copied as it is. `None` where only
+/// the general parser will do.
+fn scan(reference: &[u8]) -> Option<Scanned> {
+    let mut found = 0;
+    let mut has_dot_segment = false;
+    let mut path_end = reference.len();
+    let mut previous = b'/';
+    for (at, byte) in reference.iter().enumerate() {
+        let class = class_of(&PATH, *byte);
+        if class & END != 0 {
+            path_end = at;
+            break;
+        }
+        found |= class;
+        if previous == b'/' {
+            // An empty segment counts for `..` in the general parser and is nothing in a normal form.
+            if *byte == b'/' && at > 0 {
+                return None;
+            }
+            has_dot_segment |= *byte == b'.';
+        }
+        previous = *byte;
+    }
+    let has_dot_segment = has_dot_segment || found & ESCAPE != 0;
+    if found & PECULIAR != 0 || (found & PARAMETER != 0 && has_dot_segment) {
+        return None;
+    }
+    let mut scanned = Scanned {
+        path_end,
+        query_start: path_end,
+        query_end: path_end,
+        path_is_normal: found == 0 && !has_dot_segment,
+    };
+    if reference.get(path_end) == Some(&b'?') {
+        scanned.query_start = path_end + 1;
+        let query = reference.get(scanned.query_start..)?;
+        let mut length = query.len();
+        let mut found = 0;
+        for (at, byte) in query.iter().enumerate() {
+            let class = class_of(&QUERY, *byte);
+            if class & END != 0 {
+                length = at;
+                break;
+            }
+            found |= class;
+        }
+        if found & PECULIAR != 0 {
+            return None;
+        }
+        scanned.query_end = scanned.query_start + length;
+    }
+    Some(scanned)
+}

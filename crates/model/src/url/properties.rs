@@ -1,0 +1,193 @@
+//! What holds for every input: the normal form is a fixed point, what is stored is read back, and the short way
+//! agrees with the general one.
+
+use super::*;
+use proptest::prelude::*;
+
+fn config() -> ProptestConfig {
+    ProptestConfig { cases: 4096, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+/// Pieces that meet every branch of the normal form, in any order, beside anything at all.
+fn piece() -> impl Strategy<Value = String> {
+    let known = prop::sample::select(vec![
+        "/",
+        "//",
+        ".",
+        "..",
+        "/../",
+        "/./",
+        "%2e",
+        "%2E%2e",
+        ";",
+        ";jsessionid=1",
+        ";v=2",
+        "?",
+        "&",
+        "=",
+        "#",
+        "%",
+        "%41",
+        "%7e",
+        "%c3%a9",
+        "%2f",
+        "%zz",
+        "%25",
+        " ",
+        "\t",
+        "\n",
+        "\\",
+        "é",
+        "日本",
+        "[",
+        "]",
+        "|",
+        "^",
+        "'",
+        "\"",
+        "utm_source=x",
+        "sid=9",
+        "a=1",
+        "b=",
+        "b",
+        "a",
+        "index.html",
+        ":",
+        "@",
+        "+",
+        "~",
+        "a-b=3",
+        "http:",
+        "https:",
+        "http://",
+        "https://",
+        "mailto:",
+        "example.com",
+        "EXAMPLE.com.",
+        "user:pw@",
+        ":80",
+        ":443",
+        ":8080",
+        "xn--",
+        "127.0.0.1",
+        "0x7f.1",
+        "1.2.3",
+        "[::1]",
+        "\u{a0}",
+        "\u{0}",
+        "%00",
+        "xn--bcher-kva",
+        "bücher",
+        "-",
+        "_",
+        "*",
+    ])
+    .prop_map(str::to_owned);
+    prop_oneof![8 => known, 2 => "[ -~]{0,6}", 1 => "\\PC{0,4}", 1 => any::<char>().prop_map(String::from)]
+}
+
+fn reference() -> impl Strategy<Value = String> {
+    prop::collection::vec(piece(), 0..9).prop_map(|pieces| pieces.concat())
+}
+
+fn absolute() -> impl Strategy<Value = String> {
+    let scheme = prop::sample::select(vec!["http://", "https://", "HTTP://", "https:", "http:/"]);
+    let host = prop_oneof![
+        4 => prop::sample::select(vec![
+            "example.com", "WWW.Example.COM", "example.com.", "example.com..", "127.0.0.1", "0x7f.1..", "1.2.3.4.",
+            "127.1", "01.2.3.4", "1.2.3.256", "bücher.de", "xn--bcher-kva.de", "[::1]", "a..b", "-a-.com", "a_b.com",
+            "1.com", "com.1", "com.0x", "a--b.test", "u:p@h.test", "localhost", "%65xample.com", "h.test:80",
+            "h.test:443", "h.test:", "h.test:00080", "h.test:65536", "h.test:8080", "10.0.0.1:81",
+        ]).prop_map(str::to_owned),
+        1 => "[a-zA-Z0-9.-]{1,20}(:[0-9]{0,6})?",
+        1 => "\\PC{1,8}",
+    ];
+    (scheme, host, reference()).prop_map(|(scheme, host, rest)| format!("{scheme}{host}/{rest}"))
+}
+
+fn rules(strip_trailing_slash: bool) -> NormalRules {
+    NormalForm { strip_trailing_slash, ..NormalForm::default() }.compile()
+}
+
+/// What every normal form looks like from outside.
+fn check_shape(url: &Url) {
+    let text = url.as_str();
+    assert!(text.is_ascii(), "{text}");
+    assert!(text.len() <= Url::MAX_LENGTH);
+    assert!(!text.contains(['#', '\\', ' ', '[', '|']) || url.host().starts_with('['), "{text}");
+    assert!(!url.path().contains("//") && url.path().starts_with('/'), "{text}");
+    assert!(!url.path().split('/').any(|segment| segment == "." || segment == ".."), "{text}");
+    assert!(!url.host().is_empty() && !url.host().contains('@') && !url.host_name().ends_with('.'), "{text}");
+    assert_ne!(url.query(), Some(""));
+    assert_eq!(format!("{}{}", url.origin(), url.path_and_query()), text);
+    let names: Vec<&str> = url.parameters().map(|(name, _)| name).collect();
+    assert!(names.is_sorted(), "{text}");
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn the_normal_form_of_a_normal_form_is_itself(input in absolute(), strip in any::<bool>()) {
+        let rules = rules(strip);
+        if let Ok(url) = Url::parse(&input, &rules) {
+            check_shape(&url);
+            prop_assert_eq!(Url::parse(url.as_str(), &rules), Ok(url.clone()));
+            prop_assert_eq!(Base::new(&url).unwrap().join(url.as_str(), &rules), Ok(url.clone()));
+            prop_assert_eq!(Base::new(&url).unwrap().join("", &rules), Ok(url.clone()));
+        }
+    }
+
+    #[test]
+    fn what_is_stored_is_read_back(input in absolute()) {
+        if let Ok(url) = Url::parse(&input, &NormalRules::default()) {
+            let stored = Url::from_stored(url.as_str()).unwrap();
+            prop_assert_eq!(stored.path(), url.path());
+            prop_assert_eq!(stored.query(), url.query());
+            prop_assert_eq!(stored, url);
+        }
+    }
+
+    #[test]
+    fn the_short_way_to_parse_agrees_with_the_general_one(input in absolute(), strip in any::<bool>()) {
+        let rules = rules(strip);
+        let input = input.trim();
+        let general = url::Url::parse(input).map_err(invalid).and_then(|parsed| normalize(&parsed, &rules));
+        if let Some(short) = plain::parse(input, &rules) {
+            prop_assert_eq!(short.is_ok(), general.is_ok());
+            if let (Ok(short), Ok(general)) = (short, general) {
+                prop_assert_eq!(short, general);
+            }
+        }
+    }
+
+    #[test]
+    fn the_short_way_to_join_agrees_with_the_general_one(
+        page in absolute(), base_href in reference(), href in reference(), strip in any::<bool>()
+    ) {
+        let rules = rules(strip);
+        let Ok(page) = Url::parse(&page, &rules) else { return Ok(()) };
+        let own = Base::new(&page).unwrap();
+        let mut bases = vec![own.rebase(&base_href).ok(), Some(own)];
+        while let Some(base) = bases.pop() {
+            let Some(base) = base else { continue };
+            let trimmed = href.trim_matches(|c: char| c <= ' ');
+            match (base.join(&href, &rules), base.join_generally(trimmed, &rules)) {
+                (Ok(short), Ok(general)) => prop_assert_eq!(short, general),
+                (short, general) => prop_assert_eq!(short.is_ok(), general.is_ok()),
+            }
+        }
+    }
+
+    #[test]
+    fn anything_may_come_in(input in any::<String>(), page in absolute()) {
+        let rules = NormalRules::default();
+        if let Ok(url) = Url::parse(&input, &rules) {
+            check_shape(&url);
+        }
+        let _ = Url::from_stored(&input);
+        if let Ok(page) = Url::parse(&page, &rules) && let Ok(url) = Base::new(&page).unwrap().join(&input, &rules) {
+            check_shape(&url);
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! All of one host's politeness in one record: when it may be asked next, why it waits, how it has answered. The
+//! frontier owns it, counts what is in flight itself, and stores the record with every batch.
+
+use crate::codec::{Reader, put_number};
+use crate::{
+    Adaptive, Alert, AnswerClass, Breaker, FailureKind, Gate, HostRules, PolitenessError, RetryAfter,
+    counts_for_breaker,
+};
+use argiope_model::{Millis, RequestKind};
+use serde::{Deserialize, Serialize};
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+/// How a request to the host ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnswerResult {
+    /// Any status, errors included.
+    Status(u16),
+    /// There was no complete answer.
+    Failed(FailureKind),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnswerOutcome {
+    pub request: RequestKind,
+    /// From the start of the request to its first byte or its failure.
+    pub latency: Duration,
+    pub result: AnswerResult,
+    /// What [`crate::parse_retry_after`] made of the header.
+    pub retry_after: Option<Millis>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ParkReason {
+    /// The host asked for a wait so long that it is reported.
+    RetryAfter,
+    /// robots.txt cannot be had.
+    RobotsUnreachable,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parked {
+    pub until: Millis,
+    pub reason: ParkReason,
+}
+
+/// What the owner of the host has to tell somebody.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reaction {
+    pub alert: Option<Alert>,
+    pub parked: Option<Parked>,
+}
+
+/// What a host is waiting for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitReason {
+    /// Its delay, or a `Retry-After` of less than the time that parks.
+    Delay,
+    Parked(ParkReason),
+    BreakerOpen,
+    Suspended,
+    /// A closed time window.
+    Window,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    pub until: Millis,
+    pub reason: WaitReason,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HostState {
+    next_allowed: Millis,
+    parked: Option<Parked>,
+    /// Of the host's robots.txt; http and https share the longer one.
+    crawl_delay_ms: Option<u32>,
+    adaptive: Adaptive,
+    breaker: Breaker,
+}
+
+impl HostState {
+    /// A request has begun. With several in flight the delay runs from start to start; with one the end of the
+    /// answer sets a later time.
+    pub fn started(&mut self, at: Millis, base_delay: Duration) {
+        self.next_allowed = self.next_allowed.max(at + self.adaptive.stretch(base_delay));
+    }
+
+    /// A request has ended, with an answer or without. robots.txt and redirect hops are requests like any other.
+    /// `base_delay` and `per_host` are what the rules gave for the jobs at hand.
+    pub fn answered(
+        &mut self,
+        ended: Millis,
+        outcome: &AnswerOutcome,
+        rules: &HostRules,
+        base_delay: Duration,
+        per_host: NonZeroU32,
+    ) -> Reaction {
+        self.adapt(outcome, rules, base_delay);
+        let alert = self.judge(ended, outcome, rules);
+        if per_host.get() == 1 {
+            self.next_allowed = self.next_allowed.max(ended + self.adaptive.stretch(base_delay));
+        }
+        Reaction { alert, parked: self.obey_retry_after(ended, outcome, rules) }
+    }
+
+    fn adapt(&mut self, outcome: &AnswerOutcome, rules: &HostRules, base_delay: Duration) {
+        let class = match outcome.result {
+            AnswerResult::Status(status) => AnswerClass::of_status(status),
+            // Nobody was slow where nobody answered; the breaker sees to those.
+            AnswerResult::Failed(FailureKind::Timeout) => AnswerClass::Plain,
+            AnswerResult::Failed(FailureKind::Status(status)) => AnswerClass::of_status(status),
+            AnswerResult::Failed(_) => return,
+        };
+        self.adaptive.observe(outcome.latency, class, base_delay, rules.adaptive());
+    }
+
+    /// A robots.txt that cannot be had is dealt with by its own policy and is no failure here.
+    fn judge(&mut self, ended: Millis, outcome: &AnswerOutcome, rules: &HostRules) -> Option<Alert> {
+        let kind = match outcome.result {
+            AnswerResult::Status(status) => FailureKind::Status(status),
+            AnswerResult::Failed(kind) => kind,
+        };
+        if counts_for_breaker(kind) {
+            let counted = outcome.request != RequestKind::Robots;
+            return counted.then(|| self.breaker.on_failure(ended, rules.breaker())).flatten();
+        }
+        // An answer, whatever it says, shows that the host is there. The other failures show nothing.
+        if matches!(outcome.result, AnswerResult::Status(_)) {
+            self.breaker.on_success(ended, rules.breaker());
+        }
+        None
+    }
+
+    fn obey_retry_after(
+        &mut self,
+        ended: Millis,
+        outcome: &AnswerOutcome,
+        rules: &HostRules,
+    ) -> Option<Parked> {
+        match RetryAfter::classify(outcome.retry_after?, ended, rules.park_over()) {
+            RetryAfter::Wait(until) => {
+                self.next_allowed = self.next_allowed.max(until);
+                None
+            }
+            RetryAfter::Park(until) => Some(self.park(until, ParkReason::RetryAfter)),
+        }
+    }
+
+    /// Parks the host, or leaves it parked for longer.
+    pub fn park(&mut self, until: Millis, reason: ParkReason) -> Parked {
+        let parked = match self.parked {
+            Some(already) if already.until >= until => already,
+            _ => Parked { until, reason },
+        };
+        self.parked = Some(parked);
+        parked
+    }
+
+    pub fn unpark(&mut self) {
+        self.parked = None;
+    }
+
+    pub fn parked(&self, now: Millis) -> Option<Parked> {
+        self.parked.filter(|parked| parked.until > now)
+    }
+
+    /// After an unclean stop nobody knows when the last request ended, so the full delay starts again.
+    pub fn after_unclean_stop(&mut self, start: Millis, full_delay: Duration) {
+        self.next_allowed = self.next_allowed.max(start + self.adaptive.stretch(full_delay));
+    }
+
+    /// The first moment, `now` or later, at which the next request may start.
+    pub fn ready_at(&self, now: Millis, rules: &HostRules) -> Millis {
+        self.wait(now, rules).map_or(now, |wait| wait.until)
+    }
+
+    /// What the host waits for longest, if it has to wait at all.
+    pub fn wait(&self, now: Millis, rules: &HostRules) -> Option<Wait> {
+        let delay = Wait { until: self.next_allowed, reason: WaitReason::Delay };
+        let parked =
+            self.parked.map(|parked| Wait { until: parked.until, reason: WaitReason::Parked(parked.reason) });
+        let breaker = match self.breaker.allows(now) {
+            Gate::Shut { until, suspended: true } => Some(Wait { until, reason: WaitReason::Suspended }),
+            Gate::Shut { until, suspended: false } => Some(Wait { until, reason: WaitReason::BreakerOpen }),
+            Gate::Open | Gate::Probe => None,
+        };
+        let longest = [Some(delay), parked, breaker]
+            .into_iter()
+            .flatten()
+            .filter(|wait| wait.until > now)
+            .max_by_key(|wait| wait.until);
+        let free = longest.map_or(now, |wait| wait.until);
+        let opens = rules.windows().opens_at(free);
+        if opens > free { Some(Wait { until: opens, reason: WaitReason::Window }) } else { longest }
+    }
+
+    /// Whether a request may go out only alone, to probe a host that has been failing.
+    pub fn gate(&self, now: Millis) -> Gate {
+        self.breaker.allows(now)
+    }
+
+    /// The delay now: `base_delay`, or longer where the host's answers ask for it.
+    pub fn delay(&self, base_delay: Duration) -> Duration {
+        self.adaptive.stretch(base_delay)
+    }
+
+    pub fn next_allowed(&self) -> Millis {
+        self.next_allowed
+    }
+
+    pub fn crawl_delay(&self) -> Option<Duration> {
+        self.crawl_delay_ms.map(|ms| Duration::from_millis(ms.into()))
+    }
+
+    pub fn set_crawl_delay(&mut self, delay: Option<Duration>) {
+        self.crawl_delay_ms =
+            delay.map(|delay| u32::try_from(delay.as_micros().div_ceil(1000)).unwrap_or(u32::MAX));
+    }
+
+    /// The longer of two: for a host that serves http and https with a robots.txt each.
+    pub fn raise_crawl_delay(&mut self, delay: Option<Duration>) {
+        self.set_crawl_delay(self.crawl_delay().max(delay));
+    }
+}
+
+const VERSION: u8 = 1;
+
+/// The stored form: version, times as numbers of variable length, and the two parts with memory only if they have
+/// one. A host that answers well takes some 30 bytes.
+impl HostState {
+    pub fn encode(&self, to: &mut Vec<u8>) {
+        let parked = match self.parked.map(|parked| parked.reason) {
+            None => 0,
+            Some(ParkReason::RetryAfter) => 1,
+            Some(ParkReason::RobotsUnreachable) => 2,
+        };
+        let adaptive = self.adaptive != Adaptive::default();
+        let breaker = self.breaker != Breaker::default();
+        let flags = parked
+            | u8::from(self.crawl_delay_ms.is_some()) << 2
+            | u8::from(adaptive) << 3
+            | u8::from(breaker) << 4;
+        to.extend_from_slice(&[VERSION, flags]);
+        put_number(to, self.next_allowed.0);
+        if let Some(parked) = self.parked {
+            put_number(to, parked.until.0);
+        }
+        if let Some(ms) = self.crawl_delay_ms {
+            put_number(to, ms.into());
+        }
+        if adaptive {
+            self.adaptive.encode(to);
+        }
+        if breaker {
+            self.breaker.encode(to);
+        }
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<HostState, PolitenessError> {
+        let mut from = Reader::new(bytes);
+        if from.byte()? != VERSION {
+            return Err(from.error("version not known; it was written by a newer program"));
+        }
+        let flags = from.byte()?;
+        if flags >> 5 != 0 {
+            return Err(from.error("unknown flags"));
+        }
+        let next_allowed = Millis(from.number()?);
+        let reason = match flags & 3 {
+            0 => None,
+            1 => Some(ParkReason::RetryAfter),
+            2 => Some(ParkReason::RobotsUnreachable),
+            _ => return Err(from.error("unknown reason for parking")),
+        };
+        let parked = match reason {
+            Some(reason) => Some(Parked { until: Millis(from.number()?), reason }),
+            None => None,
+        };
+        let crawl_delay_ms = if flags & 4 != 0 { Some(from.small()?) } else { None };
+        let adaptive = if flags & 8 != 0 { Adaptive::decode(&mut from)? } else { Adaptive::default() };
+        let breaker = if flags & 16 != 0 { Breaker::decode(&mut from)? } else { Breaker::default() };
+        from.end()?;
+        Ok(HostState { next_allowed, parked, crawl_delay_ms, adaptive, breaker })
+    }
+}
+
+#[cfg(test)]
+#[path = "host_tests.rs"]
+mod tests;

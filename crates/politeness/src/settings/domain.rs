@@ -1,0 +1,72 @@
+//! What may be set for one domain and what is below it. This crate acts on the politeness among it; the rest is
+//! carried to the rooms that do.
+
+use super::{AdaptiveSettings, BreakerSettings, RetrySettings, Switch, WindowSettings};
+use crate::HumanDuration;
+use argiope_model::BasicAuth;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rendering {
+    Never,
+    Auto,
+    Always,
+}
+
+/// Patterns on URLs, as text.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Filters {
+    pub include: Vec<String>,
+    pub exclude: Vec<String>,
+}
+
+/// Of several entries that fit a host the most specific one applies, whole: an entry inherits nothing from one for
+/// its parent domain, only from the top of the section.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DomainSettings {
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        alias = "crawl_delay",
+        alias = "crawl_delay_seconds",
+        alias = "delay_seconds"
+    )]
+    pub delay: Option<HumanDuration>,
+    #[serde(skip_serializing, alias = "crawl_delay_ms")]
+    pub delay_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub per_host: Option<NonZeroU32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub windows: Option<Vec<WindowSettings>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adaptive: Option<Switch<AdaptiveSettings>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub breaker: Option<Switch<BreakerSettings>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retries: Option<Switch<RetrySettings>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub respect_robots: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub respect_nofollow: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub respect_noindex: Option<bool>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub cookies: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub basic_auth: Option<BasicAuth>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rendering: Option<Rendering>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filters: Option<Filters>,
+    /// Rules for extraction, in the form that room defines.
+    #[serde(skip_serializing_if = "Option::is_none", alias = "extraction_rules")]
+    pub extraction: Option<serde_json::Value>,
+}

@@ -1,0 +1,224 @@
+//! The archive port: every exchange with a server, as it went over the wire, kept so that nothing fetched is fetched
+//! again after a crash and every page can be read as it was.
+//!
+//! Neighbours: fetch makes the bytes, the engine's workers append them, the committer syncs and then writes the
+//! catalogue; exports, search and recovery read. The record format is [`crate::warc`]'s business.
+//!
+//! # Contract
+//!
+//! * Each worker has its own [`Appender`], and what it appends lands in files no other appender writes. An append is
+//!   whole or not there: after an error the file ends where it ended before.
+//! * An appended visit survives the death of the process at once, and the death of the machine after [`Archive::sync`]
+//!   has returned a [`Position`] that covers it.
+//! * The catalogue stores, in the transaction that holds a batch of visits, for each file the [`Appended::end`] of the
+//!   batch's last visit in that file, once `sync` has covered it. Not what `sync` returned: that may cover visits whose
+//!   results are still on their way to the committer. A worker hands its results over in the order of its appends.
+//! * [`Archive::committed`] is called with these positions after the transaction. Only then may a record be referred
+//!   to by a revisit record, so a revisit never outlives what it refers to.
+//!   (A small payload is stored again rather than referred to, and so is one whose body was cut.)
+//! * [`Archive::recover`] runs at start, before the first appender. It cuts what is incomplete, only beyond the
+//!   catalogued position, and gives out the complete visits found there. Calling it twice gives the same answer.
+
+pub mod payload;
+
+#[cfg(any(test, feature = "contract"))]
+pub mod contract;
+
+use crate::error::{ErrorKind, Result, StoreError};
+use crate::warc::{Digest, VisitMetadata};
+use argiope_model::{Millis, Url};
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// Where a visit's first record is: `FILE:OFFSET`, FILE relative to the archive's root.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ArchiveRef {
+    pub file: Arc<str>,
+    pub offset: u64,
+}
+
+impl fmt::Display for ArchiveRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.offset)
+    }
+}
+
+impl FromStr for ArchiveRef {
+    type Err = StoreError;
+
+    fn from_str(text: &str) -> Result<ArchiveRef> {
+        let wrong = || {
+            StoreError::new(
+                ErrorKind::Usage,
+                text,
+                "not a place in the archive; it is written FILE:OFFSET, as in the field archive of a page",
+            )
+        };
+        let (file, offset) = text.rsplit_once(':').ok_or_else(wrong)?;
+        let steps_outside = file.split('/').any(|part| part.is_empty() || part == "." || part == "..");
+        if steps_outside || file.contains(['\\', '\0', '\r', '\n']) || offset.starts_with('+') {
+            return Err(wrong());
+        }
+        Ok(ArchiveRef { file: file.into(), offset: offset.parse().map_err(|_| wrong())? })
+    }
+}
+
+/// How far a file is valid.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Position {
+    pub file: Arc<str>,
+    pub length: u64,
+}
+
+/// One request and what came of it, on its way into the archive.
+#[derive(Clone, Copy, Debug)]
+pub struct Exchange<'a> {
+    pub metadata: &'a VisitMetadata,
+    /// The address that was asked.
+    pub address: Option<IpAddr>,
+    /// Request line and headers as sent; none if no connection came about.
+    pub request_head: Option<&'a [u8]>,
+    pub response: Option<Response<'a>>,
+    /// The URL's previous visit, if the catalogue knows one: where the payload is still the same, that one is
+    /// referred to. Must be catalogued.
+    pub previous: Option<&'a ArchiveRef>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Response<'a> {
+    /// Status line and headers as received.
+    pub head: &'a [u8],
+    /// After transfer decoding, still content-encoded.
+    pub body: &'a [u8],
+    /// The SHA-256 of `body`, where it is known already: a body without content encoding is hashed for the page
+    /// record anyway.
+    pub body_sha256: Option<[u8; 32]>,
+}
+
+/// What an append did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Appended {
+    pub at: ArchiveRef,
+    /// Where the visit's last record ends in the file of `at`.
+    pub end: u64,
+    /// The page, by its URL as scheduled, that has the same payload; then no second copy was written.
+    pub duplicate_of: Option<Url>,
+    pub bytes_written: u64,
+}
+
+impl Appended {
+    pub fn position(&self) -> Position {
+        Position { file: self.at.file.clone(), length: self.end }
+    }
+}
+
+/// An exchange read back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredExchange {
+    /// The URL that was asked for: the last hop's.
+    pub target: Url,
+    pub date: Millis,
+    /// The response's head as stored: see [`crate::warc::http_head`] for what is renamed in it.
+    pub head: Vec<u8>,
+    /// Content-encoded as it was received.
+    pub body: Vec<u8>,
+    pub payload_digest: Option<Digest>,
+    /// Where the body is, if the visit itself has only a revisit record.
+    pub refers_to: Option<ArchiveRef>,
+}
+
+/// A complete visit found beyond the catalogued position.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecoveredVisit {
+    /// Where [`Archive::read`] finds the exchange, if it had a response.
+    pub at: ArchiveRef,
+    /// The position to catalogue with the visit.
+    pub end: u64,
+    pub metadata: VisitMetadata,
+    pub has_response: bool,
+    /// As [`Appended::duplicate_of`].
+    pub duplicate_of: Option<Url>,
+}
+
+/// A tail that was cut off: the visit in it was not complete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// The file as it is now; length 0 if nothing was left and the file is gone.
+    pub now: Position,
+    pub bytes: u64,
+    pub reason: String,
+}
+
+/// What a recovery did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recovery {
+    pub visits: u64,
+    pub cuts: Vec<Cut>,
+    /// Catalogued files that are not there any more: moved away, or lost. Their pages cannot be read.
+    pub missing: Vec<Arc<str>>,
+    /// Files whose index is missing, to be given to [`Archive::build_index`] when there is time.
+    pub unindexed: Vec<Arc<str>>,
+}
+
+/// Writes the visits of one worker.
+pub trait Appender: Send {
+    /// Hands the visit's records to the kernel in one piece. With [`ErrorKind::DiskFull`] the archive is as before and
+    /// the same append may be tried again.
+    fn append(&mut self, exchange: &Exchange<'_>) -> Result<Appended>;
+
+    /// Ends the file durably, with its index. What an appender that is dropped instead has written is as safe as
+    /// after a crash.
+    fn finish(self: Box<Self>) -> Result<Option<Position>>;
+}
+
+/// Called for each visit found by a recovery; an error stops the recovery, which can be run again.
+pub type OnRecovered<'f> = &'f mut dyn FnMut(RecoveredVisit) -> Result<()>;
+
+pub trait Archive: Send + Sync {
+    fn appender(&self) -> Result<Box<dyn Appender>>;
+
+    /// Makes durable what was appended before the call; gives the durable length of each file that grew since the
+    /// last sync. A failed sync must end the process: the kernel may have dropped the pages it could not write.
+    fn sync(&self) -> Result<Vec<Position>>;
+
+    /// The catalogue holds all visits up to these positions.
+    fn committed(&self, positions: &[Position]);
+
+    /// See the module's contract. Visits come in the order of their file; files in no certain order.
+    fn recover(&self, catalogued: &[Position], found: OnRecovered<'_>) -> Result<Recovery>;
+
+    /// The exchange whose first record is at `at`; a revisit is followed to the body it refers to.
+    fn read(&self, at: &ArchiveRef) -> Result<StoredExchange>;
+
+    /// The visit that begins at `at`: all that its metadata record has.
+    fn read_metadata(&self, at: &ArchiveRef) -> Result<VisitMetadata>;
+
+    /// Writes the index of a file that is no longer appended to.
+    fn build_index(&self, file: &str) -> Result<()>;
+
+    /// Reads all of a file up to its position; the first damage is the error, with its offset.
+    fn verify(&self, position: &Position) -> Result<u64>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_in_the_archive_is_written_file_and_offset() {
+        let at: ArchiveRef = "a-1:2.warc.gz:77".parse().unwrap();
+        assert_eq!(at, ArchiveRef { file: "a-1:2.warc.gz".into(), offset: 77 });
+        assert_eq!(at.to_string(), "a-1:2.warc.gz:77");
+    }
+
+    #[test]
+    fn a_place_outside_the_archive_is_refused() {
+        for text in
+            ["", "x", "x:", ":1", "../x:1", "/etc/passwd:0", "a//b:1", "a:-1", "a:+1", "a/./b:1", "a\n:1"]
+        {
+            assert_eq!(text.parse::<ArchiveRef>().unwrap_err().kind, ErrorKind::Usage, "{text}");
+        }
+    }
+}

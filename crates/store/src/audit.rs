@@ -1,0 +1,287 @@
+//! Proof of politeness from the fetch history: for every request, how long the host had been left alone, how many
+//! requests it had at once, and whether its robots.txt of the day allowed the path. Pure: the history comes in sorted
+//! by host and start, and the judgement of robots.txt is the caller's.
+
+mod gaps;
+mod text;
+
+use crate::catalogue::{CatalogueReader, FetchRow, RobotsRow};
+use crate::error::Result;
+use argiope_model::{JobId, Millis, RequestKind, Url};
+use gaps::Gaps;
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::ControlFlow;
+
+/// Violations and hosts kept for the listing; all of them are counted.
+const LISTED_VIOLATIONS: usize = 1000;
+const LISTED_HOSTS: usize = 10_000;
+
+/// Whether a version of robots.txt allows a path (with its query). None: it cannot be said.
+pub type Judge<'a> = &'a mut dyn FnMut(&RobotsRow, &str) -> Option<bool>;
+
+/// Versions of an origin's robots.txt, oldest first.
+pub trait RobotsHistory {
+    fn versions(&mut self, origin: &str) -> Result<Vec<RobotsRow>>;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rule {
+    /// The host was asked again before its delay was over.
+    Delay,
+    /// More requests in flight than allowed.
+    InFlight,
+    /// robots.txt forbids the path.
+    Robots,
+}
+
+/// A request, as a violation shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Request {
+    pub url: String,
+    pub kind: RequestKind,
+    pub job: JobId,
+    pub started: Millis,
+    pub ended: Millis,
+}
+
+impl Request {
+    fn of(row: &FetchRow) -> Request {
+        Request {
+            url: row.url.clone(),
+            kind: row.kind,
+            job: row.job,
+            started: row.timings.started,
+            ended: row.timings.ended,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Violation {
+    pub rule: Rule,
+    pub host: String,
+    pub request: Request,
+    /// The request that came too shortly before.
+    pub previous: Option<Request>,
+    /// Milliseconds, or requests in flight.
+    pub required: u64,
+    pub actual: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct HostAudit {
+    pub host: String,
+    pub requests: u64,
+    pub violations: u64,
+    /// The largest delay that was demanded.
+    pub required_ms: u64,
+    pub min_gap_ms: Option<u64>,
+    pub median_gap_ms: Option<u64>,
+    pub max_in_flight: u64,
+    /// Requests that were judged by a robots.txt.
+    pub robots_checked: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct AuditReport {
+    pub requests: u64,
+    pub host_count: u64,
+    pub robots_checked: u64,
+    pub violation_count: u64,
+    /// The first of them.
+    pub violations: Vec<Violation>,
+    /// Those with violations first, then those with most requests.
+    pub hosts: Vec<HostAudit>,
+}
+
+/// Audits the requests of a job, or of all jobs.
+pub fn audit(reader: &dyn CatalogueReader, job: Option<JobId>, judge: Judge<'_>) -> Result<AuditReport> {
+    struct FromCatalogue<'r>(&'r dyn CatalogueReader);
+    impl RobotsHistory for FromCatalogue<'_> {
+        fn versions(&mut self, origin: &str) -> Result<Vec<RobotsRow>> {
+            self.0.robots(origin)
+        }
+    }
+    let mut history = FromCatalogue(reader);
+    let mut auditor = Auditor::new(&mut history, judge);
+    reader.fetches(job, &mut |row| {
+        auditor.request(&row)?;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(auditor.finish())
+}
+
+/// Takes requests sorted by host and start. Its memory is bounded by the requests in flight on one host and by the
+/// listing.
+pub struct Auditor<'a> {
+    robots: &'a mut dyn RobotsHistory,
+    judge: Judge<'a>,
+    report: AuditReport,
+    host: Option<HostState>,
+}
+
+/// The host whose requests are coming in.
+struct HostState {
+    figures: HostAudit,
+    gaps: Gaps,
+    /// The request that started last, and the one that has ended last.
+    last_started: Option<Request>,
+    last_ended: Option<Request>,
+    in_flight: BinaryHeap<Reverse<u64>>,
+    origin: String,
+    versions: Vec<RobotsRow>,
+}
+
+impl HostState {
+    fn new(host: &str) -> HostState {
+        HostState {
+            figures: HostAudit { host: host.to_owned(), ..HostAudit::default() },
+            gaps: Gaps::default(),
+            last_started: None,
+            last_ended: None,
+            in_flight: BinaryHeap::new(),
+            origin: String::new(),
+            versions: Vec::new(),
+        }
+    }
+}
+
+impl<'a> Auditor<'a> {
+    pub fn new(robots: &'a mut dyn RobotsHistory, judge: Judge<'a>) -> Auditor<'a> {
+        Auditor { robots, judge, report: AuditReport::default(), host: None }
+    }
+
+    pub fn request(&mut self, row: &FetchRow) -> Result<()> {
+        let mut host = match self.host.take() {
+            Some(host) if host.figures.host == row.host => host,
+            other => {
+                self.close(other);
+                HostState::new(&row.host)
+            }
+        };
+        self.report.requests += 1;
+        host.figures.requests += 1;
+        self.check_gap(&mut host, row);
+        self.check_in_flight(&mut host, row);
+        self.check_robots(&mut host, row)?;
+        let request = Request::of(row);
+        if host.last_ended.as_ref().is_none_or(|last| last.ended <= request.ended) {
+            host.last_ended = Some(request.clone());
+        }
+        host.last_started = Some(request);
+        self.host = Some(host);
+        Ok(())
+    }
+
+    /// With one request at a time the delay runs from the end of the last answer, else from start to start.
+    fn check_gap(&mut self, host: &mut HostState, row: &FetchRow) {
+        host.figures.required_ms = host.figures.required_ms.max(row.required_delay_ms);
+        let one_at_a_time = row.per_host <= 1;
+        let previous = if one_at_a_time { &host.last_ended } else { &host.last_started };
+        let Some(previous) = previous else { return };
+        let free_at = if one_at_a_time { previous.ended } else { previous.started };
+        let gap = row.timings.started.0.saturating_sub(free_at.0);
+        host.gaps.add(gap);
+        if gap < row.required_delay_ms {
+            let violation = Violation {
+                rule: Rule::Delay,
+                host: row.host.clone(),
+                request: Request::of(row),
+                previous: Some(previous.clone()),
+                required: row.required_delay_ms,
+                actual: gap,
+            };
+            self.violate(host, violation);
+        }
+    }
+
+    fn check_in_flight(&mut self, host: &mut HostState, row: &FetchRow) {
+        while host.in_flight.peek().is_some_and(|Reverse(ended)| *ended <= row.timings.started.0) {
+            host.in_flight.pop();
+        }
+        host.in_flight.push(Reverse(row.timings.ended.0));
+        let now = host.in_flight.len() as u64;
+        host.figures.max_in_flight = host.figures.max_in_flight.max(now);
+        let allowed = u64::from(row.per_host.max(1));
+        if now > allowed {
+            let violation = Violation {
+                rule: Rule::InFlight,
+                host: row.host.clone(),
+                request: Request::of(row),
+                previous: host.last_started.clone(),
+                required: allowed,
+                actual: now,
+            };
+            self.violate(host, violation);
+        }
+    }
+
+    fn check_robots(&mut self, host: &mut HostState, row: &FetchRow) -> Result<()> {
+        if row.kind == RequestKind::Robots {
+            return Ok(());
+        }
+        let Ok(url) = Url::from_stored(&row.url) else { return Ok(()) };
+        if host.origin != url.origin() {
+            host.versions = self.robots.versions(url.origin())?;
+            host.origin = url.origin().to_owned();
+        }
+        // The version in force is the last one that was there when the request began.
+        let known = host.versions.partition_point(|version| version.fetched_at <= row.timings.started);
+        let Some(version) = known.checked_sub(1).and_then(|at| host.versions.get(at)) else { return Ok(()) };
+        let Some(allowed) = (self.judge)(version, url.path_and_query()) else { return Ok(()) };
+        host.figures.robots_checked += 1;
+        self.report.robots_checked += 1;
+        if !allowed {
+            let violation = Violation {
+                rule: Rule::Robots,
+                host: row.host.clone(),
+                request: Request::of(row),
+                previous: None,
+                required: 0,
+                actual: 0,
+            };
+            self.violate(host, violation);
+        }
+        Ok(())
+    }
+
+    fn violate(&mut self, host: &mut HostState, violation: Violation) {
+        host.figures.violations += 1;
+        self.report.violation_count += 1;
+        if self.report.violations.len() < LISTED_VIOLATIONS {
+            self.report.violations.push(violation);
+        }
+    }
+
+    fn close(&mut self, host: Option<HostState>) {
+        let Some(host) = host else { return };
+        let mut figures = host.figures;
+        figures.min_gap_ms = host.gaps.min();
+        figures.median_gap_ms = host.gaps.median();
+        self.report.host_count += 1;
+        self.report.hosts.push(figures);
+        if self.report.hosts.len() >= 2 * LISTED_HOSTS {
+            self.rank_hosts();
+        }
+    }
+
+    fn rank_hosts(&mut self) {
+        self.report.hosts.sort_by(|a, b| {
+            (b.violations, b.requests).cmp(&(a.violations, a.requests)).then_with(|| a.host.cmp(&b.host))
+        });
+        self.report.hosts.truncate(LISTED_HOSTS);
+    }
+
+    pub fn finish(mut self) -> AuditReport {
+        let last = self.host.take();
+        self.close(last);
+        self.rank_hosts();
+        self.report
+    }
+}
+
+#[cfg(test)]
+mod tests;

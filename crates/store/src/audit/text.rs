@@ -1,0 +1,103 @@
+//! The audit for people.
+
+use super::{AuditReport, Rule, Violation};
+use crate::table::{Align, Table, grouped, milliseconds};
+use std::fmt::{self, Write};
+
+/// Hosts and violations in the text; the JSON form has more.
+const SHOWN_HOSTS: usize = 20;
+const SHOWN_VIOLATIONS: usize = 20;
+
+impl AuditReport {
+    /// `0 violations in 1,204 requests to 12 hosts`
+    pub fn verdict(&self) -> String {
+        let plural = |count: u64, word: &str| {
+            format!("{} {word}{}", grouped(count), if count == 1 { "" } else { "s" })
+        };
+        format!(
+            "{} in {} to {}",
+            plural(self.violation_count, "violation"),
+            plural(self.requests, "request"),
+            plural(self.host_count, "host")
+        )
+    }
+}
+
+impl fmt::Display for AuditReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.verdict())?;
+        writeln!(f, "{} requests were judged by the robots.txt of their time", grouped(self.robots_checked))?;
+        if !self.hosts.is_empty() {
+            let mut table = Table::new(&[
+                ("host", Align::Left),
+                ("requests", Align::Right),
+                ("delay", Align::Right),
+                ("least gap", Align::Right),
+                ("median gap", Align::Right),
+                ("at once", Align::Right),
+                ("violations", Align::Right),
+            ]);
+            let gap = |gap: Option<u64>| gap.map_or_else(|| "-".to_owned(), milliseconds);
+            for host in self.hosts.iter().take(SHOWN_HOSTS) {
+                table.row([
+                    host.host.clone(),
+                    grouped(host.requests),
+                    milliseconds(host.required_ms),
+                    gap(host.min_gap_ms),
+                    gap(host.median_gap_ms),
+                    host.max_in_flight.to_string(),
+                    grouped(host.violations),
+                ]);
+            }
+            write!(f, "\n{table}")?;
+            more(f, self.host_count, SHOWN_HOSTS, "hosts")?;
+        }
+        for violation in self.violations.iter().take(SHOWN_VIOLATIONS) {
+            write!(f, "\n{violation}")?;
+        }
+        more(f, self.violation_count, SHOWN_VIOLATIONS, "violations")
+    }
+}
+
+fn more(f: &mut fmt::Formatter<'_>, all: u64, shown: usize, what: &str) -> fmt::Result {
+    match all.checked_sub(shown as u64) {
+        Some(rest) if rest > 0 => writeln!(f, "and {} more {what}", grouped(rest)),
+        _ => Ok(()),
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut first = String::new();
+        match self.rule {
+            Rule::Delay => write!(
+                first,
+                "{}: asked again after {} instead of {}",
+                self.host,
+                milliseconds(self.actual),
+                milliseconds(self.required)
+            )?,
+            Rule::InFlight => {
+                write!(
+                    first,
+                    "{}: {} requests at once instead of {}",
+                    self.host, self.actual, self.required
+                )?;
+            }
+            Rule::Robots => write!(first, "{}: robots.txt forbids what was fetched", self.host)?,
+        }
+        writeln!(f, "{first}")?;
+        for (word, request) in self.previous.iter().map(|p| ("before", p)).chain([("then", &self.request)]) {
+            writeln!(
+                f,
+                "  {word:<6} {} to {}  {} {} (job {})",
+                request.started.rfc3339(),
+                request.ended.rfc3339(),
+                request.kind.as_str(),
+                request.url,
+                request.job
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,65 @@
+//! What goes into the catalogue in one transaction, and what comes back.
+
+use super::{
+    ErrorRow, FetchRow, FilePosition, HostRow, JobStats, JobUpdate, OutputPosition, PageRow, RobotsRow,
+    SkippedRow,
+};
+use crate::links::LinksPosition;
+use argiope_model::{JobId, Millis};
+
+/// All of it is stored, or nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    /// When the batch was closed: not before the end of any of its requests.
+    pub at: Millis,
+    pub pages: Vec<PageRow>,
+    pub fetches: Vec<FetchRow>,
+    pub skipped: Vec<SkippedRow>,
+    pub hosts: Vec<HostRow>,
+    pub robots: Vec<RobotsRow>,
+    pub errors: Vec<ErrorRow>,
+    pub jobs: Vec<JobUpdate>,
+    pub stats: Vec<(JobId, JobStats)>,
+    /// Valid lengths of the archive files that grew.
+    pub archive: Vec<FilePosition>,
+    /// How far the link segments are valid, if they grew.
+    pub links: Option<LinksPosition>,
+    /// How far outputs had come before this batch.
+    pub outputs: Vec<OutputPosition>,
+    /// Set while recovery repeats visits: history rows are then checked against what is stored. Pages, refusals and
+    /// errors are checked always, their key being unique.
+    pub recovered: bool,
+}
+
+impl Batch {
+    pub fn is_empty(&self) -> bool {
+        self.pages.is_empty()
+            && self.fetches.is_empty()
+            && self.skipped.is_empty()
+            && self.hosts.is_empty()
+            && self.robots.is_empty()
+            && self.errors.is_empty()
+            && self.jobs.is_empty()
+            && self.stats.is_empty()
+            && self.archive.is_empty()
+            && self.links.is_none()
+            && self.outputs.is_empty()
+    }
+}
+
+/// Where a page of a batch went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlacedPage {
+    /// Grows with every new page of the catalogue, in commit order.
+    pub seq: u64,
+    /// The page was there before: it kept its number and has been overwritten.
+    pub repeated: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Committed {
+    /// Numbers of batches grow by one.
+    pub batch: u64,
+    /// One for each page of the batch, in its order.
+    pub pages: Vec<PlacedPage>,
+}

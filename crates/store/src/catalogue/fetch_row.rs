@@ -1,0 +1,117 @@
+//! The history: one row for every request that was made, whatever for. `audit` proves politeness from it, and
+//! recovery learns from it which visits were recorded.
+
+use argiope_model::{FetchTimings, JobId, RequestKind};
+use serde::Serialize;
+
+/// What became of the visit after this request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FetchOutcome {
+    /// The visit is over: answered, or failed for good.
+    #[default]
+    Final,
+    /// It failed and another attempt follows.
+    Retry,
+    /// It was redirected and another hop follows.
+    Redirect,
+}
+
+impl FetchOutcome {
+    pub const ALL: [FetchOutcome; 3] = [FetchOutcome::Final, FetchOutcome::Retry, FetchOutcome::Redirect];
+
+    /// The number stored for it.
+    pub fn code(self) -> u8 {
+        match self {
+            FetchOutcome::Final => 0,
+            FetchOutcome::Retry => 1,
+            FetchOutcome::Redirect => 2,
+        }
+    }
+
+    pub fn from_code(code: u8) -> Option<FetchOutcome> {
+        Self::ALL.into_iter().find(|outcome| outcome.code() == code)
+    }
+}
+
+/// The line of robots.txt that allowed a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RobotsRule {
+    pub text: String,
+    pub line: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FetchRow {
+    pub job: JobId,
+    pub host: String,
+    /// The URL that was asked for.
+    pub url: String,
+    /// The URL as scheduled, where redirects have led away from it.
+    pub scheduled_url: Option<String>,
+    /// Key of the URL as scheduled.
+    pub url_key: u64,
+    pub kind: RequestKind,
+    pub round: u32,
+    pub attempt: u8,
+    pub hop: u8,
+    pub outcome: FetchOutcome,
+    pub timings: FetchTimings,
+    pub status: Option<u16>,
+    pub error: Option<String>,
+    /// Bytes received.
+    pub bytes: u64,
+    /// The address that was connected to.
+    pub address: Option<String>,
+    /// None where no rule applied: robots.txt has none for this path, is absent, or is what was asked for.
+    pub rule: Option<RobotsRule>,
+    /// The delay that politeness demanded before this request.
+    pub required_delay_ms: u64,
+    /// How many requests this host might have in flight. At 1 the delay runs from the end of the previous answer,
+    /// above from start to start.
+    pub per_host: u32,
+    pub worker_id: Option<String>,
+}
+
+impl FetchRow {
+    pub fn new(job: JobId, host: impl Into<String>, url: impl Into<String>, url_key: u64) -> FetchRow {
+        FetchRow {
+            job,
+            host: host.into(),
+            url: url.into(),
+            scheduled_url: None,
+            url_key,
+            kind: RequestKind::Page,
+            round: 0,
+            attempt: 0,
+            hop: 0,
+            outcome: FetchOutcome::Final,
+            timings: FetchTimings::default(),
+            status: None,
+            error: None,
+            bytes: 0,
+            address: None,
+            rule: None,
+            required_delay_ms: 0,
+            per_host: 1,
+            worker_id: None,
+        }
+    }
+
+    pub fn scheduled_url(&self) -> &str {
+        self.scheduled_url.as_deref().unwrap_or(&self.url)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcomes_are_read_back_from_their_code() {
+        for outcome in FetchOutcome::ALL {
+            assert_eq!(FetchOutcome::from_code(outcome.code()), Some(outcome));
+        }
+        assert_eq!(FetchOutcome::from_code(9), None);
+    }
+}

@@ -1,0 +1,153 @@
+//! Jobs as the catalogue knows them: their state, their spec, and what they have counted.
+
+use argiope_model::{JobId, Millis, SkipReason};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobState {
+    #[default]
+    Pending,
+    Running,
+    Paused,
+    Completed,
+    Failed,
+    Cancelled,
+}
+
+impl JobState {
+    pub const ALL: [JobState; 6] = [
+        JobState::Pending,
+        JobState::Running,
+        JobState::Paused,
+        JobState::Completed,
+        JobState::Failed,
+        JobState::Cancelled,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            JobState::Pending => "pending",
+            JobState::Running => "running",
+            JobState::Paused => "paused",
+            JobState::Completed => "completed",
+            JobState::Failed => "failed",
+            JobState::Cancelled => "cancelled",
+        }
+    }
+
+    pub fn parse(word: &str) -> Option<JobState> {
+        Self::ALL.into_iter().find(|state| state.as_str() == word)
+    }
+
+    /// Nothing more will happen; running it again is another job.
+    pub fn is_finished(self) -> bool {
+        matches!(self, JobState::Completed | JobState::Failed | JobState::Cancelled)
+    }
+}
+
+impl fmt::Display for JobState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What a job is made from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewJob {
+    pub name: Option<String>,
+    /// Hash of the normalized seeds, list and spec: what finds an unnamed job again.
+    pub seeds_hash: String,
+    /// The spec as JSON.
+    pub spec: String,
+    pub created_at: Millis,
+    pub user: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Job {
+    pub id: JobId,
+    pub name: Option<String>,
+    pub seeds_hash: String,
+    pub spec: String,
+    pub state: JobState,
+    /// Why it failed or was paused.
+    pub message: Option<String>,
+    pub created_at: Millis,
+    pub started_at: Option<Millis>,
+    pub finished_at: Option<Millis>,
+    pub user: Option<String>,
+}
+
+/// A change of a job, committed with the batch it belongs to. The first change to `running` sets the start, a change
+/// to a finished state sets the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobUpdate {
+    pub job: JobId,
+    pub state: Option<JobState>,
+    pub message: Option<String>,
+    /// A resumed job may have other limits, delay and concurrency.
+    pub spec: Option<String>,
+    pub at: Millis,
+}
+
+/// One point of a job's time series.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct JobStats {
+    pub at: Millis,
+    pub pages: u64,
+    pub failed: u64,
+    pub skipped: u64,
+    pub bytes: u64,
+    pub pending: u64,
+    pub in_progress: u64,
+    pub hosts_active: u64,
+    pub hosts_waiting: u64,
+}
+
+/// What a job has counted, always in step with its committed rows: a repeated visit is counted once.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct JobCounts {
+    /// Rows in the catalogue: answered and failed.
+    pub pages: u64,
+    /// Those without any answer.
+    pub failed: u64,
+    /// Bytes of bodies after content decoding.
+    pub bytes: u64,
+    /// Requests of every kind.
+    pub requests: u64,
+    /// Bytes received by those requests.
+    pub received: u64,
+    pub noindex: u64,
+    pub duplicates: u64,
+    pub redirected: u64,
+    pub by_status: BTreeMap<u16, u64>,
+    pub by_error: BTreeMap<String, u64>,
+    #[serde(serialize_with = "skip_words")]
+    pub by_skip: BTreeMap<SkipReason, u64>,
+}
+
+impl JobCounts {
+    pub fn skipped(&self) -> u64 {
+        self.by_skip.values().sum()
+    }
+}
+
+fn skip_words<S: serde::Serializer>(counts: &BTreeMap<SkipReason, u64>, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(counts.iter().map(|(reason, count)| (reason.as_str(), count)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_state_is_read_back_from_its_word() {
+        for state in JobState::ALL {
+            assert_eq!(JobState::parse(state.as_str()), Some(state));
+        }
+        assert!(JobState::Cancelled.is_finished() && !JobState::Paused.is_finished());
+    }
+}

@@ -1,0 +1,170 @@
+//! The catalogue: pages, history, jobs, hosts, errors, statistics. The port and its rows; adapters are in `local` and
+//! `cluster`, and each passes [`contract`].
+//!
+//! One writer per data directory commits batches; any number of readers, in other processes too, read what is
+//! committed while it writes. What a batch holds is stored whole or not at all, and is durable when `commit` returns.
+//!
+//! A visit may be committed twice, because recovery repeats what it is not sure of. So the same page (job, URL,
+//! round) is overwritten in place and keeps its sequence number, the same refusal (job, URL) and the same request
+//! (URL, start, attempt, hop) are stored once, and counters count each of them once.
+
+mod batch;
+#[cfg(any(test, feature = "contract"))]
+pub mod contract;
+mod fetch_row;
+mod job;
+mod page_row;
+mod rows;
+
+pub use batch::{Batch, Committed, PlacedPage};
+pub use fetch_row::{FetchOutcome, FetchRow, RobotsRule};
+pub use job::{Job, JobCounts, JobState, JobStats, JobUpdate, NewJob};
+pub use page_row::{OpenGraph, PageRow, cap, error_kind, limits};
+pub use rows::{
+    ErrorRow, FilePosition, HostRow, OutputPosition, RobotsRow, SKIPPED_PER_JOB, SkippedRow, url_key,
+};
+
+use crate::error::Result;
+use crate::links::LinksPosition;
+use argiope_model::{JobId, Millis};
+use serde::Serialize;
+use std::ops::ControlFlow;
+
+/// Called with each row of a stream; `Break` ends it. Nothing is held in memory but the row.
+pub type Each<'a, Row> = &'a mut dyn FnMut(Row) -> Result<ControlFlow<()>>;
+
+/// The writer. There is one at a time.
+pub trait Catalogue: Send {
+    /// Stores all of the batch in one durable transaction, or nothing of it.
+    fn commit(&mut self, batch: &Batch) -> Result<Committed>;
+
+    /// A new job in state `pending`. Ids grow and are never used again. Names need not be unique: the latest job of
+    /// a name is the one meant.
+    fn create_job(&mut self, job: &NewJob) -> Result<Job>;
+
+    /// Removes a job with its pages, history, refusals, errors and statistics.
+    fn delete_job(&mut self, job: JobId) -> Result<()>;
+
+    /// A reader of the same catalogue. It sees every batch that was committed before a call of one of its methods.
+    fn reader(&self) -> Result<Box<dyn CatalogueReader>>;
+}
+
+/// Which pages to stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PageQuery {
+    /// None means all jobs.
+    pub job: Option<JobId>,
+    /// Only pages with a larger sequence number.
+    pub after_seq: u64,
+    /// `noindex` pages are left out unless this is set.
+    pub include_noindex: bool,
+}
+
+impl PageQuery {
+    pub fn of(job: JobId) -> PageQuery {
+        PageQuery { job: Some(job), ..PageQuery::default() }
+    }
+}
+
+/// A page with its place in the catalogue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredPage {
+    pub seq: u64,
+    pub row: PageRow,
+}
+
+/// Figures of one host in one job.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct HostFigures {
+    pub host: String,
+    pub pages: u64,
+    pub failed: u64,
+    pub bytes: u64,
+    pub mean_fetch_ms: u64,
+    pub max_fetch_ms: u64,
+}
+
+/// In which order hosts are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostOrder {
+    MostPages,
+    Slowest,
+    MostFailures,
+}
+
+/// A page as a report lists it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PageBrief {
+    pub url: String,
+    pub final_url: Option<String>,
+    pub status: Option<u16>,
+    pub fetch_ms: Option<u32>,
+    pub error: Option<String>,
+    pub duplicate_of: Option<String>,
+    /// The page it was first found on.
+    pub source: Option<String>,
+}
+
+/// Which pages a report asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BriefKind {
+    /// Slowest first.
+    Slow,
+    /// Without answer, or with a status of 400 and above.
+    Broken,
+    Redirected,
+    Duplicate,
+}
+
+/// Reads beside the writer. Streams come in a fixed order and with constant memory.
+pub trait CatalogueReader: Send {
+    /// The number of the last committed batch; 0 before the first.
+    fn last_batch(&self) -> Result<u64>;
+    fn archive_positions(&self) -> Result<Vec<FilePosition>>;
+    fn links_position(&self) -> Result<Option<LinksPosition>>;
+    fn output_position(&self, job: JobId, path: &str) -> Result<Option<OutputPosition>>;
+
+    /// Pages of the batches after `batch`, in order of their numbers; repeated ones included.
+    fn pages_after_batch(&self, batch: u64, each: Each<'_, StoredPage>) -> Result<()>;
+    /// Requests of the batches after `batch`, in the order they were committed. Batches older than the last
+    /// [`KEPT_BATCHES`] are not told apart: asking further back than that yields more, never less.
+    fn fetches_after_batch(&self, batch: u64, each: Each<'_, FetchRow>) -> Result<()>;
+
+    /// All jobs, oldest first.
+    fn jobs(&self) -> Result<Vec<Job>>;
+    fn job(&self, id: JobId) -> Result<Option<Job>>;
+    /// The latest job of this name or, where none has it, with this hash of its seeds.
+    fn find_job(&self, name_or_hash: &str) -> Result<Option<Job>>;
+    fn latest_job(&self) -> Result<Option<Job>>;
+    fn counts(&self, job: JobId) -> Result<JobCounts>;
+    /// The time series from `since` on.
+    fn stats(&self, job: JobId, since: Millis) -> Result<Vec<JobStats>>;
+
+    /// In order of their sequence numbers.
+    fn pages(&self, query: &PageQuery, each: Each<'_, StoredPage>) -> Result<()>;
+    /// The latest round of a URL; of all jobs, the latest one that has it.
+    fn page(&self, job: Option<JobId>, url: &str) -> Result<Option<StoredPage>>;
+    fn skipped(&self, job: Option<JobId>, each: Each<'_, SkippedRow>) -> Result<()>;
+    fn skipped_url(&self, job: Option<JobId>, url: &str) -> Result<Option<SkippedRow>>;
+    /// By host, then by start.
+    fn fetches(&self, job: Option<JobId>, each: Each<'_, FetchRow>) -> Result<()>;
+    /// Every request made for a URL as scheduled, oldest first, `limit` at most.
+    fn fetches_of(&self, job: Option<JobId>, url: &str, limit: usize) -> Result<Vec<FetchRow>>;
+    fn errors(&self, job: JobId, dead_letters_only: bool, each: Each<'_, ErrorRow>) -> Result<()>;
+
+    fn host(&self, host: &str) -> Result<Option<HostRow>>;
+    /// All versions of an origin's robots.txt, oldest first.
+    fn robots(&self, origin: &str) -> Result<Vec<RobotsRow>>;
+
+    /// The first `limit` hosts of a job in `order`.
+    fn host_figures(&self, job: JobId, order: HostOrder, limit: usize) -> Result<Vec<HostFigures>>;
+    fn host_count(&self, job: JobId) -> Result<u64>;
+    /// The first `limit` pages of a kind.
+    fn briefs(&self, job: JobId, kind: BriefKind, limit: usize) -> Result<Vec<PageBrief>>;
+
+    /// Reads everything once and reports damage as an error of kind `Corrupt`.
+    fn check(&self) -> Result<()>;
+}
+
+/// How many batches back an adapter must be able to tell batches apart.
+pub const KEPT_BATCHES: u64 = 10_000;

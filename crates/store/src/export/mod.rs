@@ -1,0 +1,54 @@
+//! Results for users: pages and refusals as JSON lines, JSON or CSV, streamed from a catalogue reader to any writer.
+//! [`Output`] is the file of `crawl -o`, which follows the catalogue while it grows.
+
+mod file;
+mod output;
+mod record;
+mod writer;
+
+pub use file::write_atomically;
+pub use output::{Output, STDOUT};
+pub use record::{Record, SkippedRecord};
+pub use writer::{Format, RecordWriter};
+
+use crate::catalogue::{CatalogueReader, PageQuery};
+use crate::error::{Result, StoreError};
+use argiope_model::JobId;
+use std::io::Write;
+use std::ops::ControlFlow;
+
+/// Streams pages in commit order. Returns how many there were.
+pub fn export_pages(
+    reader: &dyn CatalogueReader,
+    query: &PageQuery,
+    format: Format,
+    to: impl Write,
+) -> Result<u64> {
+    let mut writer = RecordWriter::new(format, to).map_err(|e| StoreError::io("export", e))?;
+    let mut count = 0;
+    reader.pages(query, &mut |stored| {
+        writer.write(&stored.row.page).map_err(|e| StoreError::io("export", e))?;
+        count += 1;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    writer.finish().map_err(|e| StoreError::io("export", e))?;
+    Ok(count)
+}
+
+/// Streams the URLs that were refused before a request. Returns how many there were.
+pub fn export_skipped(
+    reader: &dyn CatalogueReader,
+    job: Option<JobId>,
+    format: Format,
+    to: impl Write,
+) -> Result<u64> {
+    let mut writer = RecordWriter::new(format, to).map_err(|e| StoreError::io("export", e))?;
+    let mut count = 0;
+    reader.skipped(job, &mut |row| {
+        writer.write(&SkippedRecord::from(row)).map_err(|e| StoreError::io("export", e))?;
+        count += 1;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    writer.finish().map_err(|e| StoreError::io("export", e))?;
+    Ok(count)
+}

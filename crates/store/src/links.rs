@@ -1,0 +1,341 @@
+//! The links port: who links to whom, with which words. Written in the order of the crawl, read as a whole.
+//!
+//! Neighbours: workers fill a [`LinkBatch`] each, the committer appends the batches and stores the length reached in
+//! the catalogue's transaction; exports and reports iterate.
+//!
+//! # Contract
+//!
+//! * [`Links::append`] takes all pages of a batch or none.
+//! * [`Links::sync`] makes durable what was appended and gives the position to be catalogued. A failed sync must end the
+//!   process: the kernel may have dropped the pages it could not write.
+//! * [`Links::truncate_to`] runs at start with the catalogued position (or the default one, if there is none): what lies
+//!   beyond it is cut. What is missing before it is an error of kind `Corrupt`.
+//! * [`Links::read`] gives the pages up to a position, in the order they were appended, once each.
+
+use crate::error::{ErrorKind, Result, StoreError};
+use argiope_model::JobId;
+
+#[cfg(any(test, feature = "contract"))]
+pub mod contract;
+
+/// Where a link stands in its page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LinkKind {
+    /// `<a>`, `<area>`
+    Anchor,
+    /// `<img>`, `<picture>`, `<svg>`
+    Image,
+    Script,
+    Stylesheet,
+    /// `<iframe>`, `<frame>`, `<embed>`, `<object>`
+    Frame,
+    Form,
+    /// `<link>` and `<meta>` other than the above: canonical, alternate, refresh.
+    Meta,
+    /// `Location` of a redirect.
+    Redirect,
+    Other,
+}
+
+impl LinkKind {
+    const ALL: [LinkKind; 9] = [
+        LinkKind::Anchor,
+        LinkKind::Image,
+        LinkKind::Script,
+        LinkKind::Stylesheet,
+        LinkKind::Frame,
+        LinkKind::Form,
+        LinkKind::Meta,
+        LinkKind::Redirect,
+        LinkKind::Other,
+    ];
+
+    fn code(self) -> u8 {
+        Self::ALL.iter().position(|kind| *kind == self).map_or(u8::MAX, |at| at as u8)
+    }
+
+    fn from_code(code: u8) -> Option<LinkKind> {
+        Self::ALL.get(usize::from(code)).copied()
+    }
+}
+
+/// Words of a `rel` attribute that matter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Rel(pub u8);
+
+impl Rel {
+    pub const NOFOLLOW: Rel = Rel(1);
+    pub const UGC: Rel = Rel(2);
+    pub const SPONSORED: Rel = Rel(4);
+    pub const NEXT: Rel = Rel(8);
+    pub const PREV: Rel = Rel(16);
+    pub const CANONICAL: Rel = Rel(32);
+    pub const ALTERNATE: Rel = Rel(64);
+
+    pub fn and(self, other: Rel) -> Rel {
+        Rel(self.0 | other.0)
+    }
+
+    pub fn has(self, other: Rel) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link<'a> {
+    pub target: &'a str,
+    pub anchor: &'a str,
+    pub rel: Rel,
+    pub kind: LinkKind,
+}
+
+/// The links of one page, read back.
+#[derive(Debug, PartialEq, Eq)]
+pub struct PageLinks<'a> {
+    pub job: JobId,
+    pub source: &'a str,
+    pub links: Vec<Link<'a>>,
+}
+
+/// Pages with their links, encoded as they are stored.
+///
+/// Per page: job, source, number of links; per link: kind, rel, target as (length shared with the target before, rest),
+/// anchor. Lengths and numbers are LEB128. The shared part keeps compression busy with what is new only.
+#[derive(Clone, Debug, Default)]
+pub struct LinkBatch {
+    bytes: Vec<u8>,
+    pages: u64,
+    links: u64,
+}
+
+impl LinkBatch {
+    pub fn new() -> LinkBatch {
+        LinkBatch::default()
+    }
+
+    pub fn push<'a>(&mut self, job: JobId, source: &str, links: impl ExactSizeIterator<Item = Link<'a>>) {
+        put_number(&mut self.bytes, u64::from(job.0));
+        put_text(&mut self.bytes, source.as_bytes());
+        put_number(&mut self.bytes, links.len() as u64);
+        self.pages += 1;
+        self.links += links.len() as u64;
+        let mut last = source;
+        for link in links {
+            let shared = shared_prefix(last, link.target);
+            self.bytes.extend_from_slice(&[link.kind.code(), link.rel.0]);
+            put_number(&mut self.bytes, shared as u64);
+            put_text(&mut self.bytes, link.target.as_bytes().get(shared..).unwrap_or_default());
+            put_text(&mut self.bytes, link.anchor.as_bytes());
+            last = link.target;
+        }
+    }
+
+    /// Adds the pages of another batch behind those of this one.
+    pub fn extend(&mut self, other: &LinkBatch) {
+        self.bytes.extend_from_slice(&other.bytes);
+        self.pages += other.pages;
+        self.links += other.links;
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    pub fn pages(&self) -> u64 {
+        self.pages
+    }
+
+    pub fn links(&self) -> u64 {
+        self.links
+    }
+
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Empties the batch and keeps its memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.pages = 0;
+        self.links = 0;
+    }
+}
+
+/// Gives out the pages of an encoded batch; damage is an error, never a panic and never more memory than the batch
+/// itself is long.
+pub fn decode(bytes: &[u8], page: &mut dyn FnMut(&PageLinks<'_>) -> Result<()>) -> Result<()> {
+    let mut rest = bytes;
+    let mut targets = String::new();
+    let mut shared_part = String::new();
+    while !rest.is_empty() {
+        let job = JobId(u32::try_from(take_number(&mut rest)?).map_err(|_| damaged())?);
+        let source = take_text(&mut rest)?;
+        let count = take_number(&mut rest)?;
+        // A link takes at least five bytes: a count beyond that is damage, found before memory is asked for it.
+        if count > rest.len() as u64 / 5 {
+            return Err(damaged());
+        }
+        // Targets are rebuilt one after the other in one text, to be cut up when it no longer moves.
+        targets.clear();
+        let mut found = Vec::with_capacity(count as usize);
+        let mut last = (0, 0);
+        for number in 0..count {
+            let [code, rel] = *take(&mut rest, 2)? else {
+                return Err(damaged());
+            };
+            let kind = LinkKind::from_code(code).ok_or_else(damaged)?;
+            let shared = usize::try_from(take_number(&mut rest)?).map_err(|_| damaged())?;
+            let start = targets.len();
+            if number == 0 {
+                targets.push_str(source.get(..shared).ok_or_else(damaged)?);
+            } else {
+                let (from, to) = last;
+                let prefix = targets.get(from..to).and_then(|target| target.get(..shared));
+                shared_part.clear();
+                shared_part.push_str(prefix.ok_or_else(damaged)?);
+                targets.push_str(&shared_part);
+            }
+            targets.push_str(take_text(&mut rest)?);
+            let anchor = take_text(&mut rest)?;
+            last = (start, targets.len());
+            found.push((last, anchor, Rel(rel), kind));
+        }
+        let links = found
+            .into_iter()
+            .map(|((from, to), anchor, rel, kind)| {
+                Ok(Link { target: targets.get(from..to).ok_or_else(damaged)?, anchor, rel, kind })
+            })
+            .collect::<Result<Vec<_>>>()?;
+        page(&PageLinks { job, source, links })?;
+    }
+    Ok(())
+}
+
+fn damaged() -> StoreError {
+    StoreError::new(ErrorKind::Corrupt, "links", "a batch of links cannot be decoded")
+}
+
+/// How many bytes both begin with, not splitting a character.
+fn shared_prefix(a: &str, b: &str) -> usize {
+    let mut shared = 0;
+    for (left, right) in a.as_bytes().chunks(8).zip(b.as_bytes().chunks(8)) {
+        if left == right {
+            shared += left.len();
+        } else {
+            shared += left.iter().zip(right).take_while(|(l, r)| l == r).count();
+            break;
+        }
+    }
+    while !b.is_char_boundary(shared) {
+        shared -= 1;
+    }
+    shared
+}
+
+fn put_number(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push((number as u8) | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+fn put_text(bytes: &mut Vec<u8>, text: &[u8]) {
+    put_number(bytes, text.len() as u64);
+    bytes.extend_from_slice(text);
+}
+
+fn take_number(rest: &mut &[u8]) -> Result<u64> {
+    let mut number = 0u64;
+    for shift in (0..63).step_by(7) {
+        let (byte, later) = rest.split_first().ok_or_else(damaged)?;
+        *rest = later;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Ok(number);
+        }
+    }
+    Err(damaged())
+}
+
+fn take<'b>(rest: &mut &'b [u8], length: usize) -> Result<&'b [u8]> {
+    let (now, later) = rest.split_at_checked(length).ok_or_else(damaged)?;
+    *rest = later;
+    Ok(now)
+}
+
+fn take_text<'b>(rest: &mut &'b [u8]) -> Result<&'b str> {
+    let length = usize::try_from(take_number(rest)?).map_err(|_| damaged())?;
+    std::str::from_utf8(take(rest, length)?).map_err(|_| damaged())
+}
+
+/// How far the links are valid: all segments before `segment`, and `length` bytes of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LinksPosition {
+    pub segment: u32,
+    pub length: u64,
+}
+
+pub trait Links: Send {
+    /// Hands a batch to the kernel. With `DiskFull` nothing of it is stored and it may be tried again.
+    fn append(&mut self, batch: &LinkBatch) -> Result<()>;
+
+    fn sync(&mut self) -> Result<LinksPosition>;
+
+    /// Gives the number of bytes cut.
+    fn truncate_to(&mut self, valid: LinksPosition) -> Result<u64>;
+
+    fn read(&self, until: LinksPosition, page: &mut dyn FnMut(&PageLinks<'_>) -> Result<()>) -> Result<()>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn pages(bytes: &[u8]) -> Result<Vec<(u32, String, Vec<String>)>> {
+        let mut all = Vec::new();
+        decode(bytes, &mut |page| {
+            let links =
+                page.links.iter().map(|l| format!("{} {} {} {:?}", l.target, l.anchor, l.rel.0, l.kind));
+            all.push((page.job.0, page.source.to_owned(), links.collect()));
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    #[test]
+    fn characters_are_never_split_by_a_shared_prefix() {
+        let mut batch = LinkBatch::new();
+        let link = |target| Link { target, anchor: "", rel: Rel::default(), kind: LinkKind::Anchor };
+        batch.push(JobId(1), "http://h/ä", [link("http://h/ö"), link("http://h/ö/x")].into_iter());
+        assert_eq!(pages(batch.as_bytes()).unwrap()[0].2, ["http://h/ö  0 Anchor", "http://h/ö/x  0 Anchor"]);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_encoded_is_decoded(
+            given in proptest::collection::vec(
+                (any::<u32>(), ".{0,40}", proptest::collection::vec((".{0,60}", ".{0,20}", 0u8..128, 0usize..9), 0..8)),
+                0..6,
+            )
+        ) {
+            let mut batch = LinkBatch::new();
+            for (job, source, links) in &given {
+                batch.push(JobId(*job), source, links.iter().map(|(target, anchor, rel, kind)| Link {
+                    target, anchor, rel: Rel(*rel), kind: LinkKind::ALL[*kind],
+                }));
+            }
+            let expected: Vec<_> = given.iter().map(|(job, source, links)| {
+                let links = links.iter().map(|(t, a, r, k)| format!("{t} {a} {r} {:?}", LinkKind::ALL[*k])).collect();
+                (*job, source.clone(), links)
+            }).collect();
+            prop_assert_eq!(pages(batch.as_bytes()).unwrap(), expected);
+        }
+
+        #[test]
+        fn no_bytes_make_the_decoder_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = pages(&bytes);
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What the metadata record of a visit holds: all that is needed to complete the visit without a second request.
+
+use argiope_model::{FetchTimings, Millis, Url, Visit, VisitKey};
+use serde::{Deserialize, Serialize};
+
+/// The block of a metadata record, as JSON. A visit is in the archive exactly if this record is complete, because it
+/// is the visit's last.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VisitMetadata {
+    /// The visit as it was dispatched: job, kind, URL, round, attempt, depth, priority, redirects so far, source.
+    pub visit: Visit,
+    pub outcome: VisitOutcome,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// Why there is no answer, or what is wrong with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truncated: Option<Truncation>,
+    pub timings: FetchTimings,
+    /// The robots.txt line that let the request pass, as `audit` shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub robots_rule: Option<String>,
+    /// The delay the host was owed when the request began.
+    #[serde(default)]
+    pub required_delay_ms: u64,
+    /// The charset the body was decoded with, so that a replay decodes alike.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub charset: Option<String>,
+}
+
+impl VisitMetadata {
+    pub fn key(&self) -> VisitKey {
+        self.visit.key()
+    }
+}
+
+/// What becomes of the visit after this request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+pub enum VisitOutcome {
+    /// The answer, or the failure, is the last word on this visit.
+    Final,
+    /// Another attempt is due.
+    Retry { due: Millis },
+    /// The request was answered with a redirect that is followed.
+    Redirect { to: Url },
+}
+
+/// Why a body is not whole. The words are those of `WARC-Truncated`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Truncation {
+    Length,
+    Time,
+    Disconnect,
+}
+
+impl Truncation {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Truncation::Length => "length",
+            Truncation::Time => "time",
+            Truncation::Disconnect => "disconnect",
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Groups records into visits: what recovery, indexing and reading back go by.
+
+use super::digest::Digest;
+use super::metadata::VisitMetadata;
+use super::reader::{RecordHead, WarcError, WarcFault, WarcReader};
+use super::writer::Referred;
+use super::{field, http_head};
+use crate::archive::ArchiveRef;
+use argiope_model::{Millis, Url};
+use std::io::Read;
+
+/// A metadata block has a few URLs and numbers; what is longer was not written by this program.
+const LONGEST_METADATA: usize = 1 << 20;
+/// As much of a stored HTTP head as is looked at for status and type.
+const LONGEST_HTTP_HEAD: usize = 256 * 1024;
+
+/// The response or revisit record of a visit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capture {
+    pub offset: u64,
+    /// Of the gzip member.
+    pub length: u64,
+    pub target: String,
+    pub date: Millis,
+    pub digest: Option<Digest>,
+    pub status: Option<u16>,
+    pub media_type: Option<String>,
+    pub is_revisit: bool,
+    /// The page whose payload a revisit shares.
+    pub same_as: Option<Url>,
+}
+
+/// A visit whose records are all there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredVisit {
+    pub start: u64,
+    pub end: u64,
+    pub metadata: VisitMetadata,
+    pub capture: Option<Capture>,
+}
+
+/// Reads one visit after the other.
+pub struct VisitReader<R> {
+    records: WarcReader<R>,
+    /// End of the last complete visit, or of a warcinfo record outside any.
+    complete: u64,
+}
+
+impl<R: Read> VisitReader<R> {
+    /// `offset` is where `source` stands in its file: 0 or the start of a visit.
+    pub fn new(source: R, offset: u64) -> VisitReader<R> {
+        VisitReader { records: WarcReader::new(source, offset), complete: offset }
+    }
+
+    /// Up to here the file holds complete visits only.
+    pub fn complete(&self) -> u64 {
+        self.complete
+    }
+
+    /// The next complete visit. `None` at the end of the file, also if it ends with records of a visit that lacks its
+    /// metadata: then [`VisitReader::complete`] is short of the file's end.
+    pub fn next_visit(&mut self) -> Result<Option<StoredVisit>, WarcError> {
+        let mut start = None;
+        let mut capture = None;
+        while let Some(head) = self.records.next_record()? {
+            match head.kind() {
+                "response" | "revisit" => {
+                    start.get_or_insert(head.offset);
+                    capture = Some(self.capture(&head)?);
+                }
+                "request" => {
+                    start.get_or_insert(head.offset);
+                    self.records.finish_record()?;
+                }
+                "metadata" => {
+                    let start = start.unwrap_or(head.offset);
+                    let metadata = self.metadata(&head)?;
+                    self.complete = self.records.finish_record()?;
+                    return Ok(Some(StoredVisit { start, end: self.complete, metadata, capture }));
+                }
+                _ => {
+                    let end = self.records.finish_record()?;
+                    if start.is_none() {
+                        self.complete = end;
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn capture(&mut self, head: &RecordHead) -> Result<Capture, WarcError> {
+        let mut block = Vec::new();
+        self.records.read_block(LONGEST_HTTP_HEAD.min(8 * 1024), &mut block)?;
+        if memchr::memmem::find(&block, b"\r\n\r\n").is_none() {
+            self.records.read_block(LONGEST_HTTP_HEAD - block.len().min(LONGEST_HTTP_HEAD), &mut block)?;
+        }
+        let end = memchr::memmem::find(&block, b"\r\n\r\n").unwrap_or(block.len());
+        let facts = http_head::facts(block.get(..end).unwrap_or_default());
+        let length = self.records.finish_record()? - head.offset;
+        Ok(Capture {
+            offset: head.offset,
+            length,
+            target: required(head, field::TARGET_URI)?.to_owned(),
+            date: date_of(head)?,
+            digest: head.get(field::PAYLOAD_DIGEST).and_then(Digest::parse),
+            status: facts.status,
+            media_type: facts.media_type().map(str::to_owned),
+            is_revisit: head.kind() == "revisit",
+            same_as: head.get(field::REFERS_TO_PAGE).and_then(|text| Url::from_stored(text).ok()),
+        })
+    }
+
+    fn metadata(&mut self, head: &RecordHead) -> Result<VisitMetadata, WarcError> {
+        let mut block = Vec::new();
+        if !self.records.read_block(LONGEST_METADATA, &mut block)? {
+            return Err(damaged(head, "has a metadata block that is too long".to_owned()));
+        }
+        serde_json::from_slice(&block)
+            .map_err(|error| damaged(head, format!("has metadata that cannot be read: {error}")))
+    }
+}
+
+/// What a revisit record says of the record at `at`, which `head` is the header of; `None` for other records than
+/// responses with a digest.
+pub fn read_referred(head: &RecordHead, at: &ArchiveRef) -> Option<Referred> {
+    if head.kind() != "response" {
+        return None;
+    }
+    let target = head.get(field::TARGET_URI)?;
+    Some(Referred {
+        at: at.clone(),
+        record_id: head.get(field::RECORD_ID)?.to_owned(),
+        target: target.to_owned(),
+        date: head.get(field::DATE)?.to_owned(),
+        page: Url::from_stored(head.get(field::SCHEDULED_URI).unwrap_or(target)).ok()?,
+        digest: Digest::parse(head.get(field::PAYLOAD_DIGEST)?)?,
+    })
+}
+
+fn required<'h>(head: &'h RecordHead, name: &str) -> Result<&'h str, WarcError> {
+    head.get(name).ok_or_else(|| damaged(head, format!("has no {name}")))
+}
+
+fn date_of(head: &RecordHead) -> Result<Millis, WarcError> {
+    let text = required(head, field::DATE)?;
+    Millis::parse_rfc3339(text).ok_or_else(|| damaged(head, format!("has a {} that is no date", field::DATE)))
+}
+
+fn damaged(head: &RecordHead, what: String) -> WarcError {
+    WarcError { offset: head.offset, fault: WarcFault::Damaged(what) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::archive::contract::Sample;
+    use crate::warc::{VisitEncoder, WarcInfo};
+
+    #[test]
+    fn a_file_cut_at_any_byte_holds_exactly_the_complete_visits() {
+        let mut encoder = VisitEncoder::new([3; 16]).with_block_digests(true);
+        let mut file = Vec::new();
+        encoder.warcinfo(&WarcInfo::default(), "x.warc.gz", Millis(0), &mut file);
+        let mut ends = vec![file.len()];
+        for number in 0..3 {
+            let sample = Sample::page(number, 700);
+            let digest = Digest::of(&[sample.body()]);
+            encoder.visit(&sample.exchange(), Some(digest), None, &mut file).unwrap();
+            ends.push(file.len());
+        }
+        for length in 0..=file.len() {
+            let mut visits = VisitReader::new(&file[..length], 0);
+            let mut found = 0;
+            while let Ok(Some(visit)) = visits.next_visit() {
+                assert_eq!(visit.metadata, Sample::page(found, 700).metadata);
+                found += 1;
+            }
+            let complete = ends.iter().filter(|end| **end <= length).count();
+            assert_eq!(found as usize, complete.saturating_sub(1), "cut at {length}");
+            assert_eq!(visits.complete() as usize, complete.checked_sub(1).map_or(0, |last| ends[last]));
+        }
+    }
+}
