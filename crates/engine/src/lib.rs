@@ -1,1 +1,35 @@
-//! Wires the rooms into running shards; jobs, metrics. Sees ports only.
+//! Wires the rooms into running shards. It sees ports only: which state, catalogue and archive stand behind them is the
+//! binary's business.
+//!
+//! Threads, and what goes between them (see [`pipeline`]):
+//!
+//! * the scheduler owns the frontier and only decides;
+//! * workers, one per core, fetch, decode, extract, hash and archive, each with its own connections and archive file;
+//! * the committer closes batches: archive synced, links synced, catalogue committed, output written;
+//! * the syncer makes the frontier's batches durable, so that nobody waits for the disk.
+//!
+//! The order for a page is archive, catalogue, frontier: any prefix of it can be repeated after a crash ([`recovery`]).
+
+mod classify;
+mod committer;
+mod config;
+mod counters;
+mod digest;
+mod error;
+mod item;
+mod job;
+mod pipeline;
+mod recovery;
+mod scheduler;
+mod snapshot;
+mod why;
+mod worker;
+
+pub use config::{EngineConfig, Ports};
+pub use counters::Totals;
+pub use error::EngineError;
+pub use job::JobStart;
+pub use pipeline::{Ended, Engine, JobOutcome, OutputFile, Stop, why_at_rest};
+pub use recovery::RecoverySummary;
+pub use snapshot::{Paused, Snapshot};
+pub use why::{Why, WhyStep};

@@ -96,11 +96,8 @@ impl Frontier {
         let Some(host) = self.hosts.get_mut(index as usize) else {
             return Err(refusal(Skip::new(SkipReason::NotCrawlable, "no such host")));
         };
-        let new_queue = host.queue(job).is_none();
-        if new_queue {
-            within_subdomain_limit(state, host).map_err(refusal)?;
-        }
-        if state.limits.traps
+        within_subdomain_limit(state, host, index).map_err(refusal)?;
+        if state.limits.traps.enabled
             && let Some(pattern) = pattern
             && let Some(queue) = host.queue_mut(job)
         {
@@ -163,7 +160,8 @@ impl Frontier {
         // The host's record names the jobs that have something queued here.
         let renamed = host.queue(job).is_none_or(|q| q.queue.is_finished());
         if host.queue(job).is_none() {
-            host.queues.push(HostQueue { queue: JobQueue::new(job), patterns: PatternTable::default() });
+            let patterns = self.jobs.get(&job).map(|job| PatternTable::new(&job.limits.traps)).unwrap_or_default();
+            host.queues.push(HostQueue { queue: JobQueue::new(job), patterns });
         }
         if not_before > now {
             self.delay_entry(Delayed { due: not_before, at, entry });
@@ -201,13 +199,13 @@ struct Refusal {
     skip: Skip,
 }
 
-fn within_subdomain_limit(job: &mut Job, host: &Host) -> Result<(), Skip> {
+fn within_subdomain_limit(job: &mut Job, host: &Host, index: HostIndex) -> Result<(), Skip> {
     let Some(limit) = job.limits.max_subdomains_per_root else { return Ok(()) };
-    let count = job.subdomains.entry(host.root.clone()).or_default();
-    if *count >= limit {
+    let known = job.subdomains.entry(host.root.clone()).or_default();
+    if !known.contains(&index) && known.len() >= limit as usize {
         let detail = format!("{} has {limit} hosts in this job already", host.root);
         return Err(Skip::new(SkipReason::OutOfScope, detail));
     }
-    *count += 1;
+    known.insert(index);
     Ok(())
 }

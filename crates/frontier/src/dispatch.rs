@@ -398,10 +398,13 @@ impl Frontier {
         let per_host = self.per_host_of(index, rules);
         let (addresses, address) = self.address_for(index, per_host)?;
         let errand = self.host_mut(index)?.errands.pop_front()?;
+        let asking = self.by_name.get(errand.origin.host()).and_then(|i| self.host(*i))?;
+        let job = asking.queues.first().map_or(JobId(0), |q| q.queue.job);
         let (token, lane) =
             self.begin(index, None, Some(errand.clone()), address, false, now, delay);
         Some(Step::FetchRobots(Box::new(RobotsDispatch {
             token,
+            job,
             errand,
             host: index,
             lane,

@@ -2,6 +2,7 @@
 //! became of it. It does no I/O and reads no clock: loads are steps it asks for, changes are a batch it hands out.
 
 use crate::address::AddressBook;
+use crate::codec::CodecError;
 use crate::host::{Address, Errand, Host, Place, RobotsHandle, WaitReason};
 use crate::job::{Activity, Job, JobCounts, JobLimits, encode_counts};
 use crate::network::NetworkWatch;
@@ -15,8 +16,10 @@ use argiope_model::{
 };
 use argiope_politeness::{HostRules, ParkReason, PolitenessRules, WaitReason as Holds};
 use std::collections::{HashMap, VecDeque};
+use std::fmt;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -86,6 +89,8 @@ pub struct Rule {
 #[derive(Clone, Debug)]
 pub struct RobotsDispatch {
     pub token: Token,
+    /// The job it is asked for; others that need it use the same answer.
+    pub job: JobId,
     pub errand: Errand,
     pub host: HostIndex,
     pub lane: u32,
@@ -100,6 +105,32 @@ pub struct RobotsDispatch {
 pub struct Ticket {
     pub at: QueueAt,
     pub order: OrderKey,
+}
+
+impl fmt::Display for Ticket {
+    /// Job, shard, host, rank, depth, sequence: `1.17.3.51.2.889`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let QueueAt { job, host } = self.at;
+        let OrderKey { rank, depth, sequence } = self.order;
+        write!(f, "{job}.{}.{}.{rank}.{depth}.{sequence}", host.shard, host.number)
+    }
+}
+
+impl FromStr for Ticket {
+    type Err = CodecError;
+
+    fn from_str(text: &str) -> Result<Ticket, CodecError> {
+        let error = || CodecError { what: "ticket", why: "not of the form 1.17.3.51.2.889" };
+        let mut numbers = text.split('.').map(|part| part.parse::<u64>().ok());
+        let mut next = || numbers.next().flatten().ok_or_else(error);
+        let job = JobId(u32::try_from(next()?).map_err(|_| error())?);
+        let shard = u16::try_from(next()?).map_err(|_| error())?;
+        let number = u32::try_from(next()?).map_err(|_| error())?;
+        let rank = u8::try_from(next()?).map_err(|_| error())?;
+        let depth = u8::try_from(next()?).map_err(|_| error())?;
+        let order = OrderKey { rank, depth, sequence: next()? };
+        Ok(Ticket { at: QueueAt { job, host: HostKey { shard, number } }, order })
+    }
 }
 
 /// What is to be done next.
@@ -237,6 +268,16 @@ impl Frontier {
         self.reschedule_all();
     }
 
+    /// A seed redirected to this URL; kept with the job.
+    pub fn add_scope_host(&mut self, id: JobId, url: &str) {
+        if let Some(job) = self.jobs.get_mut(&id)
+            && !job.scope_hosts.iter().any(|known| **known == *url)
+        {
+            job.scope_hosts.push(url.into());
+            job.dirty = true;
+        }
+    }
+
     pub fn set_activity(&mut self, id: JobId, activity: Activity) {
         if let Some(job) = self.jobs.get_mut(&id) {
             job.activity = activity;
@@ -289,7 +330,7 @@ impl Frontier {
         }
         for job in self.jobs.values_mut() {
             if std::mem::take(&mut job.dirty) {
-                let record = encode_counts(&job.counts, &job.domain_pages);
+                let record = encode_counts(&job.counts, &job.domain_pages, &job.scope_hosts);
                 self.changes.changes.push(Change::Job { job: job.id, record });
             }
         }

@@ -3,8 +3,8 @@
 
 use crate::codec::{CodecError, Reader, put_number, put_text};
 use crate::ready::HostIndex;
-use argiope_model::{JobId, JobSpec, NewUrlRate};
-use std::collections::HashMap;
+use argiope_model::{JobId, JobSpec, NewUrlRate, TrapRules};
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 const VERSION: u8 = 1;
@@ -20,7 +20,7 @@ pub struct JobLimits {
     pub delay: Option<Duration>,
     pub per_host: Option<u32>,
     pub respect_robots: bool,
-    pub traps: bool,
+    pub traps: TrapRules,
     /// Names are resolved by the proxy.
     pub proxied: bool,
     /// The user agent whose rules in robots.txt hold for this job.
@@ -38,7 +38,7 @@ impl JobLimits {
             delay: spec.delay,
             per_host: spec.per_host,
             respect_robots: spec.respect_robots,
-            traps: spec.traps.enabled,
+            traps: spec.traps.clone(),
             proxied: spec.proxy.is_some(),
             agent: agent.into(),
         }
@@ -79,7 +79,9 @@ pub(crate) struct Job {
     /// Pages stored or promised per root domain, where that is limited.
     pub(crate) domain_pages: HashMap<Box<str>, u64>,
     /// Hosts per root domain, where that is limited.
-    pub(crate) subdomains: HashMap<Box<str>, u32>,
+    pub(crate) subdomains: HashMap<Box<str>, HashSet<HostIndex>>,
+    /// URLs that seeds redirected to: their hosts are in scope.
+    pub(crate) scope_hosts: Vec<Box<str>>,
     /// Entries to be evicted when they come up, by rank, where the queue is capped.
     pub(crate) evictions: Evictions,
     pub(crate) dirty: bool,
@@ -97,6 +99,7 @@ impl Job {
             wait_for_budget: Vec::new(),
             domain_pages: HashMap::new(),
             subdomains: HashMap::new(),
+            scope_hosts: Vec::new(),
             evictions: Evictions::default(),
             dirty: true,
         }
@@ -174,7 +177,11 @@ impl Evictions {
     }
 }
 
-pub(crate) fn encode_counts(counts: &JobCounts, domain_pages: &HashMap<Box<str>, u64>) -> Vec<u8> {
+pub(crate) fn encode_counts(
+    counts: &JobCounts,
+    domain_pages: &HashMap<Box<str>, u64>,
+    scope_hosts: &[Box<str>],
+) -> Vec<u8> {
     let mut out = vec![VERSION];
     for number in [counts.queued, counts.delayed, counts.pages, counts.done] {
         put_number(&mut out, number);
@@ -184,10 +191,22 @@ pub(crate) fn encode_counts(counts: &JobCounts, domain_pages: &HashMap<Box<str>,
         put_text(&mut out, domain);
         put_number(&mut out, *pages);
     }
+    put_number(&mut out, scope_hosts.len() as u64);
+    for url in scope_hosts {
+        put_text(&mut out, url);
+    }
     out
 }
 
-pub(crate) fn decode_counts(bytes: &[u8]) -> Result<(JobCounts, HashMap<Box<str>, u64>), CodecError> {
+/// A job as its record tells it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct StoredJob {
+    pub(crate) counts: JobCounts,
+    pub(crate) domain_pages: HashMap<Box<str>, u64>,
+    pub(crate) scope_hosts: Vec<Box<str>>,
+}
+
+pub(crate) fn decode_job(bytes: &[u8]) -> Result<StoredJob, CodecError> {
     let mut from = Reader { bytes, what: "job" };
     if from.byte()? != VERSION {
         return Err(from.error("unknown version"));
@@ -203,7 +222,11 @@ pub(crate) fn decode_counts(bytes: &[u8]) -> Result<(JobCounts, HashMap<Box<str>
         let domain = from.text()?;
         domain_pages.insert(domain.into(), from.number()?);
     }
-    Ok((counts, domain_pages))
+    let mut scope_hosts = Vec::new();
+    for _ in 0..from.number()? {
+        scope_hosts.push(from.text()?.into());
+    }
+    Ok(StoredJob { counts, domain_pages, scope_hosts })
 }
 
 #[cfg(test)]
@@ -214,7 +237,10 @@ mod tests {
     fn counts_are_read_back_as_they_were_written() {
         let counts = JobCounts { queued: 10_000_000, delayed: 3, pages: 77, done: 80 };
         let domains = HashMap::from([("example.com".into(), 5u64)]);
-        assert_eq!(decode_counts(&encode_counts(&counts, &domains)), Ok((counts, domains)));
+        let hosts = vec!["https://www.example.com/".into()];
+        let record = encode_counts(&counts, &domains, &hosts);
+        let stored = StoredJob { counts, domain_pages: domains, scope_hosts: hosts };
+        assert_eq!(decode_job(&record), Ok(stored));
     }
 
     #[test]

@@ -39,6 +39,7 @@ mod restore;
 pub mod seen;
 mod settle;
 pub mod state;
+mod stop;
 mod view;
 
 pub use admit::{Discovery, Found, Refused};

@@ -4,7 +4,7 @@
 use crate::admission::pattern::PatternTable;
 use crate::frontier::Frontier;
 use crate::host::{Host, HostQueue, decode_host};
-use crate::job::{Job, JobCounts, JobLimits, decode_counts};
+use crate::job::{Job, JobCounts, JobLimits, decode_job};
 use crate::queue::JobQueue;
 use crate::ready::HostIndex;
 use crate::state::{HostKey, Restore, ShardState, StateError};
@@ -59,9 +59,10 @@ struct Reader<'f> {
 impl Restore for Reader<'_> {
     fn job(&mut self, job: JobId, record: &[u8]) -> Result<(), StateError> {
         let Some(limits) = self.opens.get(&job) else { return Ok(()) };
-        let (counts, domain_pages) = decode_counts(record).map_err(|e| StateError::Corrupt(e.to_string()))?;
-        let mut restored = Job::new(job, limits.clone(), counts);
-        restored.domain_pages = domain_pages;
+        let stored = decode_job(record).map_err(|e| StateError::Corrupt(e.to_string()))?;
+        let mut restored = Job::new(job, limits.clone(), stored.counts);
+        restored.domain_pages = stored.domain_pages;
+        restored.scope_hosts = stored.scope_hosts;
         restored.dirty = false;
         self.frontier.jobs.insert(job, restored);
         Ok(())
@@ -74,10 +75,14 @@ impl Restore for Reader<'_> {
         let mut host = Host::new(stored.name, root, key);
         host.dirty = false;
         host.politeness = HostState::decode(stored.politeness).map_err(|e| corrupt(e.to_string()))?;
+        let index = self.frontier.hosts.len() as HostIndex;
         for id in stored.jobs {
             if let Some(job) = self.frontier.jobs.get_mut(&id) {
-                host.queues.push(HostQueue { queue: JobQueue::stored(id), patterns: PatternTable::default() });
-                *job.subdomains.entry(host.root.clone()).or_default() += 1;
+                let patterns = PatternTable::new(&job.limits.traps);
+                host.queues.push(HostQueue { queue: JobQueue::stored(id), patterns });
+                if job.limits.max_subdomains_per_root.is_some() {
+                    job.subdomains.entry(host.root.clone()).or_default().insert(index);
+                }
             }
         }
         let next = self.frontier.next_number.entry(key.shard).or_insert(0);
@@ -100,6 +105,6 @@ impl Restore for Reader<'_> {
 
 /// The counts of a job as its record tells them, for those who only look.
 pub fn read_job_counts(record: &[u8]) -> Result<JobCounts, StateError> {
-    decode_counts(record).map(|(counts, _)| counts).map_err(|e| StateError::Corrupt(e.to_string()))
+    decode_job(record).map(|stored| stored.counts).map_err(|e| StateError::Corrupt(e.to_string()))
 }
 

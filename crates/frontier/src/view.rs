@@ -121,6 +121,29 @@ impl Frontier {
         })
     }
 
+    /// Has the job something queued or under way on this host?
+    pub fn serves(&self, job: JobId, host: &str) -> bool {
+        self.by_name.get(host).and_then(|index| self.host(*index)).is_some_and(|host| host.queue(job).is_some())
+    }
+
+    /// Handed out, answered, and not yet completed.
+    pub fn has_uncommitted(&self) -> bool {
+        self.in_flight.len() > self.asking
+    }
+
+    pub fn has_free_slots(&self) -> bool {
+        self.asking + self.resolving < self.config.concurrency
+    }
+
+    pub fn requests_under_way(&self) -> usize {
+        self.asking
+    }
+
+    /// URLs that the job's seeds redirected to.
+    pub fn scope_hosts(&self, job: JobId) -> &[Box<str>] {
+        self.jobs.get(&job).map_or(&[], |job| &job.scope_hosts)
+    }
+
     /// What robots.txt is known to say of a URL, if it is in memory.
     pub fn robots_view(&self, url: &Url, agent: &str) -> Option<RobotsView> {
         let host = self.host(*self.by_name.get(url.host())?)?;
@@ -149,4 +172,12 @@ fn note_slow(slowest: &mut Vec<(Box<str>, WaitReason, Millis)>, host: &Host, rea
     slowest.push((host.name.clone(), reason, at));
     slowest.sort_by_key(|(_, _, due)| std::cmp::Reverse(*due));
     slowest.truncate(SLOWEST);
+}
+
+impl Frontier {
+    /// Makes [`Frontier::robots_view`] see a stored robots.txt, for those who only look.
+    pub fn show_robots(&mut self, url: &Url, agent: &str, stored: Option<crate::state::StoredRobots>, now: Millis) {
+        let index = self.host_index(url.host());
+        self.robots_loaded(index, url.scheme(), agent, stored, now);
+    }
 }

@@ -21,9 +21,18 @@ pub struct VisitMetadata {
     /// The robots.txt line that let the request pass, as `audit` shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub robots_rule: Option<String>,
+    /// Its line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub robots_line: Option<u32>,
     /// The delay the host was owed when the request began.
     #[serde(default)]
     pub required_delay_ms: u64,
+    /// How many requests the host might have in flight.
+    #[serde(default)]
+    pub per_host: u32,
+    /// Where the frontier has the visit queued: what recovery removes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<String>,
     /// The charset the body was decoded with, so that a replay decodes alike.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub charset: Option<String>,

@@ -1,0 +1,146 @@
+//! What an answer, or its absence, means for the visit: final, to be tried again, or a hop on the way. Pure.
+
+use crate::job::JobContext;
+use argiope_fetch::{Fault, FailureKind as Unfetched, FetchError};
+use argiope_frontier::Completion;
+use argiope_model::{Base, FetchTimings, Millis, Visit};
+use argiope_politeness::{AnswerOutcome, AnswerResult, FailureKind, HostRules, Next};
+use argiope_store::catalogue::FetchOutcome;
+use argiope_store::warc::VisitOutcome;
+use std::time::Duration;
+
+/// A visit's fate, with the error its record shows.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Fate {
+    pub(crate) completion: Completion,
+    pub(crate) error: Option<String>,
+    /// It was tried as often as makes sense.
+    pub(crate) dead_letter: bool,
+}
+
+impl Fate {
+    fn last(counted: bool, error: Option<String>) -> Fate {
+        Fate { completion: Completion::Done { counted }, error, dead_letter: false }
+    }
+
+    pub(crate) fn fetch_outcome(&self) -> FetchOutcome {
+        match self.completion {
+            Completion::Done { .. } => FetchOutcome::Final,
+            Completion::Retry { .. } => FetchOutcome::Retry,
+            Completion::Redirect { .. } => FetchOutcome::Redirect,
+        }
+    }
+
+    pub(crate) fn visit_outcome(&self) -> VisitOutcome {
+        match &self.completion {
+            Completion::Done { .. } => VisitOutcome::Final,
+            Completion::Retry { due } => VisitOutcome::Retry { due: *due },
+            Completion::Redirect { to, .. } => VisitOutcome::Redirect { to: to.clone() },
+        }
+    }
+}
+
+/// What is known of an answer before its body is looked at.
+pub(crate) struct Head<'a> {
+    pub(crate) status: u16,
+    pub(crate) location: Option<&'a str>,
+    pub(crate) retry_after: Option<Millis>,
+    pub(crate) ended: Millis,
+}
+
+pub(crate) fn answered(job: &JobContext, visit: &Visit, head: &Head<'_>, rules: &HostRules, chance: f64) -> Fate {
+    if let Some(location) = head.location {
+        return redirected(job, visit, head.status, location);
+    }
+    if head.status == 429 || head.status >= 500 {
+        return failed_status(visit, head, rules, chance);
+    }
+    let error = (head.status >= 400).then(|| format!("http: {}", head.status));
+    Fate::last(true, error)
+}
+
+fn failed_status(visit: &Visit, head: &Head<'_>, rules: &HostRules, chance: f64) -> Fate {
+    let status = head.status;
+    match rules.retries().decide(FailureKind::Status(status), visit.attempt, chance) {
+        Next::After(wait) => {
+            let due = (head.ended + wait).max(head.retry_after.unwrap_or_default());
+            Fate {
+                completion: Completion::Retry { due },
+                error: Some(format!("http: {status}")),
+                dead_letter: false,
+            }
+        }
+        Next::DeadLetter => {
+            let error = format!("http: {status} after {} attempts", u32::from(visit.attempt) + 1);
+            Fate { dead_letter: true, ..Fate::last(true, Some(error)) }
+        }
+        Next::Final => Fate::last(true, Some(format!("http: {status}"))),
+    }
+}
+
+/// Each hop must pass the job's rules, but for those of a seed: where it leads is where the job begins.
+fn redirected(job: &JobContext, visit: &Visit, status: u16, location: &str) -> Fate {
+    if visit.hops.len() >= job.spec.max_redirects as usize {
+        let error = format!("redirect: more than {} redirects", job.spec.max_redirects);
+        return Fate::last(true, Some(error));
+    }
+    let target = Base::new(&visit.url).and_then(|base| base.join(location, &job.normal));
+    let to = match target {
+        Ok(to) => to,
+        Err(error) => return Fate::last(true, Some(format!("redirect: {error}"))),
+    };
+    if to == visit.url || visit.hops.iter().any(|hop| hop.url == to) {
+        return Fate::last(true, Some(format!("redirect: a loop at {to}")));
+    }
+    if !is_seed(visit)
+        && let Err(skip) = job.rules().judge(&to, visit.depth)
+    {
+        return Fate::last(true, Some(format!("redirect: to {to}, {}: {}", skip.reason, skip.detail)));
+    }
+    Fate { completion: Completion::Redirect { to, status }, error: None, dead_letter: false }
+}
+
+pub(crate) fn is_seed(visit: &Visit) -> bool {
+    visit.depth == 0 && visit.source.is_none()
+}
+
+pub(crate) fn failed(visit: &Visit, kind: FailureKind, message: String, ended: Millis, rules: &HostRules, chance: f64) -> Fate {
+    match rules.retries().decide(kind, visit.attempt, chance) {
+        Next::After(wait) => {
+            Fate { completion: Completion::Retry { due: ended + wait }, error: Some(message), dead_letter: false }
+        }
+        Next::DeadLetter => Fate { dead_letter: true, ..Fate::last(false, Some(message)) },
+        Next::Final => Fate::last(false, Some(message)),
+    }
+}
+
+pub(crate) fn failure_kind(error: &FetchError) -> FailureKind {
+    match &error.kind {
+        Unfetched::Dns(dns) => match dns.fault() {
+            Fault::Host => FailureKind::NameNotFound,
+            Fault::Resolver => FailureKind::NameUnresolved,
+        },
+        Unfetched::PrivateAddress(_) => FailureKind::AddressRefused,
+        Unfetched::Connect { .. } | Unfetched::Proxy(_) => FailureKind::Connect,
+        Unfetched::Tls(_) => FailureKind::Tls,
+        Unfetched::Timeout { .. } => FailureKind::Timeout,
+        Unfetched::Reset(_) => FailureKind::Reset,
+        Unfetched::Protocol(_) | Unfetched::HeadersTooLarge | Unfetched::Unsendable(_) => FailureKind::Protocol,
+    }
+}
+
+/// `timeout: first byte after 30 s`: the word first, whatever the kind says.
+pub(crate) fn error_text(error: &FetchError) -> String {
+    let text = error.to_string();
+    let word = error.kind.word();
+    if text.starts_with(word) { text } else { format!("{word}: {text}") }
+}
+
+/// From the start of the request to its first byte or its failure.
+pub(crate) fn latency(timings: &FetchTimings) -> Duration {
+    Duration::from_micros(u64::from(timings.connect_us) + u64::from(timings.tls_us) + u64::from(timings.first_byte_us))
+}
+
+pub(crate) fn outcome(visit: &Visit, result: AnswerResult, timings: &FetchTimings, retry_after: Option<Millis>) -> AnswerOutcome {
+    AnswerOutcome { request: visit.kind, latency: latency(timings), result, retry_after }
+}

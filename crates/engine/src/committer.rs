@@ -1,0 +1,228 @@
+//! The committer closes batches. For each: archive synced, links synced, catalogue committed, output written; then the
+//! frontier is told. It sleeps until a batch is old or large enough, or somebody has nothing else to do.
+
+use crate::counters::Counters;
+use crate::error::EngineError;
+use crate::item::{Item, Settled};
+use crate::scheduler::{Report, now};
+use argiope_store::archive::{Appender, Archive, Exchange, Position};
+use argiope_store::catalogue::{Batch, Catalogue, Committed, FilePosition, JobUpdate};
+use argiope_store::export::Output;
+use argiope_store::links::{LinkBatch, Links};
+use crossbeam_channel::Sender;
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What waits for the next batch. Bounded by the frontier, which hands out no more visits than it may have outstanding.
+#[derive(Default)]
+pub(crate) struct Inbox {
+    waiting: Mutex<Waiting>,
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    items: Vec<Item>,
+    jobs: Vec<JobUpdate>,
+    flush: bool,
+    closed: bool,
+}
+
+impl Inbox {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nobody is woken for one item: the committer looks by itself.
+    pub(crate) fn put(&self, item: Item) {
+        self.lock().items.push(item);
+    }
+
+    pub(crate) fn put_job(&self, update: JobUpdate) {
+        self.lock().jobs.push(update);
+    }
+
+    /// Close the batch now: there are fetch slots, and nothing is ready.
+    pub(crate) fn flush(&self) {
+        self.lock().flush = true;
+        self.wake.notify_one();
+    }
+
+    /// No more items will come.
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.wake.notify_one();
+    }
+
+    /// Waits for a reason to close a batch and takes it. None once closed and empty.
+    fn take(&self, age: Duration, size: usize) -> Option<(Vec<Item>, Vec<JobUpdate>)> {
+        let deadline = Instant::now() + age;
+        let mut waiting = self.lock();
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let due = left.is_zero() || waiting.items.len() >= size || waiting.flush;
+            if waiting.closed || (due && !(waiting.items.is_empty() && waiting.jobs.is_empty())) {
+                waiting.flush = false;
+                let items = std::mem::take(&mut waiting.items);
+                let jobs = std::mem::take(&mut waiting.jobs);
+                let done = waiting.closed && items.is_empty() && jobs.is_empty();
+                return (!done).then_some((items, jobs));
+            }
+            waiting.flush = false;
+            let wait = if left.is_zero() { age } else { left };
+            waiting = self.wake.wait_timeout(waiting, wait).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+pub(crate) struct Committer {
+    pub(crate) catalogue: Box<dyn Catalogue>,
+    pub(crate) archive: Option<Arc<dyn Archive>>,
+    /// For the records of failures.
+    pub(crate) appender: Option<Box<dyn Appender>>,
+    pub(crate) links: Box<dyn Links>,
+    pub(crate) output: Option<Output>,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) reports: Sender<Vec<Report>>,
+    pub(crate) batch_age: Duration,
+    pub(crate) batch_size: usize,
+}
+
+/// A batch that is stored.
+pub(crate) struct Stored {
+    pub(crate) settled: Vec<Settled>,
+    pub(crate) positions: Vec<Position>,
+    pub(crate) batch: u64,
+}
+
+impl Committer {
+    /// Until the inbox is closed and empty. Gives the catalogue back for those who come after.
+    pub(crate) fn run(mut self) -> Result<Box<dyn Catalogue>, EngineError> {
+        let result = self.commit_all();
+        match result {
+            Ok(()) => self.finish(),
+            Err(error) => {
+                let _ = self.reports.send(vec![Report::Fatal(error)]);
+                Ok(self.catalogue)
+            }
+        }
+    }
+
+    fn commit_all(&mut self) -> Result<(), EngineError> {
+        while let Some((items, jobs)) = self.inbox.take(self.batch_age, self.batch_size) {
+            let stored = self.commit(items, jobs, false)?;
+            if self.reports.send(vec![Report::Stored(stored)]).is_err() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores a batch in the order that makes it safe.
+    pub(crate) fn commit(
+        &mut self,
+        items: Vec<Item>,
+        jobs: Vec<JobUpdate>,
+        recovered: bool,
+    ) -> Result<Stored, EngineError> {
+        let mut batch = Batch { at: now(), jobs, recovered, ..Batch::default() };
+        let mut links = LinkBatch::new();
+        let mut settled = Vec::with_capacity(items.len());
+        let mut positions: HashMap<Arc<str>, u64> = HashMap::new();
+        for mut item in items {
+            if let Some(late) = item.late.take() {
+                item.position = self.append_late(&late.metadata, late.address)?.or(item.position);
+            }
+            if let Some(Position { file, length }) = item.position {
+                let reached = positions.entry(file).or_default();
+                *reached = length.max(*reached);
+            }
+            for skipped in &item.skipped {
+                self.counters.skipped(skipped.reason, 1);
+            }
+            batch.pages.extend(item.page);
+            batch.fetches.extend(item.fetch);
+            batch.skipped.append(&mut item.skipped);
+            batch.errors.extend(item.error);
+            batch.hosts.extend(item.host);
+            batch.robots.extend(item.robots);
+            if let Some(of_page) = &item.links {
+                links.extend(of_page);
+            }
+            settled.extend(item.settled);
+        }
+        let positions: Vec<Position> =
+            positions.into_iter().map(|(file, length)| Position { file, length }).collect();
+        let committed = self.store(&mut batch, &links, &positions)?;
+        if let Some(output) = &mut self.output {
+            output.write(&batch.pages, &committed)?;
+        }
+        Ok(Stored { settled, positions, batch: committed.batch })
+    }
+
+    fn store(&mut self, batch: &mut Batch, links: &LinkBatch, positions: &[Position]) -> Result<Committed, EngineError> {
+        if let Some(archive) = &self.archive
+            && !positions.is_empty()
+        {
+            archive.sync()?;
+            batch.archive =
+                positions.iter().map(|p| FilePosition { file: p.file.to_string(), length: p.length }).collect();
+        }
+        if !links.is_empty() {
+            self.links.append(links)?;
+            batch.links = Some(self.links.sync()?);
+        }
+        batch.outputs.extend(self.output.as_ref().map(Output::position));
+        let committed = self.catalogue.commit(batch)?;
+        if let Some(archive) = &self.archive {
+            archive.committed(positions);
+        }
+        Ok(committed)
+    }
+
+    fn append_late(
+        &mut self,
+        metadata: &argiope_store::warc::VisitMetadata,
+        address: Option<std::net::IpAddr>,
+    ) -> Result<Option<Position>, EngineError> {
+        let Some(appender) = &mut self.appender else { return Ok(None) };
+        let exchange = Exchange { metadata, address, request_head: None, response: None, previous: None };
+        Ok(Some(appender.append(&exchange)?.position()))
+    }
+
+    fn finish(mut self) -> Result<Box<dyn Catalogue>, EngineError> {
+        if let Some(appender) = self.appender.take() {
+            appender.finish()?;
+        }
+        if let Some(output) = self.output.take() {
+            let position = output.finish()?;
+            self.catalogue.commit(&Batch { at: now(), outputs: vec![position], ..Batch::default() })?;
+        }
+        Ok(self.catalogue)
+    }
+}
+
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_closes_on_size_on_a_flush_and_at_the_end() {
+        let inbox = Inbox::default();
+        let long = Duration::from_secs(3600);
+        for _ in 0..3 {
+            inbox.put(Item::default());
+        }
+        assert_eq!(inbox.take(long, 3).map(|(items, _)| items.len()), Some(3));
+        inbox.put(Item::default());
+        inbox.flush();
+        assert_eq!(inbox.take(long, 3).map(|(items, _)| items.len()), Some(1));
+        inbox.put(Item::default());
+        inbox.close();
+        assert_eq!(inbox.take(long, 3).map(|(items, _)| items.len()), Some(1));
+        assert!(inbox.take(long, 3).is_none());
+    }
+}

@@ -1,0 +1,280 @@
+//! A body becomes what is stored of it: the page's row, its links, and what they lead to. No I/O: a page that is
+//! recovered from the archive takes the same way.
+
+use crate::classify::is_seed;
+use crate::item::PageNote;
+use crate::job::JobContext;
+use argiope_extract::{Extracted, Input, Limits, LinkKind, Rel, Scratch, Wants, extract, parse_sitemap, resolve};
+use argiope_frontier::admission::{JobRules, SitemapHints, leads_elsewhere, pattern_of, priority};
+use argiope_frontier::{Discovery, Found};
+use argiope_model::{FingerprintKey, Millis, Page, RequestKind, Skip, SkipReason, Url, Visit};
+use argiope_store::catalogue::{OpenGraph, PageRow, SkippedRow};
+use argiope_store::links::{self as stored, LinkBatch};
+
+/// Sitemaps that name sitemaps are followed this deep.
+const SITEMAP_DEPTH: u32 = 3;
+
+/// A body and what is needed to read it.
+pub(crate) struct Body<'a> {
+    pub(crate) status: u16,
+    pub(crate) content_type: Option<&'a str>,
+    pub(crate) x_robots_tag: &'a [&'a str],
+    /// After content decoding.
+    pub(crate) bytes: &'a [u8],
+    pub(crate) now: Millis,
+}
+
+/// What a page is made of, but for how it was fetched.
+pub(crate) struct Digested {
+    pub(crate) row: PageRow,
+    pub(crate) links: Option<LinkBatch>,
+    pub(crate) discovery: Option<Discovery>,
+    pub(crate) skipped: Vec<SkippedRow>,
+    pub(crate) note: PageNote,
+    pub(crate) charset: Option<&'static str>,
+}
+
+pub(crate) fn page(
+    job: &JobContext,
+    visit: &Visit,
+    body: &Body<'_>,
+    key: &FingerprintKey,
+    scratch: &mut Scratch,
+) -> Digested {
+    let input = Input {
+        body: body.bytes,
+        content_type: body.content_type,
+        url: &visit.url,
+        x_robots_tag: body.x_robots_tag,
+        agent: &job.agent,
+        limits: Limits { max_links: job.spec.max_links_per_page as usize },
+        wants: Wants { text: false, headings: false, open_graph: true, anchors: true },
+    };
+    let extracted = extract(&input, scratch);
+    let mut found = links_of(job, visit, &extracted, body, key, scratch);
+    let mut row = row_of(visit, body, &extracted);
+    row.page.canonical = found.canonical.take();
+    row.page.links = extracted.media.is_markup().then_some(extracted.links.seen);
+    Digested {
+        row,
+        links: found.batch,
+        discovery: found.discovery,
+        skipped: found.skipped,
+        note: PageNote { duplicate: false, leads_elsewhere: found.leads_elsewhere },
+        charset: extracted.charset,
+    }
+}
+
+fn row_of(visit: &Visit, body: &Body<'_>, extracted: &Extracted) -> PageRow {
+    let scheduled = visit.scheduled_url();
+    let property = |name: &str| extracted.open_graph.iter().find(|(p, _)| p == name).map(|(_, v)| v.clone());
+    let page = Page {
+        url: scheduled.as_str().to_owned(),
+        final_url: Some(visit.url.as_str().to_owned()),
+        status: Some(body.status),
+        depth: visit.depth,
+        title: extracted.title.clone(),
+        description: extracted.description.clone(),
+        keywords: extracted.keywords.clone(),
+        author: extracted.author.clone(),
+        language: extracted.language.clone(),
+        content_type: body.content_type.map(str::to_owned),
+        bytes: Some(body.bytes.len() as u64),
+        content_hash: Some(extracted.content_hash.hex()),
+        simhash: extracted.simhash.map(|hash| hash.hex()),
+        word_count: extracted.word_count,
+        ..Page::default()
+    };
+    let mut row = PageRow::new(visit.job, scheduled.identity().key_u64(), scheduled.host(), page);
+    row.open_graph = OpenGraph {
+        title: property("og:title"),
+        description: property("og:description"),
+        image: property("og:image"),
+        kind: property("og:type"),
+    };
+    row.noindex = extracted.robots.noindex;
+    row.nofollow = extracted.robots.nofollow;
+    row
+}
+
+#[derive(Default)]
+struct FoundLinks {
+    canonical: Option<String>,
+    batch: Option<LinkBatch>,
+    discovery: Option<Discovery>,
+    skipped: Vec<SkippedRow>,
+    leads_elsewhere: bool,
+}
+
+/// Resolves the links of a page and judges each by the job's rules.
+fn links_of(
+    job: &JobContext,
+    visit: &Visit,
+    extracted: &Extracted,
+    body: &Body<'_>,
+    key: &FingerprintKey,
+    scratch: &mut Scratch,
+) -> FoundLinks {
+    let Ok(resolved) = resolve(extracted, &visit.url, &job.normal, scratch) else { return FoundLinks::default() };
+    let mut found = FoundLinks {
+        canonical: resolved.canonical.as_ref().map(|url| url.as_str().to_owned()),
+        ..FoundLinks::default()
+    };
+    if !resolved.links.is_empty() {
+        let mut batch = LinkBatch::new();
+        let links = resolved.links.iter().map(|link| stored::Link {
+            target: link.url.as_str(),
+            anchor: link.anchor,
+            rel: stored_rel(link.rel, link.kind),
+            kind: stored_kind(link.kind),
+        });
+        batch.push(visit.job, visit.url.as_str(), links);
+        found.batch = Some(batch);
+    }
+    let host = visit.url.host();
+    let own = pattern_of(&visit.url);
+    let patterns = resolved.links.iter().map(|link| {
+        // A link to another host leads elsewhere, whatever its pattern.
+        if link.url.host() == host { pattern_of(&link.url) } else { own.wrapping_add(1) }
+    });
+    found.leads_elsewhere = leads_elsewhere(own, patterns);
+    if body.status >= 400 {
+        return found;
+    }
+    let rules = job.rules();
+    let depth = visit.depth + 1;
+    let page_nofollow = extracted.robots.nofollow && job.spec.respect_nofollow;
+    let mut urls = Vec::with_capacity(resolved.links.len());
+    for link in resolved.links {
+        let nofollow = page_nofollow || (link.rel.nofollow && job.spec.respect_nofollow);
+        match judge(&rules, &link.url, depth, nofollow) {
+            Ok(()) => urls.push(link.url),
+            Err(skip) => found.skipped.push(skipped_row(visit, &link.url, skip)),
+        }
+    }
+    if extracted.links.over_limit > 0 {
+        let detail = format!("{} links beyond the first {}", extracted.links.over_limit, job.spec.max_links_per_page);
+        let skip = Skip::new(SkipReason::TooManyLinks, detail);
+        found.skipped.push(skipped_row(visit, &visit.url, skip));
+    }
+    if !urls.is_empty() {
+        let found_urls = urls
+            .into_iter()
+            .map(|url| Found {
+                fingerprint: key.of(url.as_str(), visit.round),
+                priority: priority(&url, depth, false, SitemapHints::default(), rules.authority(&url), body.now),
+                url,
+                kind: RequestKind::Page,
+            })
+            .collect();
+        found.discovery = Some(Discovery {
+            job: visit.job,
+            round: visit.round,
+            depth,
+            source: Some(visit.scheduled_url().clone()),
+            found: found_urls,
+        });
+    }
+    found
+}
+
+fn judge(rules: &JobRules, url: &Url, depth: u32, nofollow: bool) -> Result<(), Skip> {
+    rules.judge(url, depth)?;
+    if nofollow {
+        return Err(Skip::new(SkipReason::Filtered, "nofollow"));
+    }
+    Ok(())
+}
+
+fn skipped_row(visit: &Visit, url: &Url, skip: Skip) -> SkippedRow {
+    SkippedRow {
+        job: visit.job,
+        url: url.as_str().to_owned(),
+        reason: skip.reason,
+        detail: skip.detail,
+        source: Some(visit.scheduled_url().as_str().to_owned()),
+    }
+}
+
+fn stored_kind(kind: LinkKind) -> stored::LinkKind {
+    match kind {
+        LinkKind::Anchor | LinkKind::Area => stored::LinkKind::Anchor,
+        LinkKind::Canonical | LinkKind::Alternate | LinkKind::Next | LinkKind::Refresh => stored::LinkKind::Meta,
+        LinkKind::Frame => stored::LinkKind::Frame,
+    }
+}
+
+fn stored_rel(rel: Rel, kind: LinkKind) -> stored::Rel {
+    let mut flags = stored::Rel::default();
+    for (set, flag) in [
+        (rel.nofollow, stored::Rel::NOFOLLOW),
+        (rel.ugc, stored::Rel::UGC),
+        (rel.sponsored, stored::Rel::SPONSORED),
+        (kind == LinkKind::Next, stored::Rel::NEXT),
+        (kind == LinkKind::Canonical, stored::Rel::CANONICAL),
+        (kind == LinkKind::Alternate, stored::Rel::ALTERNATE),
+    ] {
+        if set {
+            flags = flags.and(flag);
+        }
+    }
+    flags
+}
+
+/// The URLs a sitemap names, judged like links; a seed's neighbours by their depth.
+pub(crate) fn sitemap(
+    job: &JobContext,
+    visit: &Visit,
+    body: &Body<'_>,
+    key: &FingerprintKey,
+) -> (Option<Discovery>, Vec<SkippedRow>) {
+    let Ok(contents) = parse_sitemap(body.bytes, body.content_type) else { return (None, Vec::new()) };
+    let rules = job.rules();
+    let depth = 1;
+    let mut found = Vec::new();
+    let mut skipped = Vec::new();
+    for entry in contents.urls {
+        let Ok(url) = Url::parse(&entry.loc, &job.normal) else { continue };
+        match rules.judge(&url, depth) {
+            Ok(()) => {
+                let hints = SitemapHints { priority: entry.priority, last_modified: entry.modified_at };
+                found.push(Found {
+                    fingerprint: key.of(url.as_str(), visit.round),
+                    priority: priority(&url, depth, false, hints, rules.authority(&url), body.now),
+                    url,
+                    kind: RequestKind::Page,
+                });
+            }
+            Err(skip) => skipped.push(skipped_row(visit, &url, skip)),
+        }
+    }
+    if visit.depth < SITEMAP_DEPTH {
+        for entry in contents.sitemaps {
+            if let Ok(url) = Url::parse(&entry.loc, &job.normal)
+                && in_scope(&rules, &url)
+            {
+                found.push(sitemap_found(url, visit.round, key));
+            }
+        }
+    }
+    let source = Some(visit.scheduled_url().clone());
+    let next = Discovery { job: visit.job, round: visit.round, depth: visit.depth + 1, source, found };
+    (Some(next).filter(|d| !d.found.is_empty()), skipped)
+}
+
+/// A sitemap may have an extension that pages must not have, so that only its host is judged.
+pub(crate) fn in_scope(rules: &JobRules, url: &Url) -> bool {
+    match rules.judge(url, 0) {
+        Ok(()) => true,
+        Err(skip) => !matches!(skip.reason, SkipReason::OutOfScope | SkipReason::Blacklisted),
+    }
+}
+
+pub(crate) fn sitemap_found(url: Url, round: u32, key: &FingerprintKey) -> Found {
+    Found { fingerprint: key.of(url.as_str(), round), url, priority: 5, kind: RequestKind::Sitemap }
+}
+
+/// The host that a seed's redirects have led to.
+pub(crate) fn scope_host(visit: &Visit) -> Option<Url> {
+    (is_seed(visit) && !visit.hops.is_empty()).then(|| visit.url.clone())
+}

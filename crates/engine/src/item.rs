@@ -1,0 +1,52 @@
+//! One visit on its way from a worker through the committer back to the frontier: everything that has to be stored of it,
+//! and what becomes of it afterwards.
+
+use argiope_frontier::{Completion, Discovery, Ticket, Token};
+use argiope_model::{Url, Visit};
+use argiope_store::archive::Position;
+use argiope_store::catalogue::{ErrorRow, FetchRow, HostRow, PageRow, RobotsRow, SkippedRow};
+use argiope_store::links::LinkBatch;
+use argiope_store::warc::VisitMetadata;
+use std::net::IpAddr;
+
+/// What the frontier is told once the rest is stored.
+#[derive(Debug)]
+pub(crate) struct Settled {
+    /// None for a visit of a former process.
+    pub(crate) token: Option<Token>,
+    pub(crate) ticket: Option<Ticket>,
+    pub(crate) visit: Visit,
+    pub(crate) completion: Completion,
+    pub(crate) discovery: Option<Discovery>,
+    pub(crate) note: Option<PageNote>,
+    /// A seed led to this host, which is in scope from now on.
+    pub(crate) scope_host: Option<Url>,
+}
+
+/// What tells a trap from a shop.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PageNote {
+    pub(crate) duplicate: bool,
+    pub(crate) leads_elsewhere: bool,
+}
+
+/// A failure is archived by the committer, once it is known to be the host's own.
+#[derive(Debug)]
+pub(crate) struct LateRecord {
+    pub(crate) metadata: VisitMetadata,
+    pub(crate) address: Option<IpAddr>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Item {
+    pub(crate) settled: Option<Settled>,
+    pub(crate) fetch: Option<FetchRow>,
+    pub(crate) page: Option<PageRow>,
+    pub(crate) skipped: Vec<SkippedRow>,
+    pub(crate) error: Option<ErrorRow>,
+    pub(crate) host: Option<HostRow>,
+    pub(crate) robots: Option<RobotsRow>,
+    pub(crate) links: Option<LinkBatch>,
+    pub(crate) position: Option<Position>,
+    pub(crate) late: Option<Box<LateRecord>>,
+}

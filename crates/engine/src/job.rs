@@ -1,0 +1,147 @@
+//! A job as the workers see it: its settings compiled, shared by all threads.
+
+use argiope_fetch::{ProfileOptions, RequestProfile};
+use argiope_frontier::admission::JobRules;
+use argiope_model::{JobId, JobSpec, Millis, NormalRules, PublicSuffixes, Url};
+use argiope_politeness::robots::product_token;
+use argiope_politeness::{DomainRules, HostRules};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use crate::error::EngineError;
+
+/// A job to run: new, or one to go on with.
+#[derive(Clone, Debug)]
+pub struct JobStart {
+    pub id: JobId,
+    pub spec: JobSpec,
+    /// In normal form; offered to the frontier, which knows those it has had.
+    pub seeds: Vec<Url>,
+}
+
+pub(crate) struct JobContext {
+    pub(crate) id: JobId,
+    pub(crate) spec: JobSpec,
+    pub(crate) normal: NormalRules,
+    rules: RwLock<Arc<JobRules>>,
+    profile: Arc<RequestProfile>,
+    /// By the name of a domain entry of the configuration.
+    domain_profiles: Mutex<HashMap<String, Arc<RequestProfile>>>,
+    /// How robots.txt knows us.
+    pub(crate) agent: Box<str>,
+}
+
+impl JobContext {
+    pub(crate) fn new(
+        start: &JobStart,
+        suffixes: &Arc<PublicSuffixes>,
+        now: Millis,
+    ) -> Result<JobContext, EngineError> {
+        let spec = start.spec.clone();
+        let rules = JobRules::compile(&spec, &start.seeds, suffixes, now)
+            .map_err(|e| EngineError::Settings(e.to_string()))?;
+        let profile = RequestProfile::new(&profile_options(&spec, None)).map_err(EngineError::Settings)?;
+        Ok(JobContext {
+            id: start.id,
+            normal: spec.normal_form.compile(),
+            rules: RwLock::new(Arc::new(rules)),
+            agent: product_token(profile.user_agent()).into(),
+            profile: Arc::new(profile),
+            domain_profiles: Mutex::new(HashMap::new()),
+            spec,
+        })
+    }
+
+    pub(crate) fn rules(&self) -> Arc<JobRules> {
+        Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes a host into a scope of hosts.
+    pub(crate) fn add_scope_host(&self, url: &Url, compile: impl FnOnce() -> Option<JobRules>) {
+        let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
+        // Rules are shared and not cloned: they are made anew, which happens once per seed at most.
+        if rules.judge(url, 0).is_err()
+            && let Some(mut fresh) = compile()
+        {
+            fresh.add_scope_host(url);
+            *rules = Arc::new(fresh);
+        }
+    }
+
+    /// How requests to a host present themselves: as the job says, or as the entry for its domain does.
+    pub(crate) fn profile(&self, host: &HostRules) -> Arc<RequestProfile> {
+        let Some(domain) = host.domain().filter(|d| has_profile(d)) else { return Arc::clone(&self.profile) };
+        let mut known = self.domain_profiles.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(profile) = known.get(&domain.name) {
+            return Arc::clone(profile);
+        }
+        match RequestProfile::new(&profile_options(&self.spec, Some(domain))) {
+            Ok(profile) => {
+                let profile = Arc::new(profile);
+                known.insert(domain.name.clone(), Arc::clone(&profile));
+                profile
+            }
+            Err(error) => {
+                tracing::error!(domain = domain.name, %error, "the headers of this domain cannot be used");
+                Arc::clone(&self.profile)
+            }
+        }
+    }
+
+    /// The configuration has changed: profiles are made anew.
+    pub(crate) fn forget_profiles(&self) {
+        self.domain_profiles.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+fn has_profile(domain: &DomainRules) -> bool {
+    !domain.headers.is_empty() || !domain.cookies.is_empty() || domain.basic_auth.is_some() || domain.proxy.is_some()
+}
+
+fn profile_options(spec: &JobSpec, domain: Option<&DomainRules>) -> ProfileOptions {
+    let mut headers = spec.headers.clone();
+    let mut cookies = spec.cookies.clone();
+    let mut basic_auth = spec.basic_auth.as_ref().map(|a| (a.username.clone(), a.password.clone()));
+    let mut proxy = spec.proxy.clone();
+    if let Some(domain) = domain {
+        headers.extend(domain.headers.clone());
+        cookies.extend(domain.cookies.clone());
+        basic_auth = domain.basic_auth.as_ref().map(|a| (a.username.clone(), a.password.clone())).or(basic_auth);
+        proxy = domain.proxy.clone().or(proxy);
+    }
+    ProfileOptions {
+        user_agent: spec.user_agent.clone(),
+        headers: headers.into_iter().collect(),
+        cookie: cookie_header(&cookies),
+        basic_auth,
+        proxy,
+        ..ProfileOptions::default()
+    }
+}
+
+fn cookie_header(cookies: &BTreeMap<String, String>) -> Option<String> {
+    if cookies.is_empty() {
+        return None;
+    }
+    Some(cookies.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("; "))
+}
+
+/// The jobs of this process.
+#[derive(Default)]
+pub(crate) struct Jobs {
+    by_id: RwLock<HashMap<JobId, Arc<JobContext>>>,
+}
+
+impl Jobs {
+    pub(crate) fn get(&self, id: JobId) -> Option<Arc<JobContext>> {
+        self.by_id.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
+    }
+
+    pub(crate) fn insert(&self, job: Arc<JobContext>) {
+        self.by_id.write().unwrap_or_else(PoisonError::into_inner).insert(job.id, job);
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<JobContext>> {
+        self.by_id.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+}

@@ -1,0 +1,513 @@
+//! All threads of a crawl, started and stopped in one place. Every channel is named from -> to:
+//!
+//! | from -> to | what | bound |
+//! |---|---|---|
+//! | scheduler -> worker | requests that are due, all of a turn at once | the frontier's concurrency |
+//! | worker, committer, people -> scheduler | what happened, all of a turn at once | what was handed out |
+//! | worker, scheduler -> committer | visits to be stored ([`Inbox`]) | what may be outstanding |
+//! | scheduler -> syncer | there is something to make durable | 1 |
+
+use crate::committer::{Committer, Inbox};
+use crate::config::{EngineConfig, Ports};
+use crate::counters::Counters;
+use crate::error::EngineError;
+use crate::job::{JobContext, JobStart, Jobs};
+use crate::recovery::{Recoverer, RecoverySummary};
+use crate::scheduler::{Control, JobEnd, Report, RunEnd, RunState, Scheduler, marks, now, settle};
+use crate::snapshot::Snapshot;
+use crate::why::{self, Why};
+use crate::worker::{self, WorkerParts};
+use argiope_fetch::{Resolver, Tls};
+use argiope_frontier::admission::{JobRules, SitemapHints, priority};
+use argiope_frontier::state::{ShardState, StateBatch, StateSync};
+use argiope_frontier::{Activity, Discovery, Found, Frontier, FrontierConfig, JobLimits, LastStop};
+use argiope_model::{FingerprintKey, JobId, Millis, PublicSuffixes, RequestKind, Url};
+use argiope_politeness::PolitenessRules;
+use argiope_store::catalogue::{Batch, Catalogue, JobState, JobUpdate};
+use argiope_store::export::Output;
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// How a crawl is asked to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// Nothing new is asked for; what is under way may end within a few seconds.
+    Clean,
+    /// What is under way is given up.
+    Now,
+}
+
+/// How one job ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobOutcome {
+    Done,
+    /// `max_pages` was reached.
+    Limit,
+    /// What is left cannot be asked before this time.
+    Blocked { until: Millis },
+    /// It was stopped and can go on.
+    Interrupted,
+}
+
+/// A crawl that has ended.
+pub struct Ended {
+    pub jobs: Vec<(JobId, JobOutcome)>,
+    /// Hosts whose robots.txt could not be had.
+    pub unreachable: Vec<(Box<str>, Millis)>,
+    pub catalogue: Box<dyn Catalogue>,
+    pub snapshot: Snapshot,
+}
+
+/// A running crawl.
+pub struct Engine {
+    reports: Sender<Vec<Report>>,
+    snapshot: Arc<Mutex<Snapshot>>,
+    recovery: RecoverySummary,
+    supervisor: JoinHandle<Result<Ended, EngineError>>,
+}
+
+/// Where the pages of a job are written as they come.
+#[derive(Clone, Debug)]
+pub struct OutputFile {
+    pub job: JobId,
+    pub path: PathBuf,
+}
+
+const CLEAN: &str = "clean";
+/// Seeds offered to the frontier at once.
+const SEEDS: usize = 10_000;
+
+impl Engine {
+    /// Recovers what a former process left, then starts.
+    pub fn start(
+        config: EngineConfig,
+        ports: Ports,
+        starts: Vec<JobStart>,
+        output: Option<OutputFile>,
+    ) -> Result<Engine, EngineError> {
+        let (reports_to, reports) = unbounded();
+        let counters = Arc::new(Counters::default());
+        let inbox = Arc::new(Inbox::default());
+        let mut shop = Workshop::open(&config, ports, &starts, &reports_to, &counters, &inbox)?;
+        let recovery = shop.recover()?;
+        shop.begin(&starts, output)?;
+        let snapshot = Arc::new(Mutex::new(Snapshot { at: now(), ..Snapshot::default() }));
+        let shared = Arc::clone(&snapshot);
+        let to = reports_to.clone();
+        let supervisor = thread::Builder::new()
+            .name("supervisor".into())
+            .spawn(move || shop.run(&config, reports_to, reports, shared))
+            .map_err(thread_failed)?;
+        Ok(Engine { reports: to, snapshot, recovery, supervisor })
+    }
+
+    pub fn recovery(&self) -> &RecoverySummary {
+        &self.recovery
+    }
+
+    pub fn snapshot(&self) -> Snapshot {
+        self.snapshot.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn control(&self, control: Control) {
+        // A crawl that has ended needs no telling.
+        let _ = self.reports.send(vec![Report::Control(control)]);
+    }
+
+    pub fn stop(&self, stop: Stop) {
+        self.control(Control::Stop(stop));
+    }
+
+    pub fn set_politeness(&self, rules: Arc<PolitenessRules>) {
+        self.control(Control::Politeness(rules));
+    }
+
+    pub fn pause(&self, job: JobId) {
+        self.control(Control::SetActivity(job, Activity::Paused));
+    }
+
+    pub fn resume(&self, job: JobId) {
+        self.control(Control::SetActivity(job, Activity::Running));
+    }
+
+    /// What rules and frontier say of a URL; None if the crawl has ended meanwhile.
+    pub fn why(&self, job: JobId, url: &Url) -> Option<Why> {
+        let (answer, asked) = bounded(1);
+        self.control(Control::Why { job, url: url.clone(), answer });
+        asked.recv_timeout(Duration::from_secs(10)).ok()
+    }
+
+    pub fn has_ended(&self) -> bool {
+        self.supervisor.is_finished()
+    }
+
+    pub fn join(self) -> Result<Ended, EngineError> {
+        drop(self.reports);
+        self.supervisor.join().unwrap_or_else(|_| Err(EngineError::Panicked(String::from("supervisor"))))
+    }
+}
+
+/// What rules and frontier say of a URL while nobody crawls.
+pub fn why_at_rest(
+    config: &EngineConfig,
+    state: &dyn ShardState,
+    start: &JobStart,
+    url: &Url,
+) -> Result<Why, EngineError> {
+    let at = now();
+    let mut frontier = new_frontier(config, at);
+    let job = JobContext::new(start, &config.suffixes, at)?;
+    let opens = HashMap::from([(start.id, JobLimits::of(&start.spec, &job.agent))]);
+    frontier.restore(state, &opens, LastStop::Clean, at)?;
+    let stored = state.load_robots(url.origin())?;
+    frontier.show_robots(url, &job.agent, stored, at);
+    Ok(why::of_frontier(&frontier, &job, url, &config.fingerprint_key, at))
+}
+
+/// Makes the rules of a job anew when its scope grows.
+#[derive(Clone)]
+pub(crate) struct ScopeCompiler {
+    suffixes: Arc<PublicSuffixes>,
+    seeds: Arc<HashMap<JobId, Vec<Url>>>,
+}
+
+impl ScopeCompiler {
+    pub(crate) fn compile(&self, job: &JobContext, frontier: &Frontier) -> Option<JobRules> {
+        let seeds = self.seeds.get(&job.id)?;
+        let mut rules = JobRules::compile(&job.spec, seeds, &self.suffixes, now()).ok()?;
+        for url in frontier.scope_hosts(job.id) {
+            if let Ok(url) = Url::from_stored(url) {
+                rules.add_scope_host(&url);
+            }
+        }
+        Some(rules)
+    }
+}
+
+/// Everything before the threads start.
+struct Workshop {
+    frontier: Frontier,
+    state: Box<dyn ShardState>,
+    committer: Committer,
+    jobs: Arc<Jobs>,
+    scope: ScopeCompiler,
+    key: FingerprintKey,
+    counters: Arc<Counters>,
+    inbox: Arc<Inbox>,
+    link_bytes: u64,
+}
+
+fn new_frontier(config: &EngineConfig, at: Millis) -> Frontier {
+    let frontier = FrontierConfig {
+        shards: config.shards,
+        concurrency: config.concurrency,
+        per_address: u32::from(config.politeness.per_address().get()),
+        max_outstanding: config.max_outstanding,
+        ..FrontierConfig::default()
+    };
+    let (suffixes, key) = (Arc::clone(&config.suffixes), config.fingerprint_key.clone());
+    Frontier::new(frontier, suffixes, key, Arc::clone(&config.politeness), at)
+}
+
+impl Workshop {
+    fn open(
+        config: &EngineConfig,
+        ports: Ports,
+        starts: &[JobStart],
+        reports: &Sender<Vec<Report>>,
+        counters: &Arc<Counters>,
+        inbox: &Arc<Inbox>,
+    ) -> Result<Workshop, EngineError> {
+        let at = now();
+        let Ports { state, catalogue, archive, mut links } = ports;
+        let link_bytes = links.truncate_to(catalogue.reader()?.links_position()?.unwrap_or_default())?;
+        let mut frontier = new_frontier(config, at);
+        let jobs = Arc::new(Jobs::default());
+        let mut opens = HashMap::new();
+        for start in starts {
+            let job = JobContext::new(start, &config.suffixes, at)?;
+            opens.insert(start.id, JobLimits::of(&start.spec, &job.agent));
+            jobs.insert(Arc::new(job));
+        }
+        let clean = state.marks()?.iter().any(|(name, value)| **name == *CLEAN && *value == 1);
+        let last_stop = if clean { LastStop::Clean } else { LastStop::Unclean };
+        frontier.restore(state.as_ref(), &opens, last_stop, at)?;
+        let seeds = starts.iter().map(|start| (start.id, start.seeds.clone())).collect();
+        let scope = ScopeCompiler { suffixes: Arc::clone(&config.suffixes), seeds: Arc::new(seeds) };
+        for (id, limits) in opens {
+            frontier.open_job(id, limits);
+            if let Some(job) = jobs.get(id) {
+                for url in frontier.scope_hosts(id).iter().filter_map(|url| Url::from_stored(url).ok()) {
+                    job.add_scope_host(&url, || scope.compile(&job, &frontier));
+                }
+            }
+        }
+        let committer = Committer {
+            catalogue,
+            archive,
+            appender: None,
+            links,
+            output: None,
+            counters: Arc::clone(counters),
+            inbox: Arc::clone(inbox),
+            reports: reports.clone(),
+            batch_age: config.batch_age,
+            batch_size: config.batch_size,
+        };
+        Ok(Workshop {
+            frontier,
+            state,
+            committer,
+            jobs,
+            scope,
+            key: config.fingerprint_key.clone(),
+            counters: Arc::clone(counters),
+            inbox: Arc::clone(inbox),
+            link_bytes,
+        })
+    }
+
+    fn recover(&mut self) -> Result<RecoverySummary, EngineError> {
+        let Some(archive) = self.committer.archive.clone() else {
+            return Ok(RecoverySummary { link_bytes: self.link_bytes, ..RecoverySummary::default() });
+        };
+        let summary = Recoverer {
+            archive,
+            committer: &mut self.committer,
+            frontier: &mut self.frontier,
+            state: self.state.as_mut(),
+            jobs: &self.jobs,
+            scope: &self.scope,
+            key: &self.key,
+        }
+        .run()?;
+        Ok(RecoverySummary { link_bytes: self.link_bytes, ..summary })
+    }
+
+    /// The jobs run from here on: the state is no longer clean, seeds are offered, output is opened.
+    fn begin(&mut self, starts: &[JobStart], output: Option<OutputFile>) -> Result<(), EngineError> {
+        let at = now();
+        let dirty = StateBatch { changes: Vec::new(), marks: vec![(CLEAN.into(), 0)] };
+        self.state.apply(&dirty)?;
+        let updates = starts.iter().map(|start| JobUpdate {
+            job: start.id,
+            state: Some(JobState::Running),
+            message: None,
+            spec: serde_json::to_string(&start.spec).ok(),
+            at,
+        });
+        self.committer.catalogue.commit(&Batch { at, jobs: updates.collect(), ..Batch::default() })?;
+        for start in starts {
+            self.offer_seeds(start, at)?;
+        }
+        self.state.sync()?;
+        if let Some(OutputFile { job, path }) = output {
+            let noindex = self.jobs.get(job).is_some_and(|job| job.spec.index_noindex);
+            self.committer.output = Some(Output::open(self.committer.catalogue.as_mut(), job, &path, noindex, at)?);
+        }
+        if let Some(archive) = &self.committer.archive {
+            self.committer.appender = Some(archive.appender()?);
+        }
+        Ok(())
+    }
+
+    fn offer_seeds(&mut self, start: &JobStart, at: Millis) -> Result<(), EngineError> {
+        for chunk in start.seeds.chunks(SEEDS) {
+            let found = chunk
+                .iter()
+                .map(|url| Found {
+                    fingerprint: self.key.of(url.as_str(), 0),
+                    priority: priority(url, 0, true, SitemapHints::default(), 0, at),
+                    url: url.clone(),
+                    kind: RequestKind::Page,
+                })
+                .collect();
+            self.frontier.discover(Discovery { job: start.id, round: 0, depth: 0, source: None, found }, at);
+            let changes = self.frontier.take_changes();
+            self.state.apply(&changes)?;
+        }
+        Ok(())
+    }
+
+    /// Starts all threads, waits for the end, and ends them in the order that loses nothing.
+    fn run(
+        self,
+        config: &EngineConfig,
+        reports_to: Sender<Vec<Report>>,
+        reports: Receiver<Vec<Report>>,
+        snapshot: Arc<Mutex<Snapshot>>,
+    ) -> Result<Ended, EngineError> {
+        let Workshop { frontier, state, committer, jobs, scope, key, counters, inbox, .. } = self;
+        let dns = DnsThread::start()?;
+        let resolver = Resolver::new(config.resolver.clone(), dns.handle.clone())
+            .map_err(|e| EngineError::Settings(format!("dns: {e}")))?;
+        let tls = Tls::load(&config.tls).map_err(|e| EngineError::Settings(e.to_string()))?;
+        let archive = committer.archive.clone();
+        let mut orders = Vec::new();
+        let mut workers = Vec::new();
+        for number in 0..config.workers.max(1) {
+            let (to, from) = mpsc::channel(config.concurrency.max(16) * 2);
+            orders.push(to);
+            let parts = WorkerParts {
+                number,
+                orders: from,
+                reports: reports_to.clone(),
+                inbox: Arc::clone(&inbox),
+                jobs: Arc::clone(&jobs),
+                counters: Arc::clone(&counters),
+                key: key.clone(),
+                appender: archive.as_ref().map(|archive| archive.appender()).transpose()?,
+                fetcher: config.fetcher.clone(),
+                tls: tls.clone(),
+                resolver: resolver.clone(),
+            };
+            workers.push(spawn(&format!("worker-{number}"), move || worker::run(parts))?);
+        }
+        let (sync, sync_asked) = bounded(1);
+        let syncer = state.syncer();
+        let sync_reports = reports_to.clone();
+        let sync_thread = spawn("syncer", move || sync_loop(syncer.as_ref(), &sync_asked, &sync_reports))?;
+        let commit_thread = spawn("committer", move || committer.run())?;
+        drop(reports_to);
+        let scheduler = Scheduler {
+            frontier,
+            state,
+            sync,
+            workers: orders,
+            reports: reports.clone(),
+            inbox: Arc::clone(&inbox),
+            jobs: Arc::clone(&jobs),
+            key,
+            counters,
+            snapshot: Arc::clone(&snapshot),
+            grace: config.grace,
+            scope: scope.clone(),
+            run: RunState::default(),
+        };
+        let scheduling = spawn("scheduler", move || scheduler.run())?;
+        let RunEnd { stop, jobs: ends, error, mut frontier, mut state } =
+            scheduling.join().map_err(|_| EngineError::Panicked(String::from("scheduler")))?;
+        // The scheduler has gone, and the orders with it: workers end by themselves.
+        let mut first_error = error;
+        for worker in workers {
+            keep_first(&mut first_error, join(worker, "worker"));
+        }
+        let _ = sync_thread.join();
+        interrupt_rest(&inbox, &jobs, &ends, stop.is_some());
+        inbox.close();
+        let catalogue = match join(commit_thread, "committer") {
+            Ok(catalogue) => catalogue,
+            Err(error) => return Err(first_error.unwrap_or(error)),
+        };
+        let at = now();
+        for report in reports.try_iter().flatten() {
+            match report {
+                Report::Stored(stored) if first_error.is_none() => {
+                    let (positions, batch) = (stored.positions, stored.batch);
+                    for settled in stored.settled {
+                        settle(&mut frontier, settled, &jobs, &scope, at);
+                    }
+                    let mut changes = frontier.take_changes();
+                    changes.marks = marks(&positions, batch);
+                    state.apply(&changes)?;
+                }
+                Report::Answered { token, answer } => {
+                    frontier.answered(token, &answer, at);
+                }
+                Report::Fatal(error) => keep_first(&mut first_error, Err::<(), _>(error)),
+                _ => {}
+            }
+        }
+        if let Some(error) = first_error {
+            return Err(error);
+        }
+        frontier.give_up(at);
+        let mut changes = frontier.take_changes();
+        changes.marks.push((CLEAN.into(), 1));
+        state.apply(&changes)?;
+        state.sync()?;
+        let outcomes = jobs.all().iter().map(|job| (job.id, outcome_of(ends.get(&job.id)))).collect();
+        let unreachable = jobs.all().iter().flat_map(|job| frontier.unreachable_hosts(job.id)).collect();
+        let last = snapshot.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Ok(Ended { jobs: outcomes, unreachable, catalogue, snapshot: last })
+    }
+}
+
+fn outcome_of(end: Option<&JobEnd>) -> JobOutcome {
+    match end {
+        Some(JobEnd::Done) => JobOutcome::Done,
+        Some(JobEnd::Limit) => JobOutcome::Limit,
+        Some(JobEnd::Blocked { until }) => JobOutcome::Blocked { until: *until },
+        None => JobOutcome::Interrupted,
+    }
+}
+
+/// Jobs that were stopped in the middle are paused: they can go on.
+fn interrupt_rest(inbox: &Inbox, jobs: &Jobs, ends: &HashMap<JobId, JobEnd>, stopped: bool) {
+    if !stopped {
+        return;
+    }
+    for job in jobs.all().iter().filter(|job| !ends.contains_key(&job.id)) {
+        inbox.put_job(JobUpdate {
+            job: job.id,
+            state: Some(JobState::Paused),
+            message: Some(String::from("interrupted")),
+            spec: None,
+            at: now(),
+        });
+    }
+}
+
+/// Makes batches durable one after the other; all that was applied meanwhile goes with the next one.
+fn sync_loop(syncer: &dyn StateSync, asked: &Receiver<()>, reports: &Sender<Vec<Report>>) {
+    while asked.recv().is_ok() {
+        if let Err(error) = syncer.sync() {
+            let _ = reports.send(vec![Report::Fatal(error.into())]);
+            return;
+        }
+    }
+}
+
+fn spawn<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, EngineError> {
+    thread::Builder::new().name(name.into()).spawn(work).map_err(thread_failed)
+}
+
+fn thread_failed(error: std::io::Error) -> EngineError {
+    EngineError::Settings(format!("no thread can be started: {error}"))
+}
+
+fn join<T>(thread: JoinHandle<Result<T, EngineError>>, name: &str) -> Result<T, EngineError> {
+    thread.join().unwrap_or_else(|_| Err(EngineError::Panicked(name.to_owned())))
+}
+
+fn keep_first<T>(first: &mut Option<EngineError>, result: Result<T, EngineError>) {
+    if let Err(error) = result {
+        first.get_or_insert(error);
+    }
+}
+
+/// Carries the sockets to the resolvers. Ends with the crawl.
+struct DnsThread {
+    handle: tokio::runtime::Handle,
+    _stop: tokio::sync::oneshot::Sender<()>,
+}
+
+impl DnsThread {
+    fn start() -> Result<DnsThread, EngineError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(thread_failed)?;
+        let handle = runtime.handle().clone();
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        spawn("dns", move || {
+            let _ = runtime.block_on(stopped);
+        })?;
+        Ok(DnsThread { handle, _stop: stop })
+    }
+}

@@ -1,0 +1,268 @@
+//! After a crash: what the archive has beyond the frontier's marks is completed from it, without a second request.
+//!
+//! The archive is the log. The frontier stores, with every batch, how far the archive was when the visits of that batch
+//! were done; whatever complete visit lies beyond is committed to the catalogue (unless it is there) and ended in the
+//! frontier, links and all. What has no metadata record was in flight: it is still queued.
+
+use crate::classify::Fate;
+use crate::committer::Committer;
+use crate::error::EngineError;
+use crate::item::{Item, Settled};
+use crate::job::{JobContext, Jobs};
+use crate::pipeline::ScopeCompiler;
+use crate::scheduler::{marks, now, settle};
+use crate::worker::{self, Facts};
+use argiope_extract::Scratch;
+use argiope_fetch::{DecodeScratch, Fetched};
+use argiope_frontier::state::ShardState;
+use argiope_frontier::{Completion, Frontier, Rule, Ticket};
+use argiope_model::{FingerprintKey, RequestKind};
+use argiope_store::archive::{Archive, Position, RecoveredVisit, StoredExchange};
+use argiope_store::catalogue::CatalogueReader;
+use argiope_store::error::{ErrorKind, StoreError};
+use argiope_store::warc::VisitOutcome;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version};
+use std::cell::RefCell;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What was found after an unclean stop.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecoverySummary {
+    /// Visits completed from the archive.
+    pub visits: u64,
+    /// Incomplete ones that were cut off.
+    pub cuts: u64,
+    /// Bytes of links beyond the catalogue that were cut.
+    pub link_bytes: u64,
+}
+
+const BATCH: usize = 500;
+
+pub(crate) struct Recoverer<'e> {
+    pub(crate) archive: Arc<dyn Archive>,
+    pub(crate) committer: &'e mut Committer,
+    pub(crate) frontier: &'e mut Frontier,
+    pub(crate) state: &'e mut dyn ShardState,
+    pub(crate) jobs: &'e Jobs,
+    pub(crate) scope: &'e ScopeCompiler,
+    pub(crate) key: &'e FingerprintKey,
+}
+
+impl Recoverer<'_> {
+    pub(crate) fn run(&mut self) -> Result<RecoverySummary, EngineError> {
+        let known: Vec<Position> = self
+            .state
+            .marks()?
+            .into_iter()
+            .filter_map(|(name, length)| {
+                let file = name.strip_prefix("archive/")?;
+                Some(Position { file: file.into(), length })
+            })
+            .collect();
+        let reader = self.committer.catalogue.reader()?;
+        let archive = Arc::clone(&self.archive);
+        let mut waiting: Vec<Item> = Vec::new();
+        let mut failure = None;
+        let recovery = archive.recover(&known, &mut |visit| {
+            match self.item_of(visit, reader.as_ref()) {
+                Ok(item) => waiting.extend(item),
+                Err(error) => return Err(error),
+            }
+            if waiting.len() >= BATCH {
+                self.store(std::mem::take(&mut waiting)).map_err(|error| stopped(&mut failure, error))?;
+            }
+            Ok(())
+        });
+        if let Some(error) = failure {
+            return Err(error);
+        }
+        let recovery = recovery?;
+        self.store(waiting)?;
+        for file in &recovery.unindexed {
+            archive.build_index(file)?;
+        }
+        Ok(RecoverySummary { visits: recovery.visits, cuts: recovery.cuts.len() as u64, link_bytes: 0 })
+    }
+
+    fn store(&mut self, items: Vec<Item>) -> Result<(), EngineError> {
+        if items.is_empty() {
+            return Ok(());
+        }
+        let stored = self.committer.commit(items, Vec::new(), true)?;
+        let mut late = Vec::new();
+        for settled in stored.settled {
+            late.extend(settle(self.frontier, settled, self.jobs, self.scope, now()));
+        }
+        if !late.is_empty() {
+            self.committer.commit(vec![Item { skipped: late, ..Item::default() }], Vec::new(), true)?;
+        }
+        let mut changes = self.frontier.take_changes();
+        changes.marks = marks(&stored.positions, stored.batch);
+        self.state.apply(&changes)?;
+        self.state.sync()?;
+        Ok(())
+    }
+
+    /// A visit as its worker would have handed it over. None if its job is not open: it stays where it is.
+    fn item_of(
+        &self,
+        found: RecoveredVisit,
+        reader: &dyn CatalogueReader,
+    ) -> Result<Option<Item>, StoreError> {
+        let Some(job) = self.jobs.get(found.metadata.visit.job) else { return Ok(None) };
+        let position = Some(Position { file: found.at.file.clone(), length: found.end });
+        let fate = fate_of(&found);
+        let visit = found.metadata.visit.clone();
+        let ticket = found.metadata.ticket.as_deref().and_then(|text| text.parse::<Ticket>().ok());
+        let catalogued = visit.kind == RequestKind::Page
+            && reader.page(Some(visit.job), visit.scheduled_url().as_str())?.is_some_and(|stored| {
+                stored.row.round == visit.round && stored.row.timings == found.metadata.timings
+            });
+        let mut item = if found.has_response {
+            let exchange = self.archive.read(&found.at)?;
+            self.with_response(&job, &found, &fate, &exchange)
+        } else {
+            without_response(&found, &fate)
+        };
+        item.position = position;
+        if catalogued {
+            // Only the frontier had not heard of it: links and rows are stored.
+            let settled = item.settled.take();
+            item = Item { settled, position: item.position, ..Item::default() };
+        }
+        if let Some(settled) = &mut item.settled {
+            settled.ticket = ticket;
+        }
+        if visit.kind == RequestKind::Robots {
+            item.settled = None;
+        }
+        Ok(Some(item))
+    }
+
+    fn with_response(
+        &self,
+        job: &JobContext,
+        found: &RecoveredVisit,
+        fate: &Fate,
+        exchange: &StoredExchange,
+    ) -> Item {
+        let metadata = &found.metadata;
+        let visit = metadata.visit.clone();
+        let fetched = fetched_again(found, exchange);
+        let scratch = RefCell::new(Scratch::new());
+        let decoding = RefCell::new(DecodeScratch::new());
+        let facts = facts_of(found);
+        let mut made = worker::make(job, &visit, &fetched, fate, &facts, self.key, &scratch, &decoding);
+        made.archived(&found.at.to_string(), found.duplicate_of.as_ref());
+        made.item.settled = Some(Settled {
+            token: None,
+            ticket: None,
+            visit,
+            completion: fate.completion.clone(),
+            discovery: made.discovery,
+            note: made.note,
+            scope_host: made.scope_host,
+        });
+        made.item
+    }
+}
+
+fn stopped(failure: &mut Option<EngineError>, error: EngineError) -> StoreError {
+    let text = error.to_string();
+    *failure = Some(error);
+    StoreError::new(ErrorKind::Io, "recovery", text)
+}
+
+fn fate_of(found: &RecoveredVisit) -> Fate {
+    let metadata = &found.metadata;
+    let completion = match &metadata.outcome {
+        VisitOutcome::Final => Completion::Done { counted: metadata.status.is_some() },
+        VisitOutcome::Retry { due } => Completion::Retry { due: *due },
+        VisitOutcome::Redirect { to } => {
+            Completion::Redirect { to: to.clone(), status: metadata.status.unwrap_or(302) }
+        }
+    };
+    Fate { completion, error: metadata.error.clone(), dead_letter: false }
+}
+
+fn facts_of(found: &RecoveredVisit) -> Facts<'static> {
+    let metadata = &found.metadata;
+    Facts {
+        ticket: metadata.ticket.clone(),
+        rule: metadata.robots_rule.as_deref().map(|text| Rule { text: text.into(), line: metadata.robots_line }),
+        delay: Duration::from_millis(metadata.required_delay_ms),
+        per_host: metadata.per_host.max(1),
+        worker: "recovery",
+    }
+}
+
+fn without_response(found: &RecoveredVisit, fate: &Fate) -> Item {
+    let metadata = &found.metadata;
+    let visit = metadata.visit.clone();
+    let facts = facts_of(found);
+    let fetch = facts.fetch_row(&visit, metadata, fate);
+    let is_page = visit.kind == RequestKind::Page;
+    let done = matches!(fate.completion, Completion::Done { .. });
+    Item {
+        fetch: Some(fetch),
+        page: (is_page && done).then(|| worker::failed_page(&visit, metadata, "recovery").capped()),
+        error: is_page.then(|| worker::error_row(&visit, fate, None, metadata.timings.ended)),
+        settled: Some(Settled {
+            token: None,
+            ticket: None,
+            visit,
+            completion: fate.completion.clone(),
+            discovery: None,
+            note: None,
+            scope_host: None,
+        }),
+        ..Item::default()
+    }
+}
+
+/// An answer as the archive has it.
+fn fetched_again(found: &RecoveredVisit, exchange: &StoredExchange) -> Fetched {
+    let metadata = &found.metadata;
+    Fetched {
+        status: metadata.status.and_then(|s| StatusCode::from_u16(s).ok()).unwrap_or(StatusCode::OK),
+        version: Version::HTTP_11,
+        head: exchange.head.clone().into(),
+        request_head: Default::default(),
+        headers: parse_head(&exchange.head),
+        body: exchange.body.clone().into(),
+        truncated: None,
+        address: SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
+        timings: metadata.timings,
+        reused: false,
+        resent: false,
+    }
+}
+
+/// Header fields of a stored head; lines that are none are passed over.
+fn parse_head(head: &[u8]) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for line in head.split(|byte| *byte == b'\n').skip(1) {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let Some(colon) = line.iter().position(|byte| *byte == b':') else { continue };
+        let (name, value) = line.split_at(colon);
+        let value = value.get(1..).unwrap_or_default().trim_ascii();
+        if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name), HeaderValue::from_bytes(value)) {
+            headers.append(name, value);
+        }
+    }
+    headers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stored_head_is_read_again() {
+        let headers = parse_head(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nX-A: 1\r\nX-A: 2\r\nrubbish\r\n\r\n");
+        assert_eq!(headers.get("content-type").unwrap(), "text/html");
+        assert_eq!(headers.get_all("x-a").iter().count(), 2);
+    }
+}

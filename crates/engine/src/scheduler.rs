@@ -1,0 +1,477 @@
+//! The scheduler owns the frontier. It only decides: what is due goes to a worker, what a worker reports goes into the
+//! frontier, what is stored is done. It sleeps until something is reported or a host comes due.
+
+use crate::committer::{Inbox, Stored};
+use crate::counters::Counters;
+use crate::digest::{in_scope, sitemap_found};
+use crate::error::EngineError;
+use crate::item::{Item, Settled};
+use crate::job::Jobs;
+use crate::pipeline::Stop;
+use crate::snapshot::{Paused, Snapshot};
+use crate::why::{self, Why};
+use crate::worker::{self, Order};
+use argiope_frontier::state::{ShardState, StateBatch};
+use argiope_frontier::{
+    Activity, Answer, Discovery, Disposition, Found, Frontier, HostIndex, Notice, RobotsAnswered, RobotsNews, Step,
+    Ticket, Token, Unresolved,
+};
+use argiope_model::{FetchTimings, FingerprintKey, JobId, Millis, RequestKind, Skip, Url, Visit};
+use argiope_politeness::PolitenessRules;
+use argiope_store::archive::Position;
+use argiope_store::catalogue::{JobState, JobUpdate, SkippedRow};
+use argiope_store::warc::{VisitMetadata, VisitOutcome};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::sync::mpsc;
+
+/// The wall clock, read at the edges of the pipeline only.
+pub(crate) fn now() -> Millis {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// What the scheduler is told.
+pub(crate) enum Report {
+    Answered { token: Token, answer: Answer },
+    /// Nobody was reached; the record waits for the frontier's word.
+    Failed { token: Token, answer: Answer, item: Box<Item> },
+    Robots { token: Token, answer: Answer, outcome: RobotsAnswered },
+    Resolved { host: HostIndex, result: Result<(Arc<[IpAddr]>, Millis), Unresolved> },
+    Stored(Stored),
+    Control(Control),
+    Fatal(EngineError),
+}
+
+/// What people ask of a running crawl.
+pub(crate) enum Control {
+    Stop(Stop),
+    Politeness(Arc<PolitenessRules>),
+    SetActivity(JobId, Activity),
+    Why { job: JobId, url: Url, answer: Sender<Why> },
+}
+
+/// A job's end, seen from the frontier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JobEnd {
+    /// Nothing is left.
+    Done,
+    /// `--max-pages` is reached.
+    Limit,
+    /// All that is left cannot be asked for a long time.
+    Blocked { until: Millis },
+}
+
+pub(crate) struct Scheduler {
+    pub(crate) frontier: Frontier,
+    pub(crate) state: Box<dyn ShardState>,
+    pub(crate) sync: Sender<()>,
+    pub(crate) workers: Vec<mpsc::Sender<Vec<Order>>>,
+    pub(crate) reports: Receiver<Vec<Report>>,
+    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) jobs: Arc<Jobs>,
+    pub(crate) key: FingerprintKey,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) snapshot: Arc<Mutex<Snapshot>>,
+    pub(crate) grace: Duration,
+    pub(crate) scope: crate::pipeline::ScopeCompiler,
+    pub(crate) run: RunState,
+}
+
+/// What changes while it runs.
+#[derive(Default)]
+pub(crate) struct RunState {
+    pub(crate) held: HashMap<Token, Box<Item>>,
+    pub(crate) orders: Vec<Vec<Order>>,
+    pub(crate) notices: VecDeque<Notice>,
+    pub(crate) next_snapshot: Millis,
+    pub(crate) stopping: Option<Stop>,
+    pub(crate) give_up_at: Millis,
+    pub(crate) ended: HashMap<JobId, JobEnd>,
+    /// A flush was asked for and its batch has not come back.
+    pub(crate) flushing: bool,
+}
+
+const SNAPSHOT_EVERY: Duration = Duration::from_millis(200);
+/// A host that waits longer than this, with nothing else to do, does not keep a crawl running.
+const BLOCKED: Duration = Duration::from_secs(600);
+/// A batch is closed early only if nothing comes due before this.
+const WORTH_A_FLUSH: Duration = Duration::from_millis(40);
+const NOTICES: usize = 20;
+
+/// How a run ended.
+pub(crate) struct RunEnd {
+    pub(crate) stop: Option<Stop>,
+    pub(crate) jobs: HashMap<JobId, JobEnd>,
+    pub(crate) error: Option<EngineError>,
+    pub(crate) frontier: Frontier,
+    pub(crate) state: Box<dyn ShardState>,
+}
+
+impl Scheduler {
+    /// Until every job has ended, or it is told to stop. Orders end with it, and so do the workers.
+    pub(crate) fn run(mut self) -> RunEnd {
+        let error = self.schedule().err();
+        self.publish(now());
+        RunEnd { stop: self.run.stopping, jobs: self.run.ended, error, frontier: self.frontier, state: self.state }
+    }
+
+    fn schedule(&mut self) -> Result<(), EngineError> {
+        loop {
+            let at = now();
+            let wake = self.dispatch(at)?;
+            self.send_orders();
+            if at >= self.run.next_snapshot {
+                self.publish(at);
+            }
+            if self.is_over(at) {
+                return Ok(());
+            }
+            self.flush_if_idle(at, wake);
+            let until = wake.unwrap_or(Millis::NEVER).min(self.run.next_snapshot).max(Millis(at.0 + 1));
+            match self.reports.recv_timeout(until.since(now()).min(SNAPSHOT_EVERY)) {
+                Ok(batch) => self.take(batch)?,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            }
+            while let Ok(batch) = self.reports.try_recv() {
+                self.take(batch)?;
+            }
+        }
+    }
+
+    /// Takes steps until the frontier waits; when it wants to be woken.
+    fn dispatch(&mut self, at: Millis) -> Result<Option<Millis>, EngineError> {
+        if self.run.stopping.is_some() {
+            return Ok(Some(self.run.give_up_at));
+        }
+        loop {
+            match self.frontier.next(at) {
+                Step::Wait(wake) => return Ok(wake),
+                Step::Fetch(dispatch) => {
+                    let to = dispatch.host.wrapping_add(dispatch.lane) as usize;
+                    self.order(to, Order::Visit(dispatch));
+                }
+                Step::FetchRobots(dispatch) => {
+                    let to = dispatch.host.wrapping_add(dispatch.lane) as usize;
+                    self.order(to, Order::Robots(dispatch));
+                }
+                Step::Resolve { host, name } => self.order(host as usize, Order::Resolve { host, name }),
+                Step::Refuse { token, visit, ticket, skip } => self.refuse(token, *visit, ticket, skip),
+                Step::Fail { token, visit, ticket, error } => self.fail(token, *visit, ticket, &error, at),
+                Step::LoadQueue { host, at: place, after, limit } => {
+                    self.apply(Vec::new())?;
+                    let entries = self.state.load_queue(place, after.0, limit)?;
+                    let complete = entries.len() < limit;
+                    self.frontier.queue_loaded(host, place.job, entries, complete, at);
+                }
+                Step::LoadRobots { host, scheme, agent, origin } => {
+                    let stored = self.state.load_robots(&origin)?;
+                    self.frontier.robots_loaded(host, scheme, &agent, stored, at);
+                }
+                Step::LoadDue { until, limit } => {
+                    self.apply(Vec::new())?;
+                    let (entries, next) = self.state.load_due(until, limit)?;
+                    self.frontier.due_loaded(entries, next, at);
+                    self.apply(Vec::new())?;
+                }
+                Step::Release(token) => {
+                    if let Some(item) = self.run.held.remove(&token) {
+                        self.inbox.put(*item);
+                    }
+                }
+                Step::Forget(token) => {
+                    self.run.held.remove(&token);
+                }
+            }
+        }
+    }
+
+    fn order(&mut self, to: usize, order: Order) {
+        let count = self.workers.len().max(1);
+        self.run.orders.resize_with(count, Vec::new);
+        if let Some(orders) = self.run.orders.get_mut(to % count) {
+            orders.push(order);
+        }
+    }
+
+    /// Each worker gets its orders in one piece. The channel has room: the frontier hands out no more than it may.
+    fn send_orders(&mut self) {
+        for (worker, orders) in self.workers.iter().zip(&mut self.run.orders) {
+            if !orders.is_empty() {
+                let _ = worker.blocking_send(std::mem::take(orders));
+            }
+        }
+    }
+
+    fn refuse(&mut self, token: Token, visit: Visit, ticket: Ticket, skip: Skip) {
+        let row = SkippedRow {
+            job: visit.job,
+            url: visit.scheduled_url().as_str().to_owned(),
+            reason: skip.reason,
+            detail: skip.detail,
+            source: visit.source.as_ref().map(|url| url.as_str().to_owned()),
+        };
+        let listed = visit.kind == RequestKind::Page;
+        let settled = settled(token, ticket, visit);
+        let skipped = if listed { vec![row] } else { Vec::new() };
+        self.inbox.put(Item { settled: Some(settled), skipped, ..Item::default() });
+    }
+
+    /// A URL whose host has no address: it failed without a request.
+    fn fail(&mut self, token: Token, visit: Visit, ticket: Ticket, error: &str, at: Millis) {
+        let timings = FetchTimings { started: at, ended: at, ..FetchTimings::default() };
+        let metadata = VisitMetadata {
+            visit: visit.clone(),
+            outcome: VisitOutcome::Final,
+            status: None,
+            error: Some(error.to_owned()),
+            truncated: None,
+            timings,
+            robots_rule: None,
+            robots_line: None,
+            required_delay_ms: 0,
+            per_host: 1,
+            ticket: Some(ticket.to_string()),
+            charset: None,
+        };
+        let page = (visit.kind == RequestKind::Page).then(|| worker::failed_page(&visit, &metadata, "scheduler").capped());
+        Counters::add(&self.counters.pages, 1);
+        Counters::add(&self.counters.failed, 1);
+        self.inbox.put(Item { settled: Some(settled(token, ticket, visit)), page, ..Item::default() });
+    }
+
+    fn take(&mut self, batch: Vec<Report>) -> Result<(), EngineError> {
+        let at = now();
+        for report in batch {
+            match report {
+                Report::Answered { token, answer } => {
+                    self.frontier.answered(token, &answer, at);
+                }
+                Report::Failed { token, answer, item } => match self.frontier.answered(token, &answer, at) {
+                    Disposition::Record => self.inbox.put(*item),
+                    Disposition::Hold => {
+                        self.run.held.insert(token, item);
+                    }
+                },
+                Report::Robots { token, answer, outcome } => {
+                    self.frontier.answered(token, &answer, at);
+                    if let Some(news) = self.frontier.robots_answered(token, outcome, at) {
+                        self.offer_sitemaps(&news, at);
+                    }
+                }
+                Report::Resolved { host, result } => self.frontier.resolved(host, result, at),
+                Report::Stored(stored) => self.stored(stored, at)?,
+                Report::Control(control) => self.control(control, at),
+                Report::Fatal(error) => return Err(error),
+            }
+        }
+        self.run.notices.extend(self.frontier.take_notices());
+        while self.run.notices.len() > NOTICES {
+            self.run.notices.pop_front();
+        }
+        Ok(())
+    }
+
+    /// A robots.txt that has just been read names sitemaps; one is looked for where it is by custom, too.
+    fn offer_sitemaps(&mut self, news: &RobotsNews, at: Millis) {
+        for job in self.jobs.all() {
+            let rules = job.rules();
+            if !job.spec.sitemaps || !in_scope(&rules, &news.origin) || !self.frontier.serves(job.id, news.origin.host()) {
+                continue;
+            }
+            let named = news.robots.sitemaps().iter().filter_map(|s| Url::parse(s, &job.normal).ok());
+            let mut urls: Vec<Url> = named.filter(|url| in_scope(&rules, url)).collect();
+            if urls.is_empty() {
+                let custom = format!("{}/sitemap.xml", news.origin.origin());
+                urls.extend(Url::parse(&custom, &job.normal).ok());
+            }
+            let found: Vec<Found> = urls.into_iter().map(|url| sitemap_found(url, 0, &self.key)).collect();
+            let source = Some(news.origin.clone());
+            self.frontier.discover(Discovery { job: job.id, round: 0, depth: 0, source, found }, at);
+        }
+    }
+
+    /// The catalogue has a batch: links are offered, visits end, and that is one atomic batch of the frontier.
+    fn stored(&mut self, stored: Stored, at: Millis) -> Result<(), EngineError> {
+        self.run.flushing = false;
+        for settled in stored.settled {
+            let refused = settle(&mut self.frontier, settled, &self.jobs, &self.scope, at);
+            if !refused.is_empty() {
+                self.inbox.put(Item { skipped: refused, ..Item::default() });
+            }
+        }
+        self.apply(marks(&stored.positions, stored.batch))?;
+        // The syncer takes all that was applied before it looks: one request at a time is enough.
+        let _ = self.sync.try_send(());
+        Ok(())
+    }
+
+    fn apply(&mut self, marks: Vec<(Box<str>, u64)>) -> Result<(), EngineError> {
+        let mut batch: StateBatch = self.frontier.take_changes();
+        batch.marks = marks;
+        if !batch.is_empty() {
+            self.state.apply(&batch)?;
+        }
+        Ok(())
+    }
+
+    fn control(&mut self, control: Control, at: Millis) {
+        match control {
+            Control::Stop(stop) => {
+                if self.run.stopping.is_none() {
+                    self.run.give_up_at = at + self.grace;
+                }
+                if stop == Stop::Now {
+                    self.run.give_up_at = at;
+                }
+                self.run.stopping = Some(stop);
+            }
+            Control::Politeness(rules) => {
+                for job in self.jobs.all() {
+                    job.forget_profiles();
+                }
+                self.frontier.set_politeness(rules, at);
+            }
+            Control::SetActivity(job, activity) => self.frontier.set_activity(job, activity),
+            Control::Why { job, url, answer } => {
+                if let Some(context) = self.jobs.get(job) {
+                    let _ = answer.send(why::of_frontier(&self.frontier, &context, &url, &self.key, at));
+                }
+            }
+        }
+    }
+
+    /// Fetch slots are free, nothing is ready, and something waits to be stored: its links may be what is missing.
+    fn flush_if_idle(&mut self, at: Millis, wake: Option<Millis>) {
+        let overview_waits = self.frontier.has_uncommitted();
+        let soon = wake.is_some_and(|wake| wake < at + WORTH_A_FLUSH);
+        if overview_waits && self.frontier.has_free_slots() && !soon && !self.run.flushing {
+            self.run.flushing = true;
+            self.inbox.flush();
+        }
+    }
+
+    fn is_over(&mut self, at: Millis) -> bool {
+        if self.run.stopping.is_some() {
+            return self.frontier.requests_under_way() == 0 && !self.frontier.has_uncommitted() || at >= self.run.give_up_at;
+        }
+        let mut all = true;
+        for job in self.jobs.all() {
+            if self.run.ended.contains_key(&job.id) {
+                continue;
+            }
+            match self.end_of(job.id, at) {
+                Some(end) => {
+                    self.run.ended.insert(job.id, end);
+                    self.inbox.put_job(JobUpdate {
+                        job: job.id,
+                        state: Some(match end {
+                            JobEnd::Done | JobEnd::Limit => JobState::Completed,
+                            JobEnd::Blocked { .. } => JobState::Paused,
+                        }),
+                        message: match end {
+                            JobEnd::Done => None,
+                            JobEnd::Limit => Some(String::from("max_pages is reached")),
+                            JobEnd::Blocked { until } => {
+                                Some(format!("what is left cannot be asked before {}", until.rfc3339()))
+                            }
+                        },
+                        spec: None,
+                        at,
+                    });
+                }
+                None => all = false,
+            }
+        }
+        all
+    }
+
+    fn end_of(&mut self, job: JobId, at: Millis) -> Option<JobEnd> {
+        let progress = self.frontier.progress(job)?;
+        if progress.is_finished() {
+            return Some(JobEnd::Done);
+        }
+        if progress.in_progress > 0 {
+            return None;
+        }
+        if progress.budget_spent {
+            return Some(JobEnd::Limit);
+        }
+        let until = at + BLOCKED;
+        let quiet = self.frontier.wake_time(at).is_none_or(|wake| wake >= until);
+        (quiet && self.frontier.is_blocked_until(job, until))
+            .then(|| JobEnd::Blocked { until: self.frontier.wake_time(at).unwrap_or(until) })
+    }
+
+    fn publish(&mut self, at: Millis) {
+        self.run.next_snapshot = at + SNAPSHOT_EVERY;
+        let overview = self.frontier.overview();
+        let jobs = self.jobs.all().iter().filter_map(|job| Some((job.id, self.frontier.progress(job.id)?))).collect();
+        let paused = match (&self.run.stopping, overview.network_down_since) {
+            (Some(_), _) => Some(Paused::Stopping),
+            (None, Some(since)) => Some(Paused::NetworkDown { since }),
+            (None, None) => None,
+        };
+        let notices = self.run.notices.iter().cloned().collect();
+        let snapshot = Snapshot { at, totals: self.counters.totals(), overview, jobs, paused, notices };
+        *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
+    }
+}
+
+/// A refusal or failure without a request.
+fn settled(token: Token, ticket: Ticket, visit: Visit) -> Settled {
+    Settled {
+        token: Some(token),
+        ticket: Some(ticket),
+        visit,
+        completion: argiope_frontier::Completion::Done { counted: false },
+        discovery: None,
+        note: None,
+        scope_host: None,
+    }
+}
+
+/// Ends a visit in the frontier: its links first. Gives back what the frontier refused of them.
+pub(crate) fn settle(
+    frontier: &mut Frontier,
+    settled: Settled,
+    jobs: &Jobs,
+    scope: &crate::pipeline::ScopeCompiler,
+    at: Millis,
+) -> Vec<SkippedRow> {
+    let Settled { token, ticket, visit, completion, discovery, note, scope_host } = settled;
+    if let (Some(url), Some(job)) = (scope_host, jobs.get(visit.job)) {
+        frontier.add_scope_host(job.id, url.as_str());
+        job.add_scope_host(&url, || scope.compile(&job, frontier));
+    }
+    let mut rows = Vec::new();
+    if let Some(discovery) = discovery {
+        let (refused, _) = frontier.discover(discovery, at);
+        rows.extend(refused.into_iter().map(|refused| SkippedRow {
+            job: refused.job,
+            url: refused.url.as_str().to_owned(),
+            reason: refused.skip.reason,
+            detail: refused.skip.detail,
+            source: refused.source.map(|url| url.as_str().to_owned()),
+        }));
+    }
+    if let Some(note) = note {
+        frontier.page_seen(visit.job, &visit.url, note.duplicate, note.leads_elsewhere);
+    }
+    match (token, ticket) {
+        (Some(token), _) => frontier.completed(token, completion, at),
+        (None, Some(ticket)) => frontier.complete_recovered(ticket, &visit, completion, at),
+        (None, None) => {}
+    }
+    rows
+}
+
+/// How far archive and catalogue were when these visits were done: where a recovery begins.
+pub(crate) fn marks(positions: &[Position], batch: u64) -> Vec<(Box<str>, u64)> {
+    let files = positions.iter().map(|p| (format!("archive/{}", p.file).into(), p.length));
+    files.chain([("catalogue".into(), batch)]).collect()
+}

@@ -1,0 +1,78 @@
+//! Why a URL was, or was not, fetched: the very functions that decide, in an explaining mode.
+
+use crate::job::JobContext;
+use argiope_frontier::{Frontier, QueueView, RobotsView};
+use argiope_model::{Decision, FingerprintKey, Millis, Url};
+use serde::Serialize;
+
+/// One step of the way to a decision.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WhyStep {
+    pub step: String,
+    pub passed: bool,
+    pub detail: String,
+}
+
+impl WhyStep {
+    pub fn new(step: &str, passed: bool, detail: impl Into<String>) -> WhyStep {
+        WhyStep { step: step.to_owned(), passed, detail: detail.into() }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Why {
+    pub url: String,
+    pub decision: Decision,
+    pub steps: Vec<WhyStep>,
+}
+
+/// As far as rules and frontier know. What the catalogue has of the URL comes before it.
+pub(crate) fn of_frontier(frontier: &Frontier, job: &JobContext, url: &Url, key: &FingerprintKey, now: Millis) -> Why {
+    let rules = job.rules();
+    let mut steps = Vec::new();
+    let mut decision = None;
+    let admitted = frontier.queue_view(job.id, url, key.of(url.as_str(), 0)) == QueueView::Seen;
+    // A URL that was admitted has passed, whatever depth one would guess for it now.
+    if !admitted {
+        for step in rules.explain(url, 0) {
+            steps.push(WhyStep::new(step.name, step.passed, step.detail));
+        }
+        decision = rules.judge(url, 0).err().map(|skip| Decision::from(skip.reason));
+    }
+    if let Some(robots) = frontier.robots_view(url, &job.agent) {
+        let (passed, detail, verdict) = robots_step(&robots);
+        steps.push(WhyStep::new("robots", passed, detail));
+        decision = decision.or(verdict);
+    }
+    let seen = if admitted { "admitted by this job" } else { "never seen by this job" };
+    steps.push(WhyStep::new("seen", true, seen));
+    if let Some(host) = frontier.host_view(url.host()) {
+        let detail = match host.due {
+            Some((at, reason)) => {
+                let wait = at.since(now).as_secs_f64();
+                format!("{} is {} ({reason:?}), due in {wait:.1} s, shard {}", host.name, host.place, host.shard)
+            }
+            None => format!("{} is {}, shard {}", host.name, host.place, host.shard),
+        };
+        steps.push(WhyStep::new("schedule", true, detail));
+    }
+    let fallback = if admitted { Decision::Pending } else { Decision::Unknown };
+    Why { url: url.as_str().to_owned(), decision: decision.unwrap_or(fallback), steps }
+}
+
+fn robots_step(view: &RobotsView) -> (bool, String, Option<Decision>) {
+    match view {
+        RobotsView::Says { allowed, rule } => {
+            let detail = match rule {
+                Some((text, Some(line))) => format!("line {line}: {text}"),
+                Some((text, None)) => text.clone(),
+                None => String::from("no rule matches"),
+            };
+            (*allowed, detail, (!allowed).then_some(Decision::RobotsDisallowed))
+        }
+        RobotsView::Unreachable { until } => {
+            let detail = format!("robots.txt cannot be had; asked again at {}", until.rfc3339());
+            (false, detail, Some(Decision::RobotsUnreachable))
+        }
+    }
+}

@@ -1,0 +1,629 @@
+//! A worker: one thread with its own connections, buffers and archive file. It is handed requests that are due and
+//! hands back what came of them; it decides nothing about when.
+
+use crate::classify::{self, Fate, Head};
+use crate::committer::Inbox;
+use crate::counters::Counters;
+use crate::digest::{self, Body};
+use crate::error::EngineError;
+use crate::item::{Item, LateRecord, Settled};
+use crate::job::{JobContext, Jobs};
+use crate::scheduler::{Report, now};
+use argiope_extract::Scratch;
+use argiope_fetch::{
+    DecodeScratch, FetchError, FetchRequest, Fetched, Fetcher, FetcherOptions, Resolver, Tls, Truncation as Cut, decode,
+};
+use argiope_frontier::{
+    Answer, Completion, Dispatch, HostIndex, RobotsAnswered, RobotsDispatch, Unresolved,
+};
+use argiope_model::{Base, FingerprintKey, Millis, Page, RequestKind, Url, Visit};
+use argiope_politeness::{AnswerResult, RobotsAnswer, parse_retry_after};
+use argiope_store::archive::{Appender, Exchange, Response};
+use argiope_store::catalogue::{ErrorRow, FetchRow, HostRow, PageRow, RobotsRow, RobotsRule, error_kind};
+use argiope_store::warc::{Truncation, VisitMetadata};
+use crossbeam_channel::Sender;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Notify, mpsc};
+
+/// What a worker is asked to do.
+pub(crate) enum Order {
+    Visit(Box<Dispatch>),
+    Robots(Box<RobotsDispatch>),
+    Resolve { host: HostIndex, name: Box<str> },
+}
+
+/// Everything a worker needs, made before its thread starts.
+pub(crate) struct WorkerParts {
+    pub(crate) number: usize,
+    pub(crate) orders: mpsc::Receiver<Vec<Order>>,
+    pub(crate) reports: Sender<Vec<Report>>,
+    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) jobs: Arc<Jobs>,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) key: FingerprintKey,
+    pub(crate) appender: Option<Box<dyn Appender>>,
+    pub(crate) fetcher: FetcherOptions,
+    pub(crate) tls: Tls,
+    pub(crate) resolver: Resolver,
+}
+
+/// Runs until its orders end; then what is under way is given up and the archive file is closed.
+pub(crate) fn run(parts: WorkerParts) -> Result<(), EngineError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| EngineError::Settings(format!("no runtime for a worker: {e}")))?;
+    let local = tokio::task::LocalSet::new();
+    let WorkerParts { mut orders, appender, .. } = parts;
+    let worker = Rc::new(Worker {
+        name: format!("worker-{}", parts.number),
+        fetcher: Fetcher::new(parts.fetcher, parts.tls, parts.resolver.clone()),
+        resolver: parts.resolver,
+        reports: parts.reports,
+        inbox: parts.inbox,
+        jobs: parts.jobs,
+        counters: parts.counters,
+        key: parts.key,
+        scratch: RefCell::new(Scratch::new()),
+        decoding: RefCell::new(DecodeScratch::new()),
+        appender: RefCell::new(appender),
+        random: Cell::new(seed(parts.number)),
+        outbox: RefCell::new(Vec::new()),
+        flush: Notify::new(),
+    });
+    local.block_on(&runtime, async {
+        let flusher = Rc::clone(&worker);
+        tokio::task::spawn_local(async move { flusher.flush_reports().await });
+        while let Some(batch) = orders.recv().await {
+            for order in batch {
+                tokio::task::spawn_local(Rc::clone(&worker).carry_out(order));
+            }
+        }
+    });
+    drop(local);
+    let appender = worker.appender.borrow_mut().take();
+    match appender {
+        Some(appender) => appender.finish().map(|_| ()).map_err(EngineError::from),
+        None => Ok(()),
+    }
+}
+
+fn seed(number: usize) -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(number) | 1
+}
+
+struct Worker {
+    name: String,
+    fetcher: Fetcher,
+    resolver: Resolver,
+    reports: Sender<Vec<Report>>,
+    inbox: Arc<Inbox>,
+    jobs: Arc<Jobs>,
+    counters: Arc<Counters>,
+    key: FingerprintKey,
+    scratch: RefCell<Scratch>,
+    decoding: RefCell<DecodeScratch>,
+    appender: RefCell<Option<Box<dyn Appender>>>,
+    random: Cell<u64>,
+    /// Reports of this turn of the runtime: they go out together, so that the scheduler is woken once.
+    outbox: RefCell<Vec<Report>>,
+    flush: Notify,
+}
+
+/// robots.txt beyond this is not read; the parser itself stops earlier.
+const ROBOTS_BYTES: usize = 1 << 20;
+const SITEMAP_BYTES: usize = 50 << 20;
+
+impl Worker {
+    async fn flush_reports(&self) {
+        loop {
+            self.flush.notified().await;
+            // Once around the runtime's queue: whoever is ready now reports first.
+            tokio::task::yield_now().await;
+            let reports = std::mem::take(&mut *self.outbox.borrow_mut());
+            if !reports.is_empty() && self.reports.send(reports).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn report(&self, report: Report) {
+        self.outbox.borrow_mut().push(report);
+        self.flush.notify_one();
+    }
+
+    /// In [0, 1).
+    fn chance(&self) -> f64 {
+        let mut x = self.random.get();
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        self.random.set(x);
+        (x >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    async fn carry_out(self: Rc<Self>, order: Order) {
+        match order {
+            Order::Visit(dispatch) => self.visit(*dispatch).await,
+            Order::Robots(dispatch) => self.robots(*dispatch).await,
+            Order::Resolve { host, name } => {
+                let result = match self.resolver.resolve(&name).await {
+                    Ok(resolved) => Ok((resolved.addresses, resolved.expires)),
+                    Err(error) => {
+                        let why = format!("dns: {error}").into();
+                        Err(match error.retry_at() {
+                            Some(until) => Unresolved::NoSuchHost { until, why },
+                            None => Unresolved::NoAnswer { why },
+                        })
+                    }
+                };
+                self.report(Report::Resolved { host, result });
+            }
+        }
+    }
+
+    async fn visit(&self, dispatch: Dispatch) {
+        let Some(job) = self.jobs.get(dispatch.visit.job) else { return };
+        let profile = job.profile(&dispatch.rules);
+        let most = usize::try_from(job.spec.max_body).unwrap_or(usize::MAX);
+        let request = FetchRequest {
+            url: &dispatch.visit.url,
+            addresses: &dispatch.addresses,
+            dns_us: 0,
+            profile: &profile,
+            validators: None,
+            timeout: job.spec.timeout,
+            max_body_bytes: if dispatch.visit.kind == RequestKind::Sitemap { SITEMAP_BYTES } else { most },
+        };
+        let fetched = self.fetcher.fetch(request).await;
+        Counters::add(&self.counters.requests, 1);
+        match fetched {
+            Ok(fetched) => self.answered(&job, dispatch, &fetched),
+            Err(error) => self.failed(dispatch, &error),
+        }
+    }
+
+    fn answered(&self, job: &JobContext, dispatch: Dispatch, fetched: &Fetched) {
+        Counters::add(&self.counters.bytes, fetched.body.len() as u64);
+        let ended = fetched.timings.ended;
+        let retry_after = fetched.headers.get("retry-after").and_then(|v| parse_retry_after(v.as_bytes(), ended));
+        let location = fetched.redirect();
+        let head =
+            Head { status: fetched.status.as_u16(), location: location.as_deref(), retry_after, ended };
+        let fate = classify::answered(job, &dispatch.visit, &head, &dispatch.rules, self.chance());
+        let result = AnswerResult::Status(head.status);
+        let obeyed = retry_after.filter(|_| matches!(head.status, 429 | 503));
+        let outcome = classify::outcome(&dispatch.visit, result, &fetched.timings, obeyed);
+        let token = dispatch.token;
+        match self.item_of(job, dispatch, fetched, fate) {
+            Ok(item) => self.inbox.put(item),
+            Err(error) => self.report(Report::Fatal(error)),
+        }
+        self.report(Report::Answered { token, answer: Answer { ended, outcome } });
+    }
+
+    /// Everything that is stored of an answer; its exchange is in the archive when this returns.
+    fn item_of(&self, job: &JobContext, dispatch: Dispatch, fetched: &Fetched, fate: Fate) -> Result<Item, EngineError> {
+        let Dispatch { token, visit, rule, delay, per_host, ticket, .. } = dispatch;
+        let facts = Facts {
+            ticket: Some(ticket.to_string()),
+            rule,
+            delay,
+            per_host: per_host.get(),
+            worker: &self.name,
+        };
+        let mut made = make(job, &visit, fetched, &fate, &facts, &self.key, &self.scratch, &self.decoding);
+        let kept = made.metadata.outcome != argiope_store::warc::VisitOutcome::Final || job.spec.archive;
+        if kept && let Some(appender) = self.appender.borrow_mut().as_mut() {
+            let appended = appender.append(&Exchange {
+                metadata: &made.metadata,
+                address: Some(fetched.address.ip()),
+                request_head: Some(&fetched.request_head),
+                response: Some(Response { head: &fetched.head, body: &fetched.body, body_sha256: None }),
+                previous: None,
+            })?;
+            made.archived(&appended.at.to_string(), appended.duplicate_of.as_ref());
+            made.item.position = Some(appended.position());
+        }
+        count(&self.counters, &fate, made.item.page.as_ref());
+        made.item.settled = Some(Settled {
+            token: Some(token),
+            ticket: Some(ticket),
+            scope_host: made.scope_host,
+            completion: fate.completion,
+            discovery: made.discovery,
+            note: made.note,
+            visit,
+        });
+        Ok(made.item)
+    }
+
+    fn failed(&self, dispatch: Dispatch, error: &FetchError) {
+        let kind = classify::failure_kind(error);
+        let ended = error.timings.ended;
+        let text = classify::error_text(error);
+        let fate = classify::failed(&dispatch.visit, kind, text, ended, &dispatch.rules, self.chance());
+        let outcome = classify::outcome(&dispatch.visit, AnswerResult::Failed(kind), &error.timings, None);
+        let Dispatch { token, visit, rule, delay, per_host, ticket, .. } = dispatch;
+        let facts =
+            Facts { ticket: Some(ticket.to_string()), rule, delay, per_host: per_host.get(), worker: &self.name };
+        let metadata = facts.metadata(&visit, &fate, error.timings, None);
+        let mut fetch = facts.fetch_row(&visit, &metadata, &fate);
+        fetch.address = error.address.map(|a| a.ip().to_string());
+        let mut item = Item { fetch: Some(fetch), ..Item::default() };
+        if visit.kind == RequestKind::Page {
+            item.page = matches!(fate.completion, Completion::Done { .. })
+                .then(|| failed_page(&visit, &metadata, &self.name).capped());
+            item.error = Some(error_row(&visit, &fate, None, ended));
+        }
+        let address = error.address.map(|a| a.ip());
+        item.late = Some(Box::new(LateRecord { metadata, address }));
+        count(&self.counters, &fate, item.page.as_ref());
+        item.settled = Some(Settled {
+            token: Some(token),
+            ticket: Some(ticket),
+            visit,
+            completion: fate.completion,
+            discovery: None,
+            note: None,
+            scope_host: None,
+        });
+        self.report(Report::Failed { token, answer: Answer { ended, outcome }, item: Box::new(item) });
+    }
+
+    async fn robots(&self, dispatch: RobotsDispatch) {
+        let Some(job) = self.jobs.get(dispatch.job) else { return };
+        let profile = job.profile(&dispatch.rules);
+        let request = FetchRequest {
+            url: &dispatch.errand.url,
+            addresses: &dispatch.addresses,
+            dns_us: 0,
+            profile: &profile,
+            validators: None,
+            timeout: dispatch.rules.robots().timeout,
+            max_body_bytes: ROBOTS_BYTES,
+        };
+        let fetched = self.fetcher.fetch(request).await;
+        Counters::add(&self.counters.requests, 1);
+        let report = self.robots_report(&job, dispatch, fetched);
+        match report {
+            Ok(report) => self.report(report),
+            Err(error) => self.report(Report::Fatal(error)),
+        }
+    }
+
+    fn robots_report(
+        &self,
+        job: &JobContext,
+        dispatch: RobotsDispatch,
+        fetched: Result<Fetched, Box<FetchError>>,
+    ) -> Result<Report, EngineError> {
+        let RobotsDispatch { token, errand, delay, per_host, .. } = dispatch;
+        let visit = robots_visit(job, &errand.url, &errand.origin);
+        let facts = Facts { ticket: None, rule: None, delay, per_host: per_host.get(), worker: &self.name };
+        let fate = Fate { completion: Completion::Done { counted: false }, error: None, dead_letter: false };
+        let mut item = Item::default();
+        let (answer, outcome) = match fetched {
+            Ok(fetched) => {
+                let ended = fetched.timings.ended;
+                let status = fetched.status.as_u16();
+                let mut metadata = facts.metadata(&visit, &fate, fetched.timings, Some(status));
+                metadata.truncated = fetched.truncated.map(truncation);
+                if let Some(appender) = self.appender.borrow_mut().as_mut() {
+                    let appended = appender.append(&Exchange {
+                        metadata: &metadata,
+                        address: Some(fetched.address.ip()),
+                        request_head: Some(&fetched.request_head),
+                        response: Some(Response { head: &fetched.head, body: &fetched.body, body_sha256: None }),
+                        previous: None,
+                    })?;
+                    item.position = Some(appended.position());
+                }
+                let mut row = facts.fetch_row(&visit, &metadata, &fate);
+                row.bytes = fetched.body.len() as u64;
+                row.address = Some(fetched.address.ip().to_string());
+                item.fetch = Some(row);
+                let retry_after =
+                    fetched.headers.get("retry-after").and_then(|v| parse_retry_after(v.as_bytes(), ended));
+                let obeyed = retry_after.filter(|_| matches!(status, 429 | 503));
+                let outcome = classify::outcome(&visit, AnswerResult::Status(status), &fetched.timings, obeyed);
+                let answered = match self.robots_target(job, &errand.url, &fetched) {
+                    Some(to) => RobotsAnswered::Redirect(to),
+                    None => {
+                        let most = ROBOTS_BYTES;
+                        let body = decode(&fetched.headers, &fetched.body, most, &mut self.decoding.borrow_mut()).bytes;
+                        item.robots = Some(RobotsRow {
+                            origin: errand.origin.origin().to_owned(),
+                            fetched_at: ended,
+                            status: Some(status),
+                            body: body.to_vec(),
+                        });
+                        item.host = Some(host_row(&errand.origin, status, &body, ended));
+                        RobotsAnswered::Final { answer: RobotsAnswer::Status(status), body: body.to_vec() }
+                    }
+                };
+                (Answer { ended, outcome }, answered)
+            }
+            Err(error) => {
+                let ended = error.timings.ended;
+                let kind = classify::failure_kind(&error);
+                let fate = Fate { error: Some(classify::error_text(&error)), ..fate };
+                let metadata = facts.metadata(&visit, &fate, error.timings, None);
+                item.fetch = Some(facts.fetch_row(&visit, &metadata, &fate));
+                let outcome = classify::outcome(&visit, AnswerResult::Failed(kind), &error.timings, None);
+                let answered = RobotsAnswered::Final { answer: RobotsAnswer::NoAnswer, body: Vec::new() };
+                (Answer { ended, outcome }, answered)
+            }
+        };
+        self.inbox.put(item);
+        Ok(Report::Robots { token, answer, outcome })
+    }
+
+    fn robots_target(&self, job: &JobContext, url: &Url, fetched: &Fetched) -> Option<Url> {
+        let location = fetched.redirect()?;
+        Base::new(url).ok()?.join(&location, &job.normal).ok()
+    }
+}
+
+fn robots_visit(job: &JobContext, url: &Url, origin: &Url) -> Visit {
+    Visit {
+        job: job.id,
+        kind: RequestKind::Robots,
+        url: url.clone(),
+        round: 0,
+        attempt: 0,
+        depth: 0,
+        priority: 0,
+        scheduled_at: now(),
+        hops: Vec::new(),
+        source: Some(origin.clone()),
+    }
+}
+
+fn host_row(origin: &Url, status: u16, body: &[u8], at: Millis) -> HostRow {
+    HostRow {
+        host: origin.host().to_owned(),
+        robots_text: Some(String::from_utf8_lossy(body).into_owned()),
+        robots_fetched_at: Some(at),
+        robots_status: Some(status),
+        is_allowed: true,
+        last_request_at: Some(at),
+        ..HostRow::default()
+    }
+}
+
+/// What is known of a request beside its answer.
+pub(crate) struct Facts<'w> {
+    pub(crate) ticket: Option<String>,
+    pub(crate) rule: Option<argiope_frontier::Rule>,
+    pub(crate) delay: Duration,
+    pub(crate) per_host: u32,
+    pub(crate) worker: &'w str,
+}
+
+impl Facts<'_> {
+    pub(crate) fn metadata(
+        &self,
+        visit: &Visit,
+        fate: &Fate,
+        timings: argiope_model::FetchTimings,
+        status: Option<u16>,
+    ) -> VisitMetadata {
+        VisitMetadata {
+            visit: visit.clone(),
+            outcome: fate.visit_outcome(),
+            status,
+            error: fate.error.clone(),
+            truncated: None,
+            timings,
+            robots_rule: self.rule.as_ref().map(|rule| rule.text.to_string()),
+            robots_line: self.rule.as_ref().and_then(|rule| rule.line),
+            required_delay_ms: u64::try_from(self.delay.as_millis()).unwrap_or(u64::MAX),
+            per_host: self.per_host,
+            ticket: self.ticket.clone(),
+            charset: None,
+        }
+    }
+
+    pub(crate) fn fetch_row(&self, visit: &Visit, metadata: &VisitMetadata, fate: &Fate) -> FetchRow {
+        let scheduled = visit.scheduled_url();
+        FetchRow {
+            scheduled_url: (!visit.hops.is_empty()).then(|| scheduled.as_str().to_owned()),
+            kind: visit.kind,
+            round: visit.round,
+            attempt: visit.attempt,
+            hop: u8::try_from(visit.hops.len()).unwrap_or(u8::MAX),
+            outcome: fate.fetch_outcome(),
+            timings: metadata.timings,
+            status: metadata.status,
+            error: metadata.error.clone(),
+            rule: match (&metadata.robots_rule, metadata.robots_line) {
+                (Some(text), Some(line)) => Some(RobotsRule { text: text.clone(), line }),
+                _ => None,
+            },
+            required_delay_ms: metadata.required_delay_ms,
+            per_host: metadata.per_host,
+            worker_id: Some(self.worker.to_owned()),
+            ..FetchRow::new(visit.job, visit.url.host(), visit.url.as_str(), scheduled.identity().key_u64())
+        }
+    }
+}
+
+/// Everything made of an answer, but for its place in the archive.
+pub(crate) struct Made {
+    pub(crate) item: Item,
+    pub(crate) metadata: VisitMetadata,
+    pub(crate) discovery: Option<argiope_frontier::Discovery>,
+    pub(crate) note: Option<crate::item::PageNote>,
+    pub(crate) scope_host: Option<Url>,
+}
+
+impl Made {
+    pub(crate) fn archived(&mut self, at: &str, duplicate_of: Option<&Url>) {
+        if let Some(row) = &mut self.item.page {
+            row.page.archive = Some(at.to_owned());
+            let own = duplicate_of.is_some_and(|url| url.as_str() == row.page.url);
+            row.page.duplicate_of = duplicate_of.filter(|_| !own).map(|url| url.as_str().to_owned());
+        }
+        if let Some(note) = &mut self.note {
+            note.duplicate = duplicate_of.is_some();
+        }
+    }
+}
+
+#[allow(clippy::too_many_arguments, reason = "the facts of one answer and the buffers to read it with")]
+pub(crate) fn make(
+    job: &JobContext,
+    visit: &Visit,
+    fetched: &Fetched,
+    fate: &Fate,
+    facts: &Facts<'_>,
+    key: &FingerprintKey,
+    scratch: &RefCell<Scratch>,
+    decoding: &RefCell<DecodeScratch>,
+) -> Made {
+    let status = fetched.status.as_u16();
+    let mut metadata = facts.metadata(visit, fate, fetched.timings, Some(status));
+    metadata.truncated = fetched.truncated.map(truncation);
+    let mut item = Item::default();
+    let mut made_discovery = None;
+    let mut note = None;
+    let mut scope_host = None;
+    match (&fate.completion, visit.kind) {
+        (Completion::Done { .. }, RequestKind::Page) => {
+            let most = usize::try_from(job.spec.max_body).unwrap_or(usize::MAX);
+            let decoded = decode(&fetched.headers, &fetched.body, most, &mut decoding.borrow_mut());
+            let tags: Vec<&str> =
+                fetched.headers.get_all("x-robots-tag").iter().filter_map(|v| v.to_str().ok()).collect();
+            let content_type = fetched.content_type();
+            let body = Body {
+                status,
+                content_type: content_type.as_deref(),
+                x_robots_tag: &tags,
+                bytes: &decoded.bytes,
+                now: fetched.timings.ended,
+            };
+            let digested = digest::page(job, visit, &body, key, &mut scratch.borrow_mut());
+            metadata.charset = digested.charset.map(str::to_owned);
+            if metadata.error.is_none() {
+                metadata.error = fetched.truncated.map(|cut| cut.to_string()).or_else(|| {
+                    decoded.cut.then(|| format!("truncated: more than {most} bytes after decoding"))
+                });
+                metadata.error =
+                    metadata.error.take().or_else(|| decoded.error.map(|e| format!("truncated: {e}")));
+            }
+            let mut row = digested.row;
+            finish_row(&mut row, visit, &metadata, facts.worker, fetched);
+            item.page = Some(row.capped());
+            item.links = digested.links;
+            item.skipped = digested.skipped;
+            item.error = fate.error.is_some().then(|| error_row(visit, fate, Some(status), fetched.timings.ended));
+            made_discovery = digested.discovery;
+            note = Some(digested.note);
+            scope_host = digest::scope_host(visit);
+        }
+        (Completion::Done { .. }, RequestKind::Sitemap) if status < 300 => {
+            let decoded = decode(&fetched.headers, &fetched.body, SITEMAP_BYTES, &mut decoding.borrow_mut());
+            let content_type = fetched.content_type();
+            let body = Body {
+                status,
+                content_type: content_type.as_deref(),
+                x_robots_tag: &[],
+                bytes: &decoded.bytes,
+                now: fetched.timings.ended,
+            };
+            (made_discovery, item.skipped) = digest::sitemap(job, visit, &body, key);
+        }
+        (Completion::Redirect { to, .. }, _) => {
+            scope_host = classify::is_seed(visit).then(|| to.clone());
+        }
+        _ => {}
+    }
+    let mut fetch = facts.fetch_row(visit, &metadata, fate);
+    fetch.bytes = fetched.body.len() as u64;
+    fetch.address = Some(fetched.address.ip().to_string());
+    item.fetch = Some(fetch);
+    Made { item, metadata, discovery: made_discovery, note, scope_host }
+}
+
+fn finish_row(row: &mut PageRow, visit: &Visit, metadata: &VisitMetadata, worker: &str, fetched: &Fetched) {
+    let text = |name: &str| fetched.header_text(name).map(|v| v.into_owned());
+    row.etag = text("etag");
+    row.last_modified = text("last-modified");
+    finish_any_row(row, visit, metadata, worker);
+}
+
+fn finish_any_row(row: &mut PageRow, visit: &Visit, metadata: &VisitMetadata, worker: &str) {
+    row.page.crawled_at = Some(metadata.timings.ended.rfc3339());
+    row.page.fetch_ms = Some(u32::try_from(metadata.timings.total_us() / 1000).unwrap_or(u32::MAX));
+    row.page.error = metadata.error.clone();
+    row.round = visit.round;
+    row.retry_count = visit.attempt;
+    row.redirects = visit.hops.clone();
+    row.timings = metadata.timings;
+    row.priority = visit.priority;
+    row.source = visit.source.as_ref().map(|url| url.as_str().to_owned());
+    row.scheduled_at = visit.scheduled_at;
+    row.error_count = u32::from(metadata.error.is_some());
+    row.worker_id = Some(worker.to_owned());
+}
+
+/// The row of a URL that got no answer.
+pub(crate) fn failed_page(visit: &Visit, metadata: &VisitMetadata, worker: &str) -> PageRow {
+    let scheduled = visit.scheduled_url();
+    let final_url = (!visit.hops.is_empty()).then(|| visit.url.as_str().to_owned());
+    let page =
+        Page { url: scheduled.as_str().to_owned(), final_url, depth: visit.depth, ..Page::default() };
+    let mut row = PageRow::new(visit.job, scheduled.identity().key_u64(), scheduled.host(), page);
+    finish_any_row(&mut row, visit, metadata, worker);
+    row
+}
+
+pub(crate) fn error_row(visit: &Visit, fate: &Fate, status: Option<u16>, at: Millis) -> ErrorRow {
+    let message = fate.error.clone().unwrap_or_default();
+    let kind = match status {
+        Some(status) if status >= 400 => format!("http_{status}"),
+        _ => error_kind(&message).to_owned(),
+    };
+    ErrorRow {
+        job: visit.job,
+        url: visit.scheduled_url().as_str().to_owned(),
+        host: visit.url.host().to_owned(),
+        round: visit.round,
+        attempt: visit.attempt,
+        kind,
+        message,
+        status,
+        at,
+        dead_letter: fate.dead_letter,
+    }
+}
+
+fn truncation(cut: Cut) -> Truncation {
+    match cut {
+        Cut::TooLarge { .. } => Truncation::Length,
+        Cut::Timeout { .. } => Truncation::Time,
+        Cut::ShortBody { .. } | Cut::Reset { .. } | Cut::Malformed { .. } => Truncation::Disconnect,
+    }
+}
+
+pub(crate) fn count(counters: &Counters, fate: &Fate, page: Option<&PageRow>) {
+    match fate.completion {
+        Completion::Retry { .. } => Counters::add(&counters.retries, 1),
+        Completion::Redirect { .. } => Counters::add(&counters.redirects, 1),
+        Completion::Done { .. } => {
+            if let Some(row) = page {
+                Counters::add(&counters.pages, 1);
+                match row.page.status {
+                    Some(status) => counters.status(status),
+                    None => Counters::add(&counters.failed, 1),
+                }
+            }
+        }
+    }
+}
+

@@ -1,0 +1,19 @@
+//! The end of a process that had time to end well.
+
+use crate::frontier::Frontier;
+use crate::ready::HostIndex;
+use argiope_model::Millis;
+
+impl Frontier {
+    /// Requests that are under way are given up: their visits stay queued, and their hosts are owed a full delay from now.
+    pub fn give_up(&mut self, now: Millis) {
+        let hosts: Vec<HostIndex> = self.in_flight.values().filter(|f| f.asking).map(|f| f.host).collect();
+        for index in hosts {
+            let delay = self.delay_of(index, now);
+            if let Some(host) = self.host_mut(index) {
+                host.politeness.started(now, delay);
+            }
+            self.mark_dirty(index);
+        }
+    }
+}
