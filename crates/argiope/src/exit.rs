@@ -61,6 +61,11 @@ impl Failure {
         Failure::new(Exit::Interrupted, message)
     }
 
+    /// The same where everything has been said already.
+    pub(crate) fn silent_interrupt() -> Failure {
+        Failure { exit: Exit::Interrupted, messages: Vec::new(), hint: None }
+    }
+
     pub(crate) fn hint(mut self, hint: impl fmt::Display) -> Failure {
         self.hint = Some(hint.to_string());
         self

@@ -4,12 +4,15 @@
 mod cli;
 mod commands;
 mod config;
+mod control;
+mod data;
 mod exit;
 mod inspect;
 mod job;
 mod logging;
 mod progress;
 mod settings;
+mod signals;
 
 use clap::Parser;
 use cli::{Cli, Command};
@@ -40,9 +43,9 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     let display = Display::stderr(global.quiet);
     logging::start(global, &display);
     match &cli.command {
-        Command::Crawl(args) => commands::crawl(global, args, &display),
+        Command::Crawl(args) => commands::crawl::run(global, args, &display),
         Command::Demo => commands::demo(global, &display),
-        Command::Lab(args) => commands::lab(global, args),
+        Command::Lab(args) => commands::lab::run(global, args),
         Command::Jobs(args) => commands::jobs(global, args),
         Command::Status(args) => commands::status(global, args),
         Command::Export(args) => commands::export(global, args),

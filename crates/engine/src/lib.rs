@@ -29,7 +29,7 @@ pub use config::{EngineConfig, Ports};
 pub use counters::Totals;
 pub use error::EngineError;
 pub use job::JobStart;
-pub use pipeline::{Ended, Engine, JobOutcome, OutputFile, Stop, why_at_rest};
+pub use pipeline::{Ended, Engine, EngineHandle, JobOutcome, OutputFile, Stop, why_at_rest};
 pub use recovery::RecoverySummary;
 pub use snapshot::{Paused, Snapshot};
 pub use why::{Why, WhyStep};

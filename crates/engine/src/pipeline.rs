@@ -65,10 +65,16 @@ pub struct Ended {
 
 /// A running crawl.
 pub struct Engine {
-    reports: Sender<Vec<Report>>,
-    snapshot: Arc<Mutex<Snapshot>>,
+    handle: EngineHandle,
     recovery: RecoverySummary,
     supervisor: JoinHandle<Result<Ended, EngineError>>,
+}
+
+/// For those who look at a running crawl or steer it. Outlives it without harm.
+#[derive(Clone)]
+pub struct EngineHandle {
+    reports: Sender<Vec<Report>>,
+    snapshot: Arc<Mutex<Snapshot>>,
 }
 
 /// Where the pages of a job are written as they come.
@@ -103,13 +109,28 @@ impl Engine {
             .name("supervisor".into())
             .spawn(move || shop.run(&config, reports_to, reports, shared))
             .map_err(thread_failed)?;
-        Ok(Engine { reports: to, snapshot, recovery, supervisor })
+        Ok(Engine { handle: EngineHandle { reports: to, snapshot }, recovery, supervisor })
     }
 
     pub fn recovery(&self) -> &RecoverySummary {
         &self.recovery
     }
 
+    pub fn handle(&self) -> &EngineHandle {
+        &self.handle
+    }
+
+    pub fn has_ended(&self) -> bool {
+        self.supervisor.is_finished()
+    }
+
+    pub fn join(self) -> Result<Ended, EngineError> {
+        drop(self.handle);
+        self.supervisor.join().unwrap_or_else(|_| Err(EngineError::Panicked(String::from("supervisor"))))
+    }
+}
+
+impl EngineHandle {
     pub fn snapshot(&self) -> Snapshot {
         self.snapshot.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -140,15 +161,6 @@ impl Engine {
         let (answer, asked) = bounded(1);
         self.control(Control::Why { job, url: url.clone(), answer });
         asked.recv_timeout(Duration::from_secs(10)).ok()
-    }
-
-    pub fn has_ended(&self) -> bool {
-        self.supervisor.is_finished()
-    }
-
-    pub fn join(self) -> Result<Ended, EngineError> {
-        drop(self.reports);
-        self.supervisor.join().unwrap_or_else(|_| Err(EngineError::Panicked(String::from("supervisor"))))
     }
 }
 

@@ -3,10 +3,10 @@
 use crate::job::JobContext;
 use argiope_frontier::{Frontier, QueueView, RobotsView};
 use argiope_model::{Decision, FingerprintKey, Millis, Url};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One step of the way to a decision.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhyStep {
     pub step: String,
     pub passed: bool,
@@ -19,7 +19,7 @@ impl WhyStep {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Why {
     pub url: String,
     pub decision: Decision,

@@ -3,6 +3,7 @@
 
 use crate::address::AddressBook;
 use crate::codec::CodecError;
+use crate::hash::FastMap;
 use crate::host::{Address, Errand, Host, Place, RobotsHandle, WaitReason};
 use crate::job::{Activity, Job, JobCounts, JobLimits, encode_counts};
 use crate::network::NetworkWatch;
@@ -14,8 +15,8 @@ use crate::state::{Change, HostKey, QueueAt, StateBatch};
 use argiope_model::{
     Fingerprint, FingerprintKey, JobId, Millis, PublicSuffixes, Scheme, Skip, Url, Visit, shard_of,
 };
-use argiope_politeness::{HostRules, ParkReason, PolitenessRules, WaitReason as Holds};
-use std::collections::{HashMap, VecDeque};
+use argiope_politeness::{Gate, HostRules, ParkReason, PolitenessRules, WaitReason as Holds};
+use std::collections::VecDeque;
 use std::fmt;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -164,12 +165,11 @@ pub(crate) struct InFlight {
     pub(crate) host: HostIndex,
     /// None for errands.
     pub(crate) entry: Option<TakenEntry>,
-    pub(crate) errand: Option<Errand>,
+    pub(crate) errand: Option<Box<Errand>>,
     pub(crate) address: Option<IpAddr>,
     pub(crate) reserved: bool,
     pub(crate) asking: bool,
     pub(crate) lane: u32,
-    pub(crate) started: Millis,
 }
 
 #[derive(Clone, Debug)]
@@ -184,17 +184,19 @@ pub struct Frontier {
     pub(crate) suffixes: Arc<PublicSuffixes>,
     pub(crate) key: FingerprintKey,
     pub(crate) politeness: Arc<PolitenessRules>,
+    /// What holds for hosts that no entry of the settings names: nearly all of them.
+    pub(crate) common_rules: Arc<HostRules>,
     pub(crate) hosts: Vec<Host>,
-    pub(crate) by_name: HashMap<Box<str>, HostIndex>,
-    pub(crate) by_key: HashMap<HostKey, HostIndex>,
-    pub(crate) next_number: HashMap<u16, u32>,
-    pub(crate) jobs: HashMap<JobId, Job>,
-    pub(crate) seen: HashMap<(JobId, u16), SeenTable>,
+    pub(crate) by_name: FastMap<Box<str>, HostIndex>,
+    pub(crate) by_key: FastMap<HostKey, HostIndex>,
+    pub(crate) next_number: FastMap<u16, u32>,
+    pub(crate) jobs: FastMap<JobId, Job>,
+    pub(crate) seen: FastMap<(JobId, u16), SeenTable>,
     pub(crate) ready: ReadySet,
     pub(crate) timers: Timers,
     pub(crate) addresses: AddressBook,
     pub(crate) network: NetworkWatch,
-    pub(crate) in_flight: HashMap<Token, InFlight>,
+    pub(crate) in_flight: FastMap<Token, InFlight>,
     pub(crate) started_order: VecDeque<(Millis, Token)>,
     /// Requests under way.
     pub(crate) asking: usize,
@@ -224,18 +226,19 @@ impl Frontier {
             config,
             suffixes,
             key,
+            common_rules: Arc::new(politeness.for_host("")),
             politeness,
             hosts: Vec::new(),
-            by_name: HashMap::new(),
-            by_key: HashMap::new(),
-            next_number: HashMap::new(),
-            jobs: HashMap::new(),
-            seen: HashMap::new(),
+            by_name: FastMap::default(),
+            by_key: FastMap::default(),
+            next_number: FastMap::default(),
+            jobs: FastMap::default(),
+            seen: FastMap::default(),
             ready: ReadySet::default(),
             timers: Timers::default(),
             addresses: AddressBook::default(),
             network: NetworkWatch::default(),
-            in_flight: HashMap::new(),
+            in_flight: FastMap::default(),
             started_order: VecDeque::new(),
             asking: 0,
             resolving: 0,
@@ -302,6 +305,7 @@ impl Frontier {
 
     /// New politeness settings hold from the next request on.
     pub fn set_politeness(&mut self, politeness: Arc<PolitenessRules>, now: Millis) {
+        self.common_rules = Arc::new(politeness.for_host(""));
         self.politeness = politeness;
         for host in &mut self.hosts {
             host.rules = None;
@@ -388,13 +392,20 @@ impl Frontier {
     }
 
     pub(crate) fn rules_of(&mut self, index: HostIndex) -> Arc<HostRules> {
-        let politeness = &self.politeness;
-        match self.hosts.get_mut(index as usize) {
-            Some(host) => {
-                let rules = host.rules.get_or_insert_with(|| Arc::new(politeness.for_host(&host.name)));
-                Arc::clone(rules)
-            }
-            None => Arc::new(politeness.for_host("")),
+        self.find_rules(index);
+        match self.host(index).and_then(|host| host.rules.as_ref()) {
+            Some(rules) => Arc::clone(rules),
+            None => Arc::clone(&self.common_rules),
+        }
+    }
+
+    /// Hosts that no entry names share one set of rules.
+    fn find_rules(&mut self, index: HostIndex) {
+        let Some(host) = self.hosts.get_mut(index as usize) else { return };
+        if host.rules.is_none() {
+            let rules = self.politeness.for_host(&host.name);
+            let common = rules.domain().is_none() && rules.class().is_none();
+            host.rules = Some(if common { Arc::clone(&self.common_rules) } else { Arc::new(rules) });
         }
     }
 
@@ -414,8 +425,7 @@ impl Frontier {
 
     pub(crate) fn per_host_of(&self, index: HostIndex, rules: &HostRules) -> NonZeroU32 {
         let Some(host) = self.host(index) else { return NonZeroU32::MIN };
-        let jobs = host.queues.iter().filter_map(|q| self.jobs.get(&q.queue.job));
-        rules.per_host(jobs.map(|job| job.limits.per_host))
+        host.per_host(rules, &self.jobs)
     }
 
     /// Who asks for more on one host than an address may have means that address.
@@ -427,54 +437,72 @@ impl Frontier {
         hosts.get(index as usize).is_some_and(|host| host.stamp == stamp && place(host.place))
     }
 
-    /// Puts a host where it belongs now.
+    /// Puts a host where it belongs now. If it was woken for a place at its address and does not take it, the next one
+    /// in that line is woken instead.
     pub(crate) fn reschedule(&mut self, index: HostIndex, now: Millis) {
-        let rules = self.rules_of(index);
-        let per_host = self.per_host_of(index, &rules);
-        let work = self.head_rank(index);
-        let Some(host) = self.hosts.get_mut(index as usize) else { return };
-        let (place, rank) = match work {
-            None => (Place::Idle, 0),
-            Some(_) if host.in_flight >= per_host.get() || matches!(host.address, Address::Asking) => (Place::Busy, 0),
-            Some(rank) => {
-                let (at, reason) = host.due(&rules, now);
-                if at > now { (Place::Waiting(at, reason), rank) } else { (Place::Ready, rank) }
+        let mut unused = self.place_host(index, now);
+        while let Some(address) = unused {
+            unused = self.wake_at(address).and_then(|next| self.place_host(next, now));
+        }
+    }
+
+    /// The first host that waits for this address leaves the line; it has a place there now.
+    pub(crate) fn wake_at(&mut self, address: IpAddr) -> Option<HostIndex> {
+        let hosts = &self.hosts;
+        let live = |host, stamp| Frontier::is_live(hosts, host, stamp, |p| p == Place::AtAddress);
+        let next = self.addresses.next_waiting(address, live)?;
+        let host = self.hosts.get_mut(next as usize)?;
+        host.place = Place::Busy;
+        host.address_turn = Some(address);
+        Some(next)
+    }
+
+    /// Returns the address at which the host had a place that it does not take.
+    fn place_host(&mut self, index: HostIndex, now: Millis) -> Option<IpAddr> {
+        self.find_rules(index);
+        let host = self.hosts.get(index as usize)?;
+        let (place, rank) = host.place_now(host.rules.as_deref()?, &self.jobs, now);
+        let host = self.hosts.get_mut(index as usize)?;
+        if place == Place::Idle {
+            host.wait_for_budget(index, &mut self.jobs);
+            if host.in_flight == 0 {
+                host.rest();
             }
+        }
+        let stays = match (host.place, place) {
+            (Place::Ready, Place::Ready) => host.rank == rank,
+            // Only the end of a request to its address makes it ready.
+            (Place::AtAddress, Place::Ready) => true,
+            (before, after) => before == after,
         };
-        host.stamp = host.stamp.wrapping_add(1);
-        host.place = place;
-        match place {
-            Place::Waiting(at, _) => self.timers.insert(at, index, host.stamp),
-            Place::Ready => self.ready.insert(index, host.stamp, rank),
-            Place::Idle if host.in_flight == 0 => host.rest(),
-            Place::Idle | Place::Busy | Place::AtAddress => {}
+        if !stays {
+            host.stamp = host.stamp.wrapping_add(1);
+            host.place = place;
+            host.rank = rank;
+            let stamp = host.stamp;
+            match place {
+                Place::Waiting(at, _) => {
+                    self.timers.insert(at, index, stamp);
+                    self.compact_timers();
+                }
+                Place::Ready => {
+                    self.ready.insert(index, stamp, rank);
+                    self.compact_ready();
+                }
+                Place::Idle | Place::Busy | Place::AtAddress => {}
+            }
         }
+        if place == Place::Ready { None } else { self.hosts.get_mut(index as usize)?.address_turn.take() }
     }
 
-    /// The rank of what the host would serve next; None if there is nothing.
-    fn head_rank(&self, index: HostIndex) -> Option<u8> {
-        let host = self.host(index)?;
-        if !host.errands.is_empty() {
-            return Some(0);
-        }
-        let turn = self.queue_in_turn(host)?;
-        let queue = host.queues.get(turn)?;
-        // What is not loaded yet is taken for ordinary until it is.
-        Some(queue.queue.head().map_or(OrderKey::rank_of(50), |entry| entry.order.rank))
+    fn compact_timers(&mut self) {
+        let hosts = &self.hosts;
+        self.timers.compact(|host, stamp| Frontier::is_live(hosts, host, stamp, |p| matches!(p, Place::Waiting(..))));
     }
 
-    /// The first queue from the host's turn on that has something its job may do now.
-    pub(crate) fn queue_in_turn(&self, host: &Host) -> Option<usize> {
-        let count = host.queues.len();
-        (0..count).map(|n| (host.turn + n) % count).find(|at| {
-            host.queues.get(*at).is_some_and(|q| {
-                !q.queue.is_drained()
-                    && self.jobs.get(&q.queue.job).is_some_and(|job| {
-                        job.activity == Activity::Running
-                            && (job.has_budget() || q.queue.head().is_some_and(|e| e.order.rank == 0))
-                    })
-            })
-        })
+    fn compact_ready(&mut self) {
+        let hosts = &self.hosts;
+        self.ready.compact(|host, stamp| Frontier::is_live(hosts, host, stamp, |p| p == Place::Ready));
     }
 
     pub(crate) fn new_token(&mut self) -> Token {
@@ -495,6 +523,64 @@ impl Frontier {
 }
 
 impl Host {
+    pub(crate) fn per_host(&self, rules: &HostRules, jobs: &FastMap<JobId, Job>) -> NonZeroU32 {
+        rules.per_host(self.queues.iter().filter_map(|q| jobs.get(&q.queue.job)).map(|job| job.limits.per_host))
+    }
+
+    /// Where the host belongs, and the rank of what it would serve next.
+    fn place_now(&self, rules: &HostRules, jobs: &FastMap<JobId, Job>, now: Millis) -> (Place, u8) {
+        let Some(rank) = self.head_rank(jobs) else { return (Place::Idle, 0) };
+        if matches!(self.address, Address::Asking) {
+            return (Place::Busy, 0);
+        }
+        if self.in_flight > 0 {
+            // A host that has been failing is probed by one request alone.
+            let probing = matches!(self.politeness.gate(now), Gate::Probe);
+            if probing || self.in_flight >= self.per_host(rules, jobs).get() {
+                return (Place::Busy, 0);
+            }
+        }
+        let (at, reason) = self.due(rules, now);
+        if at > now { (Place::Waiting(at, reason), rank) } else { (Place::Ready, rank) }
+    }
+
+    /// The rank of what the host would serve next; None if there is nothing.
+    fn head_rank(&self, jobs: &FastMap<JobId, Job>) -> Option<u8> {
+        if !self.errands.is_empty() {
+            return Some(0);
+        }
+        let queue = self.queues.get(self.queue_in_turn(jobs)?)?;
+        // What is not loaded yet is taken for ordinary until it is.
+        Some(queue.queue.head().map_or(OrderKey::rank_of(50), |entry| entry.order.rank))
+    }
+
+    /// The first queue from the host's turn on that has something its job may do now.
+    pub(crate) fn queue_in_turn(&self, jobs: &FastMap<JobId, Job>) -> Option<usize> {
+        let count = self.queues.len();
+        (0..count).map(|n| (self.turn + n) % count).find(|at| {
+            self.queues.get(*at).is_some_and(|q| {
+                !q.queue.is_drained()
+                    && jobs.get(&q.queue.job).is_some_and(|job| {
+                        job.activity == Activity::Running && job.may_take(q.queue.head().map(|e| e.order.rank))
+                    })
+            })
+        })
+    }
+
+    /// Whoever has work for which there is no budget is told when some is given back.
+    fn wait_for_budget(&mut self, index: HostIndex, jobs: &mut FastMap<JobId, Job>) {
+        for queue in &mut self.queues {
+            if !queue.waits_for_budget
+                && !queue.queue.is_drained()
+                && let Some(job) = jobs.get_mut(&queue.queue.job)
+                && !job.has_budget()
+            {
+                queue.waits_for_budget = true;
+                job.wait_for_budget.push_back(index);
+            }
+        }
+    }
+
     /// When the host may be asked, as far as politeness, robots.txt and DNS go, and what holds it until then.
     pub(crate) fn due(&self, rules: &HostRules, now: Millis) -> (Millis, WaitReason) {
         let (mut at, mut reason) = match self.politeness.wait(now, rules) {

@@ -29,6 +29,7 @@ pub mod codec;
 pub mod contract;
 mod dispatch;
 mod frontier;
+mod hash;
 mod host;
 mod job;
 pub mod memory;

@@ -14,6 +14,7 @@ pub(crate) use results::{
 use clap::{ArgAction, Args, Parser, Subcommand, ValueHint};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -103,6 +104,28 @@ pub(crate) struct LabArgs {
     /// The same number makes the same web
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+    /// What kinds of sites there are
+    #[arg(long, value_enum, default_value = "plain")]
+    pub(crate) profile: LabProfile,
+    /// Wait so long before each answer
+    #[arg(long, value_name = "DURATION", value_parser = argiope_model::parse_duration)]
+    pub(crate) latency: Option<Duration>,
+    /// Pages of about 2 KB instead of 30
+    #[arg(long)]
+    pub(crate) small: bool,
+    /// Write every request as a line of JSON
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) log: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LabProfile {
+    /// Well-behaved sites, for measuring
+    Plain,
+    /// One site of every kind: redirects, errors, traps, slow and failing ones
+    Mixed,
+    /// The sites of the demo
+    Demo,
 }
 
 #[derive(Debug, Subcommand)]

@@ -2,29 +2,22 @@
 
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod crawl;
+pub(crate) mod lab;
+pub(crate) mod progress;
 
 use crate::cli::{
-    AuditArgs, CrawlArgs, ExportArgs, GlobalOptions, JobsArgs, LabArgs, ReportArgs, StatusArgs, WhyArgs,
+    AuditArgs, ExportArgs, GlobalOptions, JobsArgs, ReportArgs, StatusArgs, WhyArgs,
 };
 use crate::exit::Failure;
 use crate::progress::Display;
-use crate::settings::CrawlSettings;
 
 fn unavailable(command: &str) -> Result<(), Failure> {
     Err(Failure::failed(format!("'{command}' is not available in this build")))
 }
 
-pub(crate) fn crawl(global: &GlobalOptions, args: &CrawlArgs, _display: &Display) -> Result<(), Failure> {
-    CrawlSettings::new(global, args)?;
-    unavailable("crawl")
-}
-
 pub(crate) fn demo(_global: &GlobalOptions, _display: &Display) -> Result<(), Failure> {
     unavailable("demo")
-}
-
-pub(crate) fn lab(_global: &GlobalOptions, _args: &LabArgs) -> Result<(), Failure> {
-    unavailable("lab")
 }
 
 pub(crate) fn jobs(_global: &GlobalOptions, _args: &JobsArgs) -> Result<(), Failure> {

@@ -51,10 +51,10 @@ impl Plan {
     pub fn long_haul(seed: u64) -> Plan {
         Plan {
             seed,
-            hosts: 100_000,
+            hosts: std::env::var("SIM_HOSTS").map_or(100_000, |h| h.parse().unwrap()),
             pages_per_host: 97,
-            shared_hosts: 5_000,
-            concurrency: 3_000,
+            shared_hosts: std::env::var("SIM_HOSTS").map_or(5_000, |h| h.parse::<u32>().unwrap() / 20),
+            concurrency: std::env::var("SIM_HOSTS").map_or(3_000, |h| h.parse::<usize>().unwrap() / 33),
             longest_delay: 20_000,
             crashes: 6,
             network_outages: 2,

@@ -1,0 +1,237 @@
+//! `crawl`: create a job or go on with it, run it to its end, show how it goes.
+
+use crate::cli::{CrawlArgs, GlobalOptions};
+use crate::commands::progress::{self, Narrator};
+use crate::control::ControlServer;
+use crate::data::{self, CORRUPT, DISK_FULL, DataDirectory};
+use crate::exit::Failure;
+use crate::job::{cannot_resume, compare_for_resume};
+use crate::progress::Display;
+use crate::settings::{CrawlSettings, Output, reload_politeness};
+use crate::signals::{Signal, Signals};
+use argiope_engine::{Ended, Engine, EngineConfig, EngineError, JobOutcome, JobStart, OutputFile, Ports, Stop};
+use argiope_fetch::{FetcherOptions, RequestProfile};
+use argiope_model::{JobId, JobSpec, Millis, Url};
+use argiope_store::catalogue::{Catalogue, Job, JobState, NewJob};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How often progress is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+pub(crate) fn run(global: &GlobalOptions, args: &CrawlArgs, display: &Display) -> Result<(), Failure> {
+    let settings = CrawlSettings::new(global, args)?;
+    crawl(settings, global.quiet, display).map(|_| ())
+}
+
+/// A crawl that ran, for those who look at its results.
+pub(crate) struct Crawled {
+    pub(crate) job: JobId,
+}
+
+pub(crate) fn crawl(mut settings: CrawlSettings, quiet: bool, display: &Display) -> Result<Crawled, Failure> {
+    for notice in &settings.notices {
+        display.message(notice);
+    }
+    let directory = DataDirectory::open(&settings.process.data, settings.process.shards)?;
+    let mut catalogue = directory.catalogue()?;
+    let job = find_or_create(catalogue.as_mut(), &settings, display)?;
+    let profile = RequestProfile::new(&settings.profile).map_err(Failure::usage)?;
+    let start = JobStart { id: job.id, spec: settings.job.clone(), seeds: all_seeds(&mut settings, display)? };
+    let archive = if settings.job.archive {
+        Some(Arc::new(directory.archive(profile.user_agent(), settings.job.respect_robots)?))
+    } else {
+        None
+    };
+    let output = settings.output.as_ref().map(|output| OutputFile { job: job.id, path: output_path(output) });
+    let ports = Ports {
+        state: directory.state()?,
+        catalogue,
+        archive: archive.map(|archive| archive as Arc<dyn argiope_store::archive::Archive>),
+        links: Box::new(directory.links()?),
+    };
+    let config = engine_config(&settings, &directory);
+    let signals = Signals::listen().map_err(|e| Failure::failed(format!("cannot listen for signals: {e}")))?;
+    let began = Instant::now();
+    let engine = Engine::start(config, ports, vec![start], output).map_err(|e| failure_of(&e))?;
+    let server = ControlServer::start(&data::socket_path(&directory.path), engine.handle().clone(), job.id);
+    tell_recovery(&engine, display);
+    let mut narrator = Narrator::new(progress::title(&job, &settings.job), settings.job.max_pages);
+    let mut interrupted = 0;
+    while !engine.has_ended() {
+        match signals.wait(LOOK_EVERY) {
+            Some(Signal::Stop) => {
+                interrupted += 1;
+                if interrupted > 1 {
+                    display.finish();
+                    // Everything stored is safe however the process ends; at once means at once.
+                    std::process::exit(130);
+                }
+                display.message("stopping: requests under way may end; once more stops at once");
+                engine.handle().stop(Stop::Clean);
+            }
+            Some(Signal::Reload) => reload(&engine, &settings, display),
+            None => {}
+        }
+        display.update(&narrator.tell(&engine.handle().snapshot(), began.elapsed()));
+    }
+    display.finish();
+    drop(server);
+    let ended = engine.join().map_err(|e| failure_of(&e))?;
+    conclude(&settings, &job, ended, began.elapsed(), quiet)
+}
+
+fn conclude(
+    settings: &CrawlSettings,
+    job: &Job,
+    ended: Ended,
+    elapsed: Duration,
+    quiet: bool,
+) -> Result<Crawled, Failure> {
+    let outcome = ended.jobs.first().map_or(JobOutcome::Done, |(_, outcome)| *outcome);
+    let reader = ended.catalogue.reader().map_err(|e| data::store_failure(&e))?;
+    if !quiet {
+        let output = settings.output.as_ref().map(output_path);
+        let facts = progress::EndFacts { settings, job, ended: &ended, outcome, elapsed, output };
+        progress::print_summary(reader.as_ref(), &facts)?;
+    }
+    match outcome {
+        JobOutcome::Interrupted => Err(Failure::silent_interrupt()),
+        JobOutcome::Done | JobOutcome::Limit | JobOutcome::Blocked { .. } => Ok(Crawled { job: job.id }),
+    }
+}
+
+/// The wall clock.
+pub(crate) fn now() -> Millis {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+fn engine_config(settings: &CrawlSettings, directory: &DataDirectory) -> EngineConfig {
+    let process = &settings.process;
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+    EngineConfig {
+        shards: directory.shards,
+        workers: cores,
+        concurrency: process.concurrency.max(1) as usize,
+        politeness: Arc::new(process.politeness.clone()),
+        fetcher: FetcherOptions {
+            addresses: settings.addresses.clone(),
+            max_idle: (process.concurrency as usize / cores).max(64) * 2,
+            ..FetcherOptions::default()
+        },
+        resolver: process.resolver.clone(),
+        tls: process.tls.clone(),
+        suffixes: Arc::clone(&directory.suffixes),
+        fingerprint_key: directory.fingerprint_key.clone(),
+        batch_age: EngineConfig::BATCH_AGE,
+        batch_size: EngineConfig::BATCH_SIZE,
+        max_outstanding: EngineConfig::MAX_OUTSTANDING.max(process.concurrency as usize * 4),
+        grace: EngineConfig::GRACE,
+    }
+}
+
+/// Unfinished jobs go on; finished ones begin anew.
+fn find_or_create(catalogue: &mut dyn Catalogue, settings: &CrawlSettings, display: &Display) -> Result<Job, Failure> {
+    let store = |e| data::store_failure(&e);
+    let reader = catalogue.reader().map_err(store)?;
+    let known = reader.find_job(&settings.identity.key).map_err(store)?;
+    if let Some(job) = known.filter(|job| !settings.fresh && goes_on(job, &settings.job)) {
+        let old: JobSpec = serde_json::from_str(&job.spec)
+            .map_err(|e| Failure::failed(format!("job {} cannot be read: {e}", job.id)).hint("start it anew with --fresh"))?;
+        let name = job.name.clone().unwrap_or_else(|| job.id.to_string());
+        compare_for_resume(&old, &settings.job).map_err(|differences| cannot_resume(&name, &differences))?;
+        if job.seeds_hash != seeds_hash(settings) {
+            return Err(Failure::usage(format!("job {name} was begun with another list of URLs"))
+                .hint("give the same list to go on, or start anew with --fresh"));
+        }
+        if job.started_at.is_some() {
+            display.message(&format!("going on with job {name}"));
+        }
+        return Ok(job);
+    }
+    let spec = serde_json::to_string(&settings.job).map_err(|e| Failure::failed(e.to_string()))?;
+    let new = NewJob {
+        name: settings.identity.named.then(|| settings.identity.key.clone()),
+        seeds_hash: seeds_hash(settings),
+        spec,
+        created_at: now(),
+        user: None,
+    };
+    catalogue.create_job(&new).map_err(store)
+}
+
+fn seeds_hash(settings: &CrawlSettings) -> String {
+    match (&settings.identity.list_digest, settings.identity.named) {
+        (Some(digest), true) => digest.clone(),
+        _ => settings.identity.key.clone(),
+    }
+}
+
+/// A job that ended at its page limit goes on if the limit is higher now.
+fn goes_on(job: &Job, spec: &JobSpec) -> bool {
+    if !job.state.is_finished() {
+        return true;
+    }
+    let old = serde_json::from_str::<JobSpec>(&job.spec).ok().and_then(|old| old.max_pages);
+    let limited = job.state == JobState::Completed && job.message.as_deref() == Some("max_pages is reached");
+    limited && old.is_some_and(|old| spec.max_pages.is_none_or(|new| new > old))
+}
+
+fn all_seeds(settings: &mut CrawlSettings, display: &Display) -> Result<Vec<Url>, Failure> {
+    let mut seeds = settings.seeds.clone();
+    if let Some(list) = &mut settings.list {
+        for url in list.urls(&settings.seed_rules)? {
+            seeds.push(url?);
+        }
+    }
+    if seeds.is_empty() {
+        display.message("the list names no URL that can be crawled");
+    }
+    Ok(seeds)
+}
+
+fn output_path(output: &Output) -> PathBuf {
+    match output {
+        Output::Stdout => PathBuf::from("-"),
+        Output::Jsonl(path) | Output::Csv(path) => path.clone(),
+    }
+}
+
+fn reload(engine: &Engine, settings: &CrawlSettings, display: &Display) {
+    let Some(path) = &settings.process.config_path else {
+        display.message("SIGHUP: no configuration file was given, nothing to reload");
+        return;
+    };
+    match reload_politeness(path) {
+        Ok(rules) => {
+            engine.handle().set_politeness(Arc::new(rules));
+            display.message(&format!("{} is reloaded", path.display()));
+        }
+        Err(failure) => {
+            let mut text = Vec::new();
+            let _ = failure.print(&mut text);
+            display.message(&format!("not reloaded, the old settings hold: {}", String::from_utf8_lossy(&text).trim_end()));
+        }
+    }
+}
+
+fn tell_recovery(engine: &Engine, display: &Display) {
+    let found = engine.recovery();
+    if found.visits > 0 || found.cuts > 0 {
+        display.message(&format!(
+            "the last run was cut off: {} visits were completed from the archive, {} unfinished ones are fetched again",
+            found.visits, found.cuts
+        ));
+    }
+}
+
+fn failure_of(error: &EngineError) -> Failure {
+    match error {
+        EngineError::DiskFull(_) => Failure::failed(error).hint(DISK_FULL),
+        EngineError::Corrupt(_) => Failure::failed(error).hint(CORRUPT),
+        EngineError::Settings(_) => Failure::usage(error),
+        EngineError::Store(_) | EngineError::Panicked(_) => Failure::failed(error),
+    }
+}

@@ -1,0 +1,59 @@
+//! `lab`: serve the synthetic web until a signal comes.
+
+use crate::cli::{GlobalOptions, LabArgs, LabProfile};
+use crate::exit::Failure;
+use crate::signals::{Signal, Signals};
+use argiope_lab::{Lab, LabConfig, PageSize};
+use std::io::Write;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+pub(crate) fn run(global: &GlobalOptions, args: &LabArgs) -> Result<(), Failure> {
+    let signals = Signals::listen().map_err(|e| Failure::failed(format!("cannot listen for signals: {e}")))?;
+    let lab = Lab::start_on_thread(config_of(args)?).map_err(|e| Failure::failed(e.to_string()))?;
+    let mut out = std::io::stdout().lock();
+    if !global.quiet {
+        for seed in lab.seeds() {
+            if writeln!(out, "{seed}").is_err() {
+                break;
+            }
+        }
+        let _ = out.flush();
+        eprintln!("the lab web is up: {} sites on port {}; Ctrl-C ends it", lab.seeds().len(), lab.port());
+    }
+    loop {
+        if signals.wait(Duration::from_secs(3600)) == Some(Signal::Stop) {
+            return Ok(());
+        }
+    }
+}
+
+fn config_of(args: &LabArgs) -> Result<LabConfig, Failure> {
+    let mut config = match args.profile {
+        LabProfile::Plain => LabConfig::plain(),
+        LabProfile::Mixed => LabConfig::mixed(),
+        LabProfile::Demo => LabConfig::demo(),
+    };
+    match args.listen {
+        Some(SocketAddr::V4(address)) => config.listen = address,
+        Some(SocketAddr::V6(_)) => return Err(Failure::usage("the lab listens on IPv4 loopback addresses only")),
+        None => {}
+    }
+    if let Some(hosts) = args.hosts {
+        config.hosts = hosts;
+    }
+    if let Some(pages) = args.pages {
+        config.pages = pages;
+    }
+    if let Some(seed) = args.seed {
+        config.seed = seed;
+    }
+    if args.small {
+        config.page_size = PageSize::Small;
+    }
+    if let Some(latency) = args.latency {
+        config.latency_ms = u64::try_from(latency.as_millis()).unwrap_or(u64::MAX);
+    }
+    config.log_file = args.log.clone();
+    Ok(config)
+}

@@ -1,0 +1,172 @@
+//! From what the engine knows to what a person sees: live progress, and the summary at the end.
+
+use crate::data;
+use crate::exit::Failure;
+use crate::progress::{
+    Ending, HostSummary, Phase, RateMeter, Snapshot, Summary, WaitReason, Waiting, WaitingHost, style_for_stdout,
+};
+use crate::settings::CrawlSettings;
+use argiope_engine::{Ended, JobOutcome, Paused, Snapshot as Seen};
+use argiope_frontier::WaitReason as Why;
+use argiope_model::{JobSpec, Millis};
+use argiope_store::catalogue::{CatalogueReader, HostOrder, Job};
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What a job is called on the screen.
+pub(crate) fn title(job: &Job, spec: &JobSpec) -> String {
+    if let Some(name) = &job.name {
+        return name.clone();
+    }
+    match spec.seeds.as_slice() {
+        [one] => one.clone(),
+        [first, rest @ ..] => format!("{first} and {} more", rest.len()),
+        [] => format!("job {}", job.id),
+    }
+}
+
+/// Turns snapshots of the engine into those of the display.
+pub(crate) struct Narrator {
+    title: String,
+    max_pages: Option<u64>,
+    meter: RateMeter,
+}
+
+impl Narrator {
+    pub(crate) fn new(title: String, max_pages: Option<u64>) -> Narrator {
+        Narrator { title, max_pages, meter: RateMeter::default() }
+    }
+
+    pub(crate) fn tell(&mut self, seen: &Seen, elapsed: Duration) -> Snapshot {
+        let totals = &seen.totals;
+        let progress = seen.jobs.first().map(|(_, p)| *p).unwrap_or_default();
+        let seconds = elapsed.as_secs_f64().max(0.001);
+        Snapshot {
+            title: self.title.clone(),
+            phase: match &seen.paused {
+                Some(Paused::NetworkDown { .. }) => Phase::NetworkDown,
+                Some(Paused::Stopping) => Phase::Stopping,
+                None => Phase::Running,
+            },
+            elapsed,
+            pages: totals.pages,
+            max_pages: self.max_pages,
+            rate_now: self.meter.sample(elapsed, totals.pages),
+            rate_overall: totals.pages as f64 / seconds,
+            queued: progress.queued + progress.delayed,
+            in_flight: seen.overview.in_flight as u64,
+            errors: totals.failed,
+            skipped: totals.skipped.values().sum(),
+            bytes: totals.bytes,
+            hosts_active: seen.overview.active as u64,
+            waiting: waiting(seen),
+            slowest: slowest(seen),
+        }
+    }
+}
+
+fn waiting(seen: &Seen) -> Vec<Waiting> {
+    let mut all: Vec<Waiting> = Vec::new();
+    for (reason, (hosts, first)) in &seen.overview.waiting {
+        let reason = reason_of(*reason);
+        let due = Some(first.since(seen.at));
+        match all.iter_mut().find(|w| w.reason == reason) {
+            Some(known) => {
+                known.hosts += *hosts as u64;
+                known.next_due = known.next_due.min(due);
+            }
+            None => all.push(Waiting { reason, hosts: *hosts as u64, next_due: due }),
+        }
+    }
+    if seen.overview.at_address > 0 {
+        all.push(Waiting { reason: WaitReason::AddressBusy, hosts: seen.overview.at_address as u64, next_due: None });
+    }
+    all
+}
+
+fn slowest(seen: &Seen) -> Vec<WaitingHost> {
+    let far = |at: &Millis| at.since(seen.at) > Duration::from_secs(5);
+    let hosts = seen.overview.slowest.iter().filter(|(_, _, at)| far(at));
+    hosts
+        .map(|(host, reason, at)| WaitingHost {
+            host: host.to_string(),
+            reason: reason_of(*reason),
+            due: Some(at.since(seen.at)),
+            queued: 0,
+        })
+        .collect()
+}
+
+fn reason_of(reason: Why) -> WaitReason {
+    match reason {
+        Why::CrawlDelay => WaitReason::CrawlDelay,
+        Why::BreakerOpen | Why::Suspended => WaitReason::BreakerOpen,
+        Why::Parked => WaitReason::RetryAfter,
+        Why::RobotsUnreachable => WaitReason::RobotsUnreachable,
+        Why::RobotsRetry | Why::DnsRetry => WaitReason::BackingOff,
+        Why::OutsideWindow => WaitReason::OutsideTimeWindow,
+    }
+}
+
+/// What is known at the end of a crawl.
+pub(crate) struct EndFacts<'c> {
+    pub(crate) settings: &'c CrawlSettings,
+    pub(crate) job: &'c Job,
+    pub(crate) ended: &'c Ended,
+    pub(crate) outcome: JobOutcome,
+    pub(crate) elapsed: Duration,
+    pub(crate) output: Option<PathBuf>,
+}
+
+pub(crate) fn print_summary(reader: &dyn CatalogueReader, facts: &EndFacts<'_>) -> Result<(), Failure> {
+    let summary = summary(reader, facts).map_err(|e| data::store_failure(&e))?;
+    // Pages on stdout are for programs: the summary is for people.
+    let to_stderr = facts.output.as_deref() == Some(std::path::Path::new("-"));
+    let text = summary.lines(style_for_stdout()).join("\n");
+    let written = if to_stderr {
+        writeln!(std::io::stderr(), "{text}")
+    } else {
+        writeln!(std::io::stdout(), "{text}")
+    };
+    written.map_err(|e| Failure::output(&e))
+}
+
+fn summary(reader: &dyn CatalogueReader, facts: &EndFacts<'_>) -> argiope_store::error::Result<Summary> {
+    let id = facts.job.id;
+    let counts = reader.counts(id)?;
+    let queued = facts.ended.snapshot.jobs.first().map_or(0, |(_, p)| p.queued + p.delayed);
+    let slowest = reader.host_figures(id, HostOrder::Slowest, 5)?;
+    let mut refused_example = None;
+    reader.skipped(Some(id), &mut |row| {
+        refused_example = Some(row.url);
+        Ok(ControlFlow::Break(()))
+    })?;
+    Ok(Summary {
+        job: facts.job.name.clone().unwrap_or_else(|| id.to_string()),
+        ending: match facts.outcome {
+            JobOutcome::Done => Ending::Done,
+            JobOutcome::Limit => Ending::PageLimit,
+            JobOutcome::Interrupted => Ending::Interrupted,
+            JobOutcome::Blocked { .. } => Ending::RobotsUnreachable(queued),
+        },
+        elapsed: facts.elapsed,
+        pages: counts.pages,
+        hosts: reader.host_count(id)?,
+        requests: counts.requests,
+        bytes: counts.received,
+        queued,
+        statuses: counts.by_status.iter().map(|(s, n)| (*s, *n)).collect(),
+        errors: counts.by_error.iter().map(|(e, n)| (e.clone(), *n)).collect(),
+        skipped: counts.by_skip.iter().map(|(r, n)| (*r, *n)).collect(),
+        slowest: slowest
+            .into_iter()
+            .map(|h| HostSummary { host: h.host, pages: h.pages, mean_fetch: Duration::from_millis(h.mean_fetch_ms) })
+            .collect(),
+        data: facts.settings.process.data.clone(),
+        output: facts.output.clone(),
+        archived: facts.settings.job.archive,
+        refused_example,
+    })
+}

@@ -1,0 +1,171 @@
+//! The socket in the data directory: what others ask of the process that owns it. One line of JSON is asked, one line is
+//! answered.
+
+use argiope_engine::{EngineHandle, Snapshot, Why};
+use argiope_model::{JobId, Url};
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// No question is longer.
+const LONGEST: u64 = 64 << 10;
+const PATIENCE: Duration = Duration::from_secs(10);
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "snake_case")]
+pub(crate) enum Question {
+    Status,
+    /// `url` is in normal form.
+    Why { url: String },
+    Pause,
+    Resume,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub(crate) enum Reply {
+    Status(Box<Live>),
+    Why { why: Why },
+    Done,
+    Failed { error: String },
+}
+
+/// A running crawl in numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Live {
+    pub(crate) job: u32,
+    pub(crate) pages: u64,
+    pub(crate) failed: u64,
+    pub(crate) bytes: u64,
+    pub(crate) requests: u64,
+    pub(crate) queued: u64,
+    pub(crate) in_progress: u64,
+    pub(crate) hosts: u64,
+    pub(crate) hosts_active: u64,
+    pub(crate) hosts_waiting: u64,
+    /// `network down`, `stopping`, or nothing.
+    pub(crate) paused: Option<String>,
+}
+
+impl Live {
+    fn of(snapshot: &Snapshot, job: JobId) -> Live {
+        let progress = snapshot.jobs.iter().find(|(id, _)| *id == job).map(|(_, p)| *p).unwrap_or_default();
+        Live {
+            job: job.0,
+            pages: snapshot.totals.pages,
+            failed: snapshot.totals.failed,
+            bytes: snapshot.totals.bytes,
+            requests: snapshot.totals.requests,
+            queued: progress.queued + progress.delayed,
+            in_progress: progress.in_progress,
+            hosts: snapshot.overview.hosts as u64,
+            hosts_active: snapshot.overview.active as u64,
+            hosts_waiting: snapshot.overview.waiting.values().map(|(n, _)| *n as u64).sum(),
+            paused: snapshot.paused.as_ref().map(|paused| match paused {
+                argiope_engine::Paused::NetworkDown { .. } => String::from("network down"),
+                argiope_engine::Paused::Stopping => String::from("stopping"),
+            }),
+        }
+    }
+}
+
+/// Answers until it is dropped.
+pub(crate) struct ControlServer {
+    path: PathBuf,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ControlServer {
+    /// A crawl goes on without it: what cannot listen only says so.
+    pub(crate) fn start(path: &Path, engine: EngineHandle, job: JobId) -> Option<ControlServer> {
+        let _ = std::fs::remove_file(path);
+        let listener = match UnixListener::bind(path) {
+            Ok(listener) => listener,
+            Err(error) => {
+                tracing::warn!(path = %path.display(), %error, "no control socket");
+                return None;
+            }
+        };
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::Builder::new()
+            .name("control".into())
+            .spawn(move || {
+                for stream in listener.incoming() {
+                    if stopped.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    if let Ok(stream) = stream {
+                        let _ = serve(stream, &engine, job);
+                    }
+                }
+            })
+            .ok()?;
+        Some(ControlServer { path: path.to_owned(), stop, thread: Some(thread) })
+    }
+}
+
+impl Drop for ControlServer {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        // Wakes the listener.
+        let woken = UnixStream::connect(&self.path).is_ok();
+        if woken && let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn serve(stream: UnixStream, engine: &EngineHandle, job: JobId) -> std::io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut line = String::new();
+    BufReader::new((&stream).take(LONGEST)).read_line(&mut line)?;
+    let reply = match serde_json::from_str::<Question>(&line) {
+        Ok(question) => reply_to(question, engine, job),
+        Err(error) => Reply::Failed { error: error.to_string() },
+    };
+    let mut text = serde_json::to_vec(&reply)?;
+    text.push(b'\n');
+    (&stream).write_all(&text)
+}
+
+fn reply_to(question: Question, engine: &EngineHandle, job: JobId) -> Reply {
+    match question {
+        Question::Status => Reply::Status(Box::new(Live::of(&engine.snapshot(), job))),
+        Question::Why { url } => {
+            let why = Url::from_stored(&url).ok().and_then(|url| engine.why(job, &url));
+            match why {
+                Some(why) => Reply::Why { why },
+                None => Reply::Failed { error: String::from("the crawl is ending") },
+            }
+        }
+        Question::Pause => {
+            engine.pause(job);
+            Reply::Done
+        }
+        Question::Resume => {
+            engine.resume(job);
+            Reply::Done
+        }
+    }
+}
+
+/// Asks the owner of a data directory. None if nobody owns it now.
+pub(crate) fn ask(path: &Path, question: &Question) -> Option<Reply> {
+    let stream = UnixStream::connect(path).ok()?;
+    stream.set_read_timeout(Some(PATIENCE * 2)).ok()?;
+    let mut text = serde_json::to_vec(question).ok()?;
+    text.push(b'\n');
+    (&stream).write_all(&text).ok()?;
+    let mut line = String::new();
+    BufReader::new(&stream).read_line(&mut line).ok()?;
+    serde_json::from_str(&line).ok()
+}

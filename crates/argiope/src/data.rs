@@ -1,0 +1,270 @@
+//! The data directory: what lies where, who may write, and what was fixed when it was made.
+//!
+//! `meta.json` holds the number of shards and the key of the fingerprints, `public_suffix_list.dat` the list that root
+//! domains come from: all three decide which shard a host belongs to, and never change.
+
+use crate::exit::Failure;
+use argiope_frontier::state::{ShardState, StateError};
+use argiope_local::archive::{ArchiveOptions, FileArchive};
+use argiope_local::catalogue::{self, CatalogueSettings, SqliteCatalogue, SqliteReader};
+use argiope_local::frontier::FjallState;
+use argiope_local::links::SegmentLinks;
+use argiope_model::{FingerprintKey, PublicSuffixes};
+use argiope_store::catalogue::Catalogue;
+use argiope_store::error::{ErrorKind, StoreError};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const META: &str = "meta.json";
+const SUFFIXES: &str = "public_suffix_list.dat";
+const LOCK: &str = "lock";
+/// The layout this program writes.
+const VERSION: u32 = 1;
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Meta {
+    version: u32,
+    shards: u16,
+    /// 32 hex digits.
+    fingerprint_key: String,
+}
+
+/// A data directory that this process owns.
+pub(crate) struct DataDirectory {
+    pub(crate) path: PathBuf,
+    pub(crate) shards: u16,
+    pub(crate) fingerprint_key: FingerprintKey,
+    pub(crate) suffixes: Arc<PublicSuffixes>,
+    /// Held open: the lock goes with the process, however it ends.
+    _lock: File,
+}
+
+/// Where the running owner listens.
+pub(crate) fn socket_path(directory: &Path) -> PathBuf {
+    directory.join("control.sock")
+}
+
+impl DataDirectory {
+    /// Takes the directory for this process alone; makes it if it is not there.
+    pub(crate) fn open(path: &Path, shards: u16) -> Result<DataDirectory, Failure> {
+        fs::create_dir_all(path).map_err(|e| cannot(path, "make the data directory", &e))?;
+        let lock = take_lock(path)?;
+        let meta = match read_meta(path)? {
+            Some(meta) => meta,
+            None => create(path, shards)?,
+        };
+        DataDirectory::with(path, meta, lock)
+    }
+
+    /// Takes a directory that must be there.
+    pub(crate) fn open_existing(path: &Path) -> Result<DataDirectory, Failure> {
+        if read_meta(path)?.is_none() {
+            return Err(missing(path));
+        }
+        DataDirectory::open(path, 0)
+    }
+
+    fn with(path: &Path, meta: Meta, lock: File) -> Result<DataDirectory, Failure> {
+        let text = fs::read_to_string(path.join(SUFFIXES)).map_err(|e| cannot(path, "read the suffix list", &e))?;
+        let key = decode_key(&meta.fingerprint_key).ok_or_else(|| damaged(path, "its fingerprint key is no key"))?;
+        Ok(DataDirectory {
+            path: path.to_owned(),
+            shards: meta.shards,
+            fingerprint_key: FingerprintKey::new(key),
+            suffixes: Arc::new(PublicSuffixes::parse(&text).map_err(|e| damaged(path, &e))?),
+            _lock: lock,
+        })
+    }
+
+    pub(crate) fn state(&self) -> Result<Box<dyn ShardState>, Failure> {
+        let state = FjallState::open(&self.path.join("frontier")).map_err(|e| state_failure(&self.path, &e))?;
+        Ok(Box::new(state))
+    }
+
+    pub(crate) fn catalogue(&self) -> Result<Box<dyn Catalogue>, Failure> {
+        let path = self.path.join(catalogue::FILE_NAME);
+        let catalogue = SqliteCatalogue::open(&path, CatalogueSettings::default()).map_err(|e| store_failure(&e))?;
+        Ok(Box::new(catalogue))
+    }
+
+    pub(crate) fn archive(&self, user_agent: &str, obeys_robots: bool) -> Result<FileArchive, Failure> {
+        let mut options = ArchiveOptions::default();
+        options.info.user_agent = Some(user_agent.to_owned());
+        options.info.robots = String::from(if obeys_robots { "obey" } else { "ignore" });
+        FileArchive::open(&self.path.join("archive"), options).map_err(|e| store_failure(&e))
+    }
+
+    pub(crate) fn links(&self) -> Result<SegmentLinks, Failure> {
+        SegmentLinks::open(&self.path.join("links")).map_err(|e| store_failure(&e))
+    }
+}
+
+/// The catalogue of a directory, beside whoever writes it.
+pub(crate) fn reader(path: &Path) -> Result<SqliteReader, Failure> {
+    let file = path.join(catalogue::FILE_NAME);
+    if !file.exists() {
+        return Err(missing(path));
+    }
+    SqliteReader::open(&file).map_err(|e| store_failure(&e))
+}
+
+fn missing(path: &Path) -> Failure {
+    Failure::failed(format!("there is no data in {}", path.display()))
+        .hint("name the directory of a crawl with --data DIR, or start one with 'argiope crawl URL'")
+}
+
+fn take_lock(path: &Path) -> Result<File, Failure> {
+    let file = path.join(LOCK);
+    let mut lock = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&file)
+        .map_err(|e| cannot(path, "lock the data directory", &e))?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(fs::TryLockError::WouldBlock) => {
+            let mut owner = String::new();
+            let _ = lock.read_to_string(&mut owner);
+            let owner = owner.trim();
+            let who = if owner.is_empty() { String::from("another process") } else { format!("process {owner}") };
+            return Err(Failure::failed(format!("{} is in use by {who}", path.display()))
+                .hint("wait for it to end, stop it, or use another directory with --data DIR"));
+        }
+        Err(fs::TryLockError::Error(error)) => return Err(cannot(path, "lock the data directory", &error)),
+    }
+    let written = lock
+        .set_len(0)
+        .and_then(|()| lock.seek(SeekFrom::Start(0)))
+        .and_then(|_| writeln!(lock, "{}", std::process::id()))
+        .and_then(|()| lock.flush());
+    written.map_err(|e| cannot(path, "lock the data directory", &e))?;
+    Ok(lock)
+}
+
+fn read_meta(path: &Path) -> Result<Option<Meta>, Failure> {
+    let text = match fs::read_to_string(path.join(META)) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(cannot(path, "read the data directory", &error)),
+    };
+    let meta: Meta = serde_json::from_str(&text).map_err(|e| damaged(path, &format!("{META}: {e}")))?;
+    if meta.version > VERSION {
+        let text = format!("{} was made by a newer version of argiope", path.display());
+        return Err(Failure::failed(text).hint("use that version, or another directory with --data DIR"));
+    }
+    Ok(Some(meta))
+}
+
+/// The list first: a directory without `meta.json` is one that was never begun.
+fn create(path: &Path, shards: u16) -> Result<Meta, Failure> {
+    let begun = path.join(catalogue::FILE_NAME).exists() || path.join("frontier").exists();
+    if begun {
+        return Err(damaged(path, &format!("{META} is missing")));
+    }
+    let mut key = [0u8; 16];
+    File::open("/dev/urandom")
+        .and_then(|mut random| random.read_exact(&mut key))
+        .map_err(|e| Failure::failed(format!("no random numbers can be had: {e}")))?;
+    let hex = key.iter().map(|byte| format!("{byte:02x}")).collect();
+    let meta = Meta { version: VERSION, shards: shards.max(1), fingerprint_key: hex };
+    write_whole(&path.join(SUFFIXES), PublicSuffixes::BUNDLED.as_bytes())
+        .and_then(|()| write_whole(&path.join(META), &serde_json::to_vec_pretty(&meta)?))
+        .and_then(|()| File::open(path)?.sync_all())
+        .map_err(|e| cannot(path, "write the data directory", &e))?;
+    Ok(meta)
+}
+
+/// All of it or nothing.
+fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let part = path.with_extension("part");
+    let mut file = File::create(&part)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&part, path)
+}
+
+fn decode_key(hex: &str) -> Option<[u8; 16]> {
+    let mut key = [0; 16];
+    if hex.len() != 32 {
+        return None;
+    }
+    for (at, byte) in key.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(hex.get(2 * at..2 * at + 2)?, 16).ok()?;
+    }
+    Some(key)
+}
+
+fn cannot(path: &Path, what: &str, error: &std::io::Error) -> Failure {
+    Failure::failed(format!("cannot {what} {}: {error}", path.display()))
+}
+
+fn damaged(path: &Path, what: &str) -> Failure {
+    Failure::failed(format!("the data directory {} is damaged: {what}", path.display()))
+        .hint("restore it from a backup, or begin anew with another directory (--data DIR)")
+}
+
+pub(crate) fn store_failure(error: &StoreError) -> Failure {
+    let failure = match error.kind {
+        ErrorKind::Usage => Failure::usage(error),
+        _ => Failure::failed(crate::exit::chain(error)),
+    };
+    match error.kind {
+        ErrorKind::DiskFull => failure.hint(DISK_FULL),
+        ErrorKind::Corrupt => failure.hint(CORRUPT),
+        _ => failure,
+    }
+}
+
+pub(crate) const DISK_FULL: &str = "make room and run the same command again: it goes on where it stopped";
+pub(crate) const CORRUPT: &str =
+    "nothing was changed; restore the data directory from a backup, or begin anew with another one (--data DIR)";
+
+pub(crate) fn state_failure(path: &Path, error: &StateError) -> Failure {
+    let place = path.join("frontier");
+    let text = format!("{}: {}", place.display(), crate::exit::chain(error));
+    match error {
+        StateError::DiskFull(_) => Failure::failed(text).hint(DISK_FULL),
+        StateError::Corrupt(_) | StateError::Store(_) => Failure::failed(text).hint(CORRUPT),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_fixed_at_creation_stays() {
+        let directory = tempfile::tempdir().unwrap();
+        let url = "https://example.com/";
+        let first = DataDirectory::open(directory.path(), 8).unwrap();
+        let print = first.fingerprint_key.of(url, 0);
+        drop(first);
+        let second = DataDirectory::open(directory.path(), 64).unwrap();
+        assert_eq!(second.shards, 8);
+        assert_eq!(second.fingerprint_key.of(url, 0), print);
+    }
+
+    #[test]
+    fn a_second_owner_is_refused_and_told_who_has_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let _first = DataDirectory::open(directory.path(), 8).unwrap();
+        let failure = DataDirectory::open(directory.path(), 8).err().unwrap();
+        let mut text = Vec::new();
+        failure.print(&mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert!(text.contains(&std::process::id().to_string()), "{text}");
+    }
+
+    #[test]
+    fn a_directory_without_its_key_is_not_begun_anew() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("frontier")).unwrap();
+        assert!(DataDirectory::open(directory.path(), 8).is_err());
+        assert!(DataDirectory::open_existing(directory.path()).is_err());
+    }
+}
