@@ -4,6 +4,7 @@
 use crate::classify::is_seed;
 use crate::item::PageNote;
 use crate::job::JobContext;
+use crate::recent::Recent;
 use argiope_extract::{Extracted, Input, Limits, LinkKind, Rel, Scratch, Wants, extract, parse_sitemap, resolve};
 use argiope_frontier::admission::{JobRules, SitemapHints, leads_elsewhere, pattern_of, priority};
 use argiope_frontier::{Discovery, Found};
@@ -13,6 +14,18 @@ use argiope_store::links::{self as stored, LinkBatch};
 
 /// Sitemaps that name sitemaps are followed this deep.
 const SITEMAP_DEPTH: u32 = 3;
+
+/// What one thread keeps from page to page.
+pub(crate) struct Buffers {
+    pub(crate) scratch: Scratch,
+    pub(crate) recent: Recent,
+}
+
+impl Buffers {
+    pub(crate) fn new() -> Buffers {
+        Buffers { scratch: Scratch::new(), recent: Recent::new() }
+    }
+}
 
 /// A body and what is needed to read it.
 pub(crate) struct Body<'a> {
@@ -39,8 +52,9 @@ pub(crate) fn page(
     visit: &Visit,
     body: &Body<'_>,
     key: &FingerprintKey,
-    scratch: &mut Scratch,
+    buffers: &mut Buffers,
 ) -> Digested {
+    let Buffers { scratch, recent } = buffers;
     let input = Input {
         body: body.bytes,
         content_type: body.content_type,
@@ -51,7 +65,7 @@ pub(crate) fn page(
         wants: Wants { text: false, headings: false, open_graph: true, anchors: true },
     };
     let extracted = extract(&input, scratch);
-    let mut found = links_of(job, visit, &extracted, body, key, scratch);
+    let mut found = links_of(job, visit, &extracted, body, key, scratch, recent);
     let mut row = row_of(visit, body, &extracted);
     row.page.canonical = found.canonical.take();
     row.page.links = extracted.media.is_markup().then_some(extracted.links.seen);
@@ -114,6 +128,7 @@ fn links_of(
     body: &Body<'_>,
     key: &FingerprintKey,
     scratch: &mut Scratch,
+    recent: &mut Recent,
 ) -> FoundLinks {
     let Ok(resolved) = resolve(extracted, &visit.url, &job.normal, scratch) else { return FoundLinks::default() };
     let mut found = FoundLinks {
@@ -144,12 +159,25 @@ fn links_of(
     let rules = job.rules();
     let depth = visit.depth + 1;
     let page_nofollow = extracted.robots.nofollow && job.spec.respect_nofollow;
-    let mut urls = Vec::with_capacity(resolved.links.len());
+    let version = job.rules_version();
+    let mut urls = Vec::new();
     for link in resolved.links {
+        let fingerprint = key.of(link.url.as_str(), visit.round);
+        if recent.check(job.id, version, fingerprint) {
+            continue;
+        }
         let nofollow = page_nofollow || (link.rel.nofollow && job.spec.respect_nofollow);
         match judge(&rules, &link.url, depth, nofollow) {
-            Ok(()) => urls.push(link.url),
-            Err(skip) => found.skipped.push(skipped_row(visit, &link.url, skip)),
+            Ok(()) => {
+                recent.put(job.id, version, fingerprint);
+                urls.push((link.url, fingerprint));
+            }
+            Err((skip, by)) => {
+                if by == Judge::Rules && skip.reason != SkipReason::TooDeep {
+                    recent.put(job.id, version, fingerprint);
+                }
+                found.skipped.push(skipped_row(visit, &link.url, skip));
+            }
         }
     }
     if extracted.links.over_limit > 0 {
@@ -160,8 +188,8 @@ fn links_of(
     if !urls.is_empty() {
         let found_urls = urls
             .into_iter()
-            .map(|url| Found {
-                fingerprint: key.of(url.as_str(), visit.round),
+            .map(|(url, fingerprint)| Found {
+                fingerprint,
                 priority: priority(&url, depth, false, SitemapHints::default(), rules.authority(&url), body.now),
                 url,
                 kind: RequestKind::Page,
@@ -178,10 +206,17 @@ fn links_of(
     found
 }
 
-fn judge(rules: &JobRules, url: &Url, depth: u32, nofollow: bool) -> Result<(), Skip> {
-    rules.judge(url, depth)?;
+/// Who refused a link: the job's rules do so wherever it stands, but for its depth; the page it stands on only there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Judge {
+    Rules,
+    Page,
+}
+
+fn judge(rules: &JobRules, url: &Url, depth: u32, nofollow: bool) -> Result<(), (Skip, Judge)> {
+    rules.judge(url, depth).map_err(|skip| (skip, Judge::Rules))?;
     if nofollow {
-        return Err(Skip::new(SkipReason::Filtered, "nofollow"));
+        return Err((Skip::new(SkipReason::Filtered, "nofollow"), Judge::Page));
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use argiope_model::{JobId, JobSpec, Millis, NormalRules, PublicSuffixes, Url};
 use argiope_politeness::robots::product_token;
 use argiope_politeness::{DomainRules, HostRules};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use crate::error::EngineError;
@@ -24,6 +25,8 @@ pub(crate) struct JobContext {
     pub(crate) spec: JobSpec,
     pub(crate) normal: NormalRules,
     rules: RwLock<Arc<JobRules>>,
+    /// Counts the changes of the rules.
+    rules_version: AtomicU32,
     profile: Arc<RequestProfile>,
     /// By the name of a domain entry of the configuration.
     domain_profiles: Mutex<HashMap<String, Arc<RequestProfile>>>,
@@ -45,6 +48,7 @@ impl JobContext {
             id: start.id,
             normal: spec.normal_form.compile(),
             rules: RwLock::new(Arc::new(rules)),
+            rules_version: AtomicU32::new(0),
             agent: product_token(profile.user_agent()).into(),
             profile: Arc::new(profile),
             domain_profiles: Mutex::new(HashMap::new()),
@@ -56,6 +60,10 @@ impl JobContext {
         Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    pub(crate) fn rules_version(&self) -> u32 {
+        self.rules_version.load(Ordering::Relaxed)
+    }
+
     /// Takes a host into a scope of hosts.
     pub(crate) fn add_scope_host(&self, url: &Url, compile: impl FnOnce() -> Option<JobRules>) {
         let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
@@ -65,6 +73,7 @@ impl JobContext {
         {
             fresh.add_scope_host(url);
             *rules = Arc::new(fresh);
+            self.rules_version.fetch_add(1, Ordering::Relaxed);
         }
     }
 

@@ -19,6 +19,7 @@ mod error;
 mod item;
 mod job;
 mod pipeline;
+mod recent;
 mod recovery;
 mod scheduler;
 mod snapshot;

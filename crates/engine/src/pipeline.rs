@@ -176,6 +176,11 @@ pub fn why_at_rest(
     let job = JobContext::new(start, &config.suffixes, at)?;
     let opens = HashMap::from([(start.id, JobLimits::of(&start.spec, &job.agent))]);
     frontier.restore(state, &opens, LastStop::Clean, at)?;
+    let seeds = HashMap::from([(start.id, start.seeds.clone())]);
+    let scope = ScopeCompiler { suffixes: Arc::clone(&config.suffixes), seeds: Arc::new(seeds) };
+    for grown in frontier.scope_hosts(start.id).iter().filter_map(|url| Url::from_stored(url).ok()) {
+        job.add_scope_host(&grown, || scope.compile(&job, &frontier));
+    }
     let stored = state.load_robots(url.origin())?;
     frontier.show_robots(url, &job.agent, stored, at);
     Ok(why::of_frontier(&frontier, &job, url, &config.fingerprint_key, at))

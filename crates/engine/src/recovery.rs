@@ -6,13 +6,13 @@
 
 use crate::classify::Fate;
 use crate::committer::Committer;
+use crate::digest::Buffers;
 use crate::error::EngineError;
 use crate::item::{Item, Settled};
 use crate::job::{JobContext, Jobs};
 use crate::pipeline::ScopeCompiler;
 use crate::scheduler::{marks, now, settle};
 use crate::worker::{self, Facts};
-use argiope_extract::Scratch;
 use argiope_fetch::{DecodeScratch, Fetched};
 use argiope_frontier::state::ShardState;
 use argiope_frontier::{Completion, Frontier, Rule, Ticket};
@@ -151,10 +151,10 @@ impl Recoverer<'_> {
         let metadata = &found.metadata;
         let visit = metadata.visit.clone();
         let fetched = fetched_again(found, exchange);
-        let scratch = RefCell::new(Scratch::new());
+        let buffers = RefCell::new(Buffers::new());
         let decoding = RefCell::new(DecodeScratch::new());
         let facts = facts_of(found);
-        let mut made = worker::make(job, &visit, &fetched, fate, &facts, self.key, &scratch, &decoding);
+        let mut made = worker::make(job, &visit, &fetched, fate, &facts, self.key, &buffers, &decoding);
         made.archived(&found.at.to_string(), found.duplicate_of.as_ref());
         made.item.settled = Some(Settled {
             token: None,

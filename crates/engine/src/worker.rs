@@ -4,12 +4,11 @@
 use crate::classify::{self, Fate, Head};
 use crate::committer::Inbox;
 use crate::counters::Counters;
-use crate::digest::{self, Body};
+use crate::digest::{self, Body, Buffers};
 use crate::error::EngineError;
 use crate::item::{Item, LateRecord, Settled};
 use crate::job::{JobContext, Jobs};
 use crate::scheduler::{Report, now};
-use argiope_extract::Scratch;
 use argiope_fetch::{
     DecodeScratch, FetchError, FetchRequest, Fetched, Fetcher, FetcherOptions, Resolver, Tls, Truncation as Cut, decode,
 };
@@ -67,7 +66,7 @@ pub(crate) fn run(parts: WorkerParts) -> Result<(), EngineError> {
         jobs: parts.jobs,
         counters: parts.counters,
         key: parts.key,
-        scratch: RefCell::new(Scratch::new()),
+        buffers: RefCell::new(Buffers::new()),
         decoding: RefCell::new(DecodeScratch::new()),
         appender: RefCell::new(appender),
         random: Cell::new(seed(parts.number)),
@@ -105,7 +104,7 @@ struct Worker {
     jobs: Arc<Jobs>,
     counters: Arc<Counters>,
     key: FingerprintKey,
-    scratch: RefCell<Scratch>,
+    buffers: RefCell<Buffers>,
     decoding: RefCell<DecodeScratch>,
     appender: RefCell<Option<Box<dyn Appender>>>,
     random: Cell<u64>,
@@ -216,7 +215,7 @@ impl Worker {
             per_host: per_host.get(),
             worker: &self.name,
         };
-        let mut made = make(job, &visit, fetched, &fate, &facts, &self.key, &self.scratch, &self.decoding);
+        let mut made = make(job, &visit, fetched, &fate, &facts, &self.key, &self.buffers, &self.decoding);
         let kept = made.metadata.outcome != argiope_store::warc::VisitOutcome::Final || job.spec.archive;
         if kept && let Some(appender) = self.appender.borrow_mut().as_mut() {
             let appended = appender.append(&Exchange {
@@ -483,7 +482,7 @@ pub(crate) fn make(
     fate: &Fate,
     facts: &Facts<'_>,
     key: &FingerprintKey,
-    scratch: &RefCell<Scratch>,
+    buffers: &RefCell<Buffers>,
     decoding: &RefCell<DecodeScratch>,
 ) -> Made {
     let status = fetched.status.as_u16();
@@ -507,7 +506,7 @@ pub(crate) fn make(
                 bytes: &decoded.bytes,
                 now: fetched.timings.ended,
             };
-            let digested = digest::page(job, visit, &body, key, &mut scratch.borrow_mut());
+            let digested = digest::page(job, visit, &body, key, &mut buffers.borrow_mut());
             metadata.charset = digested.charset.map(str::to_owned);
             if metadata.error.is_none() {
                 metadata.error = fetched.truncated.map(|cut| cut.to_string()).or_else(|| {
