@@ -1,6 +1,7 @@
 //! The socket in the data directory: what others ask of the process that owns it. One line of JSON is asked, one line is
 //! answered.
 
+use crate::data::socket_path;
 use argiope_engine::{EngineHandle, Snapshot, Why};
 use argiope_model::{JobId, Url};
 use serde::{Deserialize, Serialize};
@@ -158,14 +159,61 @@ fn reply_to(question: Question, engine: &EngineHandle, job: JobId) -> Reply {
     }
 }
 
-/// Asks the owner of a data directory. None if nobody owns it now.
-pub(crate) fn ask(path: &Path, question: &Question) -> Option<Reply> {
-    let stream = UnixStream::connect(path).ok()?;
-    stream.set_read_timeout(Some(PATIENCE * 2)).ok()?;
-    let mut text = serde_json::to_vec(question).ok()?;
+/// Who owns a data directory now.
+#[derive(Debug)]
+pub(crate) enum Owner {
+    Running(Box<Live>),
+    Nobody,
+    /// It has the socket and does not answer, for this reason.
+    Silent(String),
+}
+
+impl Owner {
+    pub(crate) fn of(directory: &Path) -> Owner {
+        match ask(&socket_path(directory), &Question::Status) {
+            Asked::Answered(Reply::Status(live)) => Owner::Running(live),
+            Asked::Answered(Reply::Failed { error }) | Asked::Silent(error) => Owner::Silent(error),
+            Asked::Answered(_) => Owner::Silent(String::from("it answers something else")),
+            Asked::Nobody => Owner::Nobody,
+        }
+    }
+
+    /// What the owner says of a job, if that is the one it runs.
+    pub(crate) fn runs(&self, job: JobId) -> Option<&Live> {
+        match self {
+            Owner::Running(live) if live.job == job.0 => Some(live),
+            _ => None,
+        }
+    }
+}
+
+/// What came of a question.
+#[derive(Debug)]
+pub(crate) enum Asked {
+    Answered(Reply),
+    /// Nobody listens.
+    Nobody,
+    /// Somebody listens, and no usable answer came.
+    Silent(String),
+}
+
+/// Asks the owner of a data directory.
+pub(crate) fn ask(path: &Path, question: &Question) -> Asked {
+    let Ok(stream) = UnixStream::connect(path) else { return Asked::Nobody };
+    match exchange(&stream, question) {
+        Ok(reply) => Asked::Answered(reply),
+        Err(error) => Asked::Silent(error.to_string()),
+    }
+}
+
+fn exchange(stream: &UnixStream, question: &Question) -> std::io::Result<Reply> {
+    stream.set_read_timeout(Some(PATIENCE * 2))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut text = serde_json::to_vec(question)?;
     text.push(b'\n');
-    (&stream).write_all(&text).ok()?;
+    let mut to = stream;
+    to.write_all(&text)?;
     let mut line = String::new();
-    BufReader::new(&stream).read_line(&mut line).ok()?;
-    serde_json::from_str(&line).ok()
+    BufReader::new(stream).read_line(&mut line)?;
+    Ok(serde_json::from_str(&line)?)
 }

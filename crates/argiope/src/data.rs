@@ -21,6 +21,9 @@ use std::sync::Arc;
 const META: &str = "meta.json";
 const SUFFIXES: &str = "public_suffix_list.dat";
 const LOCK: &str = "lock";
+/// Commands that only look hold the lock for a moment: that long they are waited for.
+const LOCK_TRIES: u32 = 10;
+const LOCK_WAIT: std::time::Duration = std::time::Duration::from_millis(50);
 /// The layout this program writes.
 const VERSION: u32 = 1;
 
@@ -102,6 +105,17 @@ impl DataDirectory {
     }
 }
 
+/// The process that has the directory, as far as it can be told.
+pub(crate) fn owner_pid(path: &Path) -> Option<u32> {
+    fs::read_to_string(path.join(LOCK)).ok()?.trim().parse().ok()
+}
+
+/// Whether some process has the directory now.
+pub(crate) fn is_owned(path: &Path) -> bool {
+    let Ok(lock) = File::open(path.join(LOCK)) else { return false };
+    matches!(lock.try_lock_shared(), Err(fs::TryLockError::WouldBlock))
+}
+
 /// The catalogue of a directory, beside whoever writes it.
 pub(crate) fn reader(path: &Path) -> Result<SqliteReader, Failure> {
     let file = path.join(catalogue::FILE_NAME);
@@ -125,7 +139,15 @@ fn take_lock(path: &Path) -> Result<File, Failure> {
         .truncate(false)
         .open(&file)
         .map_err(|e| cannot(path, "lock the data directory", &e))?;
-    match lock.try_lock() {
+    let mut taken = lock.try_lock();
+    for _ in 0..LOCK_TRIES {
+        if !matches!(taken, Err(fs::TryLockError::WouldBlock)) {
+            break;
+        }
+        std::thread::sleep(LOCK_WAIT);
+        taken = lock.try_lock();
+    }
+    match taken {
         Ok(()) => {}
         Err(fs::TryLockError::WouldBlock) => {
             let mut owner = String::new();

@@ -66,6 +66,11 @@ impl Failure {
         Failure { exit: Exit::Interrupted, messages: Vec::new(), hint: None }
     }
 
+    /// A failure that has been said on stdout already.
+    pub(crate) fn silent() -> Failure {
+        Failure { exit: Exit::Failed, messages: Vec::new(), hint: None }
+    }
+
     pub(crate) fn hint(mut self, hint: impl fmt::Display) -> Failure {
         self.hint = Some(hint.to_string());
         self

@@ -69,6 +69,8 @@ pub(crate) struct CrawlSettings {
     pub(crate) profile: ProfileOptions,
     pub(crate) output: Option<Output>,
     pub(crate) fresh: bool,
+    /// Whether the data outlives the command, and a summary says what to do with it.
+    pub(crate) data_is_kept: bool,
     /// What the user should know before it starts.
     pub(crate) notices: Vec<String>,
 }
@@ -122,6 +124,11 @@ impl CrawlSettings {
         CrawlSettings::merge(global, args, &config, job_file.as_ref())
     }
 
+    /// What was given as arguments alone, whatever files lie about.
+    pub(crate) fn without_files(global: &GlobalOptions, args: &CrawlArgs) -> Result<CrawlSettings, Failure> {
+        CrawlSettings::merge(global, args, &LoadedConfig::default(), None)
+    }
+
     fn merge(
         global: &GlobalOptions,
         args: &CrawlArgs,
@@ -166,6 +173,7 @@ impl CrawlSettings {
             profile,
             output,
             fresh: args.fresh,
+            data_is_kept: true,
             notices,
         })
     }

@@ -1,7 +1,7 @@
 //! What an answer, or its absence, means for the visit: final, to be tried again, or a hop on the way. Pure.
 
 use crate::job::JobContext;
-use argiope_fetch::{Fault, FailureKind as Unfetched, FetchError};
+use argiope_fetch::{FailureKind as Unfetched, Fault, FetchError};
 use argiope_frontier::Completion;
 use argiope_model::{Base, FetchTimings, Millis, Visit};
 use argiope_politeness::{AnswerOutcome, AnswerResult, FailureKind, HostRules, Next};
@@ -48,7 +48,13 @@ pub(crate) struct Head<'a> {
     pub(crate) ended: Millis,
 }
 
-pub(crate) fn answered(job: &JobContext, visit: &Visit, head: &Head<'_>, rules: &HostRules, chance: f64) -> Fate {
+pub(crate) fn answered(
+    job: &JobContext,
+    visit: &Visit,
+    head: &Head<'_>,
+    rules: &HostRules,
+    chance: f64,
+) -> Fate {
     if let Some(location) = head.location {
         return redirected(job, visit, head.status, location);
     }
@@ -104,11 +110,20 @@ pub(crate) fn is_seed(visit: &Visit) -> bool {
     visit.depth == 0 && visit.source.is_none()
 }
 
-pub(crate) fn failed(visit: &Visit, kind: FailureKind, message: String, ended: Millis, rules: &HostRules, chance: f64) -> Fate {
+pub(crate) fn failed(
+    visit: &Visit,
+    kind: FailureKind,
+    message: String,
+    ended: Millis,
+    rules: &HostRules,
+    chance: f64,
+) -> Fate {
     match rules.retries().decide(kind, visit.attempt, chance) {
-        Next::After(wait) => {
-            Fate { completion: Completion::Retry { due: ended + wait }, error: Some(message), dead_letter: false }
-        }
+        Next::After(wait) => Fate {
+            completion: Completion::Retry { due: ended + wait },
+            error: Some(message),
+            dead_letter: false,
+        },
         Next::DeadLetter => Fate { dead_letter: true, ..Fate::last(false, Some(message)) },
         Next::Final => Fate::last(false, Some(message)),
     }
@@ -125,7 +140,9 @@ pub(crate) fn failure_kind(error: &FetchError) -> FailureKind {
         Unfetched::Tls(_) => FailureKind::Tls,
         Unfetched::Timeout { .. } => FailureKind::Timeout,
         Unfetched::Reset(_) => FailureKind::Reset,
-        Unfetched::Protocol(_) | Unfetched::HeadersTooLarge | Unfetched::Unsendable(_) => FailureKind::Protocol,
+        Unfetched::Protocol(_) | Unfetched::HeadersTooLarge | Unfetched::Unsendable(_) => {
+            FailureKind::Protocol
+        }
     }
 }
 
@@ -138,9 +155,16 @@ pub(crate) fn error_text(error: &FetchError) -> String {
 
 /// From the start of the request to its first byte or its failure.
 pub(crate) fn latency(timings: &FetchTimings) -> Duration {
-    Duration::from_micros(u64::from(timings.connect_us) + u64::from(timings.tls_us) + u64::from(timings.first_byte_us))
+    Duration::from_micros(
+        u64::from(timings.connect_us) + u64::from(timings.tls_us) + u64::from(timings.first_byte_us),
+    )
 }
 
-pub(crate) fn outcome(visit: &Visit, result: AnswerResult, timings: &FetchTimings, retry_after: Option<Millis>) -> AnswerOutcome {
+pub(crate) fn outcome(
+    visit: &Visit,
+    result: AnswerResult,
+    timings: &FetchTimings,
+    retry_after: Option<Millis>,
+) -> AnswerOutcome {
     AnswerOutcome { request: visit.kind, latency: latency(timings), result, retry_after }
 }

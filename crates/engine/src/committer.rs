@@ -162,13 +162,20 @@ impl Committer {
         Ok(Stored { settled, positions, batch: committed.batch })
     }
 
-    fn store(&mut self, batch: &mut Batch, links: &LinkBatch, positions: &[Position]) -> Result<Committed, EngineError> {
+    fn store(
+        &mut self,
+        batch: &mut Batch,
+        links: &LinkBatch,
+        positions: &[Position],
+    ) -> Result<Committed, EngineError> {
         if let Some(archive) = &self.archive
             && !positions.is_empty()
         {
             archive.sync()?;
-            batch.archive =
-                positions.iter().map(|p| FilePosition { file: p.file.to_string(), length: p.length }).collect();
+            batch.archive = positions
+                .iter()
+                .map(|p| FilePosition { file: p.file.to_string(), length: p.length })
+                .collect();
         }
         if !links.is_empty() {
             self.links.append(links)?;
@@ -203,7 +210,6 @@ impl Committer {
         Ok(self.catalogue)
     }
 }
-
 
 #[cfg(test)]
 mod tests {

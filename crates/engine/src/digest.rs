@@ -5,7 +5,9 @@ use crate::classify::is_seed;
 use crate::item::PageNote;
 use crate::job::JobContext;
 use crate::recent::Recent;
-use argiope_extract::{Extracted, Input, Limits, LinkKind, Rel, Scratch, Wants, extract, parse_sitemap, resolve};
+use argiope_extract::{
+    Extracted, Input, Limits, LinkKind, Rel, Scratch, Wants, extract, parse_sitemap, resolve,
+};
 use argiope_frontier::admission::{JobRules, SitemapHints, leads_elsewhere, pattern_of, priority};
 use argiope_frontier::{Discovery, Found};
 use argiope_model::{FingerprintKey, Millis, Page, RequestKind, Skip, SkipReason, Url, Visit};
@@ -130,7 +132,9 @@ fn links_of(
     scratch: &mut Scratch,
     recent: &mut Recent,
 ) -> FoundLinks {
-    let Ok(resolved) = resolve(extracted, &visit.url, &job.normal, scratch) else { return FoundLinks::default() };
+    let Ok(resolved) = resolve(extracted, &visit.url, &job.normal, scratch) else {
+        return FoundLinks::default();
+    };
     let mut found = FoundLinks {
         canonical: resolved.canonical.as_ref().map(|url| url.as_str().to_owned()),
         ..FoundLinks::default()
@@ -181,7 +185,8 @@ fn links_of(
         }
     }
     if extracted.links.over_limit > 0 {
-        let detail = format!("{} links beyond the first {}", extracted.links.over_limit, job.spec.max_links_per_page);
+        let detail =
+            format!("{} links beyond the first {}", extracted.links.over_limit, job.spec.max_links_per_page);
         let skip = Skip::new(SkipReason::TooManyLinks, detail);
         found.skipped.push(skipped_row(visit, &visit.url, skip));
     }
@@ -190,7 +195,14 @@ fn links_of(
             .into_iter()
             .map(|(url, fingerprint)| Found {
                 fingerprint,
-                priority: priority(&url, depth, false, SitemapHints::default(), rules.authority(&url), body.now),
+                priority: priority(
+                    &url,
+                    depth,
+                    false,
+                    SitemapHints::default(),
+                    rules.authority(&url),
+                    body.now,
+                ),
                 url,
                 kind: RequestKind::Page,
             })
@@ -234,7 +246,9 @@ fn skipped_row(visit: &Visit, url: &Url, skip: Skip) -> SkippedRow {
 fn stored_kind(kind: LinkKind) -> stored::LinkKind {
     match kind {
         LinkKind::Anchor | LinkKind::Area => stored::LinkKind::Anchor,
-        LinkKind::Canonical | LinkKind::Alternate | LinkKind::Next | LinkKind::Refresh => stored::LinkKind::Meta,
+        LinkKind::Canonical | LinkKind::Alternate | LinkKind::Next | LinkKind::Refresh => {
+            stored::LinkKind::Meta
+        }
         LinkKind::Frame => stored::LinkKind::Frame,
     }
 }

@@ -104,7 +104,10 @@ impl JobContext {
 }
 
 fn has_profile(domain: &DomainRules) -> bool {
-    !domain.headers.is_empty() || !domain.cookies.is_empty() || domain.basic_auth.is_some() || domain.proxy.is_some()
+    !domain.headers.is_empty()
+        || !domain.cookies.is_empty()
+        || domain.basic_auth.is_some()
+        || domain.proxy.is_some()
 }
 
 fn profile_options(spec: &JobSpec, domain: Option<&DomainRules>) -> ProfileOptions {
@@ -115,7 +118,8 @@ fn profile_options(spec: &JobSpec, domain: Option<&DomainRules>) -> ProfileOptio
     if let Some(domain) = domain {
         headers.extend(domain.headers.clone());
         cookies.extend(domain.cookies.clone());
-        basic_auth = domain.basic_auth.as_ref().map(|a| (a.username.clone(), a.password.clone())).or(basic_auth);
+        basic_auth =
+            domain.basic_auth.as_ref().map(|a| (a.username.clone(), a.password.clone())).or(basic_auth);
         proxy = domain.proxy.clone().or(proxy);
     }
     ProfileOptions {

@@ -49,7 +49,9 @@ pub enum JobOutcome {
     /// `max_pages` was reached.
     Limit,
     /// What is left cannot be asked before this time.
-    Blocked { until: Millis },
+    Blocked {
+        until: Millis,
+    },
     /// It was stopped and can go on.
     Interrupted,
 }
@@ -325,7 +327,8 @@ impl Workshop {
         self.state.sync()?;
         if let Some(OutputFile { job, path }) = output {
             let noindex = self.jobs.get(job).is_some_and(|job| job.spec.index_noindex);
-            self.committer.output = Some(Output::open(self.committer.catalogue.as_mut(), job, &path, noindex, at)?);
+            self.committer.output =
+                Some(Output::open(self.committer.catalogue.as_mut(), job, &path, noindex, at)?);
         }
         if let Some(archive) = &self.committer.archive {
             self.committer.appender = Some(archive.appender()?);
@@ -519,7 +522,8 @@ struct DnsThread {
 
 impl DnsThread {
     fn start() -> Result<DnsThread, EngineError> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(thread_failed)?;
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(thread_failed)?;
         let handle = runtime.handle().clone();
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         spawn("dns", move || {

@@ -184,14 +184,20 @@ fn fate_of(found: &RecoveredVisit) -> Fate {
             Completion::Redirect { to: to.clone(), status: metadata.status.unwrap_or(302) }
         }
     };
-    Fate { completion, error: metadata.error.clone(), dead_letter: false }
+    // Whatever was tried again and ended without an answer had been tried as often as makes sense.
+    let last = matches!(metadata.outcome, VisitOutcome::Final) && metadata.status.is_none();
+    let dead_letter = last && metadata.error.is_some() && metadata.visit.attempt > 0;
+    Fate { completion, error: metadata.error.clone(), dead_letter }
 }
 
 fn facts_of(found: &RecoveredVisit) -> Facts<'static> {
     let metadata = &found.metadata;
     Facts {
         ticket: metadata.ticket.clone(),
-        rule: metadata.robots_rule.as_deref().map(|text| Rule { text: text.into(), line: metadata.robots_line }),
+        rule: metadata
+            .robots_rule
+            .as_deref()
+            .map(|text| Rule { text: text.into(), line: metadata.robots_line }),
         delay: Duration::from_millis(metadata.required_delay_ms),
         per_host: metadata.per_host.max(1),
         worker: "recovery",
@@ -261,7 +267,8 @@ mod tests {
 
     #[test]
     fn a_stored_head_is_read_again() {
-        let headers = parse_head(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nX-A: 1\r\nX-A: 2\r\nrubbish\r\n\r\n");
+        let headers =
+            parse_head(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nX-A: 1\r\nX-A: 2\r\nrubbish\r\n\r\n");
         assert_eq!(headers.get("content-type").unwrap(), "text/html");
         assert_eq!(headers.get_all("x-a").iter().count(), 2);
     }

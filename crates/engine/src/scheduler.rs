@@ -13,8 +13,8 @@ use crate::why::{self, Why};
 use crate::worker::{self, Order};
 use argiope_frontier::state::{ShardState, StateBatch};
 use argiope_frontier::{
-    Activity, Answer, Discovery, Disposition, Found, Frontier, HostIndex, Notice, RobotsAnswered, RobotsNews, Step,
-    Ticket, Token, Unresolved,
+    Activity, Answer, Discovery, Disposition, Found, Frontier, HostIndex, Notice, RobotsAnswered, RobotsNews,
+    Step, Ticket, Token, Unresolved,
 };
 use argiope_model::{FetchTimings, FingerprintKey, JobId, Millis, RequestKind, Skip, Url, Visit};
 use argiope_politeness::PolitenessRules;
@@ -36,11 +36,25 @@ pub(crate) fn now() -> Millis {
 
 /// What the scheduler is told.
 pub(crate) enum Report {
-    Answered { token: Token, answer: Answer },
+    Answered {
+        token: Token,
+        answer: Answer,
+    },
     /// Nobody was reached; the record waits for the frontier's word.
-    Failed { token: Token, answer: Answer, item: Box<Item> },
-    Robots { token: Token, answer: Answer, outcome: RobotsAnswered },
-    Resolved { host: HostIndex, result: Result<(Arc<[IpAddr]>, Millis), Unresolved> },
+    Failed {
+        token: Token,
+        answer: Answer,
+        item: Box<Item>,
+    },
+    Robots {
+        token: Token,
+        answer: Answer,
+        outcome: RobotsAnswered,
+    },
+    Resolved {
+        host: HostIndex,
+        result: Result<(Arc<[IpAddr]>, Millis), Unresolved>,
+    },
     Stored(Stored),
     Control(Control),
     Fatal(EngineError),
@@ -116,7 +130,13 @@ impl Scheduler {
     pub(crate) fn run(mut self) -> RunEnd {
         let error = self.schedule().err();
         self.publish(now());
-        RunEnd { stop: self.run.stopping, jobs: self.run.ended, error, frontier: self.frontier, state: self.state }
+        RunEnd {
+            stop: self.run.stopping,
+            jobs: self.run.ended,
+            error,
+            frontier: self.frontier,
+            state: self.state,
+        }
     }
 
     fn schedule(&mut self) -> Result<(), EngineError> {
@@ -238,7 +258,8 @@ impl Scheduler {
             ticket: Some(ticket.to_string()),
             charset: None,
         };
-        let page = (visit.kind == RequestKind::Page).then(|| worker::failed_page(&visit, &metadata, "scheduler").capped());
+        let page = (visit.kind == RequestKind::Page)
+            .then(|| worker::failed_page(&visit, &metadata, "scheduler").capped());
         Counters::add(&self.counters.pages, 1);
         Counters::add(&self.counters.failed, 1);
         self.inbox.put(Item { settled: Some(settled(token, ticket, visit)), page, ..Item::default() });
@@ -280,7 +301,10 @@ impl Scheduler {
     fn offer_sitemaps(&mut self, news: &RobotsNews, at: Millis) {
         for job in self.jobs.all() {
             let rules = job.rules();
-            if !job.spec.sitemaps || !in_scope(&rules, &news.origin) || !self.frontier.serves(job.id, news.origin.host()) {
+            if !job.spec.sitemaps
+                || !in_scope(&rules, &news.origin)
+                || !self.frontier.serves(job.id, news.origin.host())
+            {
                 continue;
             }
             let named = news.robots.sitemaps().iter().filter_map(|s| Url::parse(s, &job.normal).ok());
@@ -357,7 +381,8 @@ impl Scheduler {
 
     fn is_over(&mut self, at: Millis) -> bool {
         if self.run.stopping.is_some() {
-            return self.frontier.requests_under_way() == 0 && !self.frontier.has_uncommitted() || at >= self.run.give_up_at;
+            return self.frontier.requests_under_way() == 0 && !self.frontier.has_uncommitted()
+                || at >= self.run.give_up_at;
         }
         let mut all = true;
         for job in self.jobs.all() {
@@ -410,7 +435,12 @@ impl Scheduler {
     fn publish(&mut self, at: Millis) {
         self.run.next_snapshot = at + SNAPSHOT_EVERY;
         let overview = self.frontier.overview();
-        let jobs = self.jobs.all().iter().filter_map(|job| Some((job.id, self.frontier.progress(job.id)?))).collect();
+        let jobs = self
+            .jobs
+            .all()
+            .iter()
+            .filter_map(|job| Some((job.id, self.frontier.progress(job.id)?)))
+            .collect();
         let paused = match (&self.run.stopping, overview.network_down_since) {
             (Some(_), _) => Some(Paused::Stopping),
             (None, Some(since)) => Some(Paused::NetworkDown { since }),

@@ -27,7 +27,13 @@ pub struct Why {
 }
 
 /// As far as rules and frontier know. What the catalogue has of the URL comes before it.
-pub(crate) fn of_frontier(frontier: &Frontier, job: &JobContext, url: &Url, key: &FingerprintKey, now: Millis) -> Why {
+pub(crate) fn of_frontier(
+    frontier: &Frontier,
+    job: &JobContext,
+    url: &Url,
+    key: &FingerprintKey,
+    now: Millis,
+) -> Why {
     let rules = job.rules();
     let mut steps = Vec::new();
     let mut decision = None;
@@ -50,7 +56,10 @@ pub(crate) fn of_frontier(frontier: &Frontier, job: &JobContext, url: &Url, key:
         let detail = match host.due {
             Some((at, reason)) => {
                 let wait = at.since(now).as_secs_f64();
-                format!("{} is {} ({reason:?}), due in {wait:.1} s, shard {}", host.name, host.place, host.shard)
+                format!(
+                    "{} is {} ({reason:?}), due in {wait:.1} s, shard {}",
+                    host.name, host.place, host.shard
+                )
             }
             None => format!("{} is {}, shard {}", host.name, host.place, host.shard),
         };

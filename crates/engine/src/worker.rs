@@ -10,11 +10,10 @@ use crate::item::{Item, LateRecord, Settled};
 use crate::job::{JobContext, Jobs};
 use crate::scheduler::{Report, now};
 use argiope_fetch::{
-    DecodeScratch, FetchError, FetchRequest, Fetched, Fetcher, FetcherOptions, Resolver, Tls, Truncation as Cut, decode,
+    DecodeScratch, FetchError, FetchRequest, Fetched, Fetcher, FetcherOptions, Resolver, Tls,
+    Truncation as Cut, decode,
 };
-use argiope_frontier::{
-    Answer, Completion, Dispatch, HostIndex, RobotsAnswered, RobotsDispatch, Unresolved,
-};
+use argiope_frontier::{Answer, Completion, Dispatch, HostIndex, RobotsAnswered, RobotsDispatch, Unresolved};
 use argiope_model::{Base, FingerprintKey, Millis, Page, RequestKind, Url, Visit};
 use argiope_politeness::{AnswerResult, RobotsAnswer, parse_retry_after};
 use argiope_store::archive::{Appender, Exchange, Response};
@@ -189,7 +188,8 @@ impl Worker {
     fn answered(&self, job: &JobContext, dispatch: Dispatch, fetched: &Fetched) {
         Counters::add(&self.counters.bytes, fetched.body.len() as u64);
         let ended = fetched.timings.ended;
-        let retry_after = fetched.headers.get("retry-after").and_then(|v| parse_retry_after(v.as_bytes(), ended));
+        let retry_after =
+            fetched.headers.get("retry-after").and_then(|v| parse_retry_after(v.as_bytes(), ended));
         let location = fetched.redirect();
         let head =
             Head { status: fetched.status.as_u16(), location: location.as_deref(), retry_after, ended };
@@ -206,7 +206,13 @@ impl Worker {
     }
 
     /// Everything that is stored of an answer; its exchange is in the archive when this returns.
-    fn item_of(&self, job: &JobContext, dispatch: Dispatch, fetched: &Fetched, fate: Fate) -> Result<Item, EngineError> {
+    fn item_of(
+        &self,
+        job: &JobContext,
+        dispatch: Dispatch,
+        fetched: &Fetched,
+        fate: Fate,
+    ) -> Result<Item, EngineError> {
         let Dispatch { token, visit, rule, delay, per_host, ticket, .. } = dispatch;
         let facts = Facts {
             ticket: Some(ticket.to_string()),
@@ -248,8 +254,13 @@ impl Worker {
         let fate = classify::failed(&dispatch.visit, kind, text, ended, &dispatch.rules, self.chance());
         let outcome = classify::outcome(&dispatch.visit, AnswerResult::Failed(kind), &error.timings, None);
         let Dispatch { token, visit, rule, delay, per_host, ticket, .. } = dispatch;
-        let facts =
-            Facts { ticket: Some(ticket.to_string()), rule, delay, per_host: per_host.get(), worker: &self.name };
+        let facts = Facts {
+            ticket: Some(ticket.to_string()),
+            rule,
+            delay,
+            per_host: per_host.get(),
+            worker: &self.name,
+        };
         let metadata = facts.metadata(&visit, &fate, error.timings, None);
         let mut fetch = facts.fetch_row(&visit, &metadata, &fate);
         fetch.address = error.address.map(|a| a.ip().to_string());
@@ -317,7 +328,11 @@ impl Worker {
                         metadata: &metadata,
                         address: Some(fetched.address.ip()),
                         request_head: Some(&fetched.request_head),
-                        response: Some(Response { head: &fetched.head, body: &fetched.body, body_sha256: None }),
+                        response: Some(Response {
+                            head: &fetched.head,
+                            body: &fetched.body,
+                            body_sha256: None,
+                        }),
                         previous: None,
                     })?;
                     item.position = Some(appended.position());
@@ -329,12 +344,15 @@ impl Worker {
                 let retry_after =
                     fetched.headers.get("retry-after").and_then(|v| parse_retry_after(v.as_bytes(), ended));
                 let obeyed = retry_after.filter(|_| matches!(status, 429 | 503));
-                let outcome = classify::outcome(&visit, AnswerResult::Status(status), &fetched.timings, obeyed);
+                let outcome =
+                    classify::outcome(&visit, AnswerResult::Status(status), &fetched.timings, obeyed);
                 let answered = match self.robots_target(job, &errand.url, &fetched) {
                     Some(to) => RobotsAnswered::Redirect(to),
                     None => {
                         let most = ROBOTS_BYTES;
-                        let body = decode(&fetched.headers, &fetched.body, most, &mut self.decoding.borrow_mut()).bytes;
+                        let body =
+                            decode(&fetched.headers, &fetched.body, most, &mut self.decoding.borrow_mut())
+                                .bytes;
                         item.robots = Some(RobotsRow {
                             origin: errand.origin.origin().to_owned(),
                             fetched_at: ended,
@@ -520,7 +538,8 @@ pub(crate) fn make(
             item.page = Some(row.capped());
             item.links = digested.links;
             item.skipped = digested.skipped;
-            item.error = fate.error.is_some().then(|| error_row(visit, fate, Some(status), fetched.timings.ended));
+            item.error =
+                fate.error.is_some().then(|| error_row(visit, fate, Some(status), fetched.timings.ended));
             made_discovery = digested.discovery;
             note = Some(digested.note);
             scope_host = digest::scope_host(visit);
@@ -575,8 +594,7 @@ fn finish_any_row(row: &mut PageRow, visit: &Visit, metadata: &VisitMetadata, wo
 pub(crate) fn failed_page(visit: &Visit, metadata: &VisitMetadata, worker: &str) -> PageRow {
     let scheduled = visit.scheduled_url();
     let final_url = (!visit.hops.is_empty()).then(|| visit.url.as_str().to_owned());
-    let page =
-        Page { url: scheduled.as_str().to_owned(), final_url, depth: visit.depth, ..Page::default() };
+    let page = Page { url: scheduled.as_str().to_owned(), final_url, depth: visit.depth, ..Page::default() };
     let mut row = PageRow::new(visit.job, scheduled.identity().key_u64(), scheduled.host(), page);
     finish_any_row(&mut row, visit, metadata, worker);
     row
@@ -625,4 +643,3 @@ pub(crate) fn count(counters: &Counters, fate: &Fate, page: Option<&PageRow>) {
         }
     }
 }
-

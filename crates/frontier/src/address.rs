@@ -1,12 +1,13 @@
 //! Requests in flight per address: many names may share one server, which knows nothing of names.
 
+use crate::hash::FastMap;
 use crate::ready::{HostIndex, Stamp};
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::net::IpAddr;
 
 #[derive(Debug, Default)]
 pub(crate) struct AddressBook {
-    slots: HashMap<IpAddr, Slot>,
+    slots: FastMap<IpAddr, Slot>,
 }
 
 #[derive(Debug, Default)]
@@ -29,23 +30,34 @@ impl AddressBook {
         self.slots.entry(address).or_default().waiting.push_back((host, stamp));
     }
 
-    /// A request has ended; a host that waits for the address gets its place.
-    pub(crate) fn give_back(
+    /// A request has ended.
+    pub(crate) fn give_back(&mut self, address: IpAddr) {
+        if let Some(slot) = self.slots.get_mut(&address) {
+            slot.in_flight = slot.in_flight.saturating_sub(1);
+            if slot.in_flight == 0 && slot.waiting.is_empty() {
+                self.slots.remove(&address);
+            }
+        }
+    }
+
+    /// The first host in line for the address, which leaves it.
+    pub(crate) fn next_waiting(
         &mut self,
         address: IpAddr,
         is_live: impl Fn(HostIndex, Stamp) -> bool,
     ) -> Option<HostIndex> {
         let slot = self.slots.get_mut(&address)?;
-        slot.in_flight = slot.in_flight.saturating_sub(1);
+        let mut next = None;
         while let Some((host, stamp)) = slot.waiting.pop_front() {
             if is_live(host, stamp) {
-                return Some(host);
+                next = Some(host);
+                break;
             }
         }
-        if slot.in_flight == 0 {
+        if slot.in_flight == 0 && slot.waiting.is_empty() {
             self.slots.remove(&address);
         }
-        None
+        next
     }
 }
 
@@ -61,9 +73,12 @@ mod tests {
         book.take(address);
         book.wait(address, 4, 0);
         book.wait(address, 5, 0);
-        assert_eq!(book.give_back(address, |host, _| host != 4), Some(5));
+        book.give_back(address);
+        assert_eq!(book.next_waiting(address, |host, _| host != 4), Some(5));
         assert_eq!(book.in_flight(address), 1);
-        assert_eq!(book.give_back(address, |_, _| true), None);
+        book.give_back(address);
+        assert_eq!(book.next_waiting(address, |_, _| true), None);
         assert_eq!(book.in_flight(address), 0);
+        assert!(book.slots.is_empty());
     }
 }

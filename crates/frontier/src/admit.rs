@@ -2,15 +2,14 @@
 //! may be offered again after a crash.
 
 use crate::admission::pattern::{PatternTable, pattern_of};
-use crate::codec::encode_visit;
+use crate::codec::{VisitFacts, encode_visit};
 use crate::frontier::Frontier;
 use crate::host::{Host, HostQueue};
 use crate::job::Job;
 use crate::queue::{Entry, JobQueue, OrderKey};
 use crate::ready::HostIndex;
 use crate::state::{Change, Delayed, QueueAt};
-use argiope_model::{Fingerprint, Hop, JobId, Millis, RequestKind, Skip, SkipReason, Url, Visit};
-use std::collections::HashMap;
+use argiope_model::{Fingerprint, Hop, JobId, Millis, RequestKind, Skip, SkipReason, Url, Visit, shard_of};
 use std::time::Duration;
 
 /// A URL that passed its job's rules.
@@ -48,25 +47,37 @@ impl Frontier {
         let Discovery { job, round, depth, source, found } = discovery;
         let mut refused = Vec::new();
         let mut new = 0;
-        let mut fresh: HashMap<u16, Vec<Fingerprint>> = HashMap::new();
+        // A page's links mostly lead to one shard.
+        let mut fresh: Vec<(u16, Vec<Fingerprint>)> = Vec::new();
         for one in found {
-            let index = self.host_index(one.url.host());
+            let index = match self.by_name.get(one.url.host()) {
+                Some(index) => *index,
+                None => match self.admit_host(job, one.url.host()) {
+                    Ok(index) => index,
+                    Err((shard, skip)) => {
+                        if self.seen.entry((job, shard)).or_default().insert(one.fingerprint) {
+                            refused.push(Refused { job, url: one.url, source: source.clone(), skip });
+                        }
+                        continue;
+                    }
+                },
+            };
             let Some(shard) = self.host(index).map(|host| host.key.shard) else { continue };
-            if self.seen.get(&(job, shard)).is_some_and(|table| table.contains(one.fingerprint)) {
+            // What is refused below is known too from now on, so that it is told once; it is not stored, so that a later
+            // run may decide anew.
+            if !self.seen.entry((job, shard)).or_default().insert(one.fingerprint) {
                 continue;
             }
-            let url = one.url.clone();
-            match self.admit(index, job, round, depth, &source, one, now) {
-                Ok(fingerprint) => {
+            let origin = Origin { job, round, depth, source: source.as_ref() };
+            match self.admit(index, &origin, &one, now) {
+                Ok(()) => {
                     new += 1;
-                    self.seen.entry((job, shard)).or_default().insert(fingerprint);
-                    fresh.entry(shard).or_default().push(fingerprint);
+                    match fresh.iter_mut().find(|(of, _)| *of == shard) {
+                        Some((_, fingerprints)) => fingerprints.push(one.fingerprint),
+                        None => fresh.push((shard, vec![one.fingerprint])),
+                    }
                 }
-                Err(Refusal { fingerprint, skip }) => {
-                    // Known from now on, so that it is told once; not stored, so that a later run may decide anew.
-                    self.seen.entry((job, shard)).or_default().insert(fingerprint);
-                    refused.push(Refused { job, url, source: source.clone(), skip });
-                }
+                Err(skip) => refused.push(Refused { job, url: one.url, source: source.clone(), skip }),
             }
         }
         for (shard, fingerprints) in fresh {
@@ -75,38 +86,40 @@ impl Frontier {
         (refused, new)
     }
 
-    #[allow(clippy::too_many_arguments, reason = "the facts of one URL")]
-    fn admit(
-        &mut self,
-        index: HostIndex,
-        job: JobId,
-        round: u32,
-        depth: u32,
-        source: &Option<Url>,
-        one: Found,
-        now: Millis,
-    ) -> Result<Fingerprint, Refusal> {
-        let fingerprint = one.fingerprint;
-        let refusal = |skip| Refusal { fingerprint, skip };
+    /// A host that was never heard of gets its place in the table, unless its domain has as many in this job as it may:
+    /// whoever makes up names by the million costs nothing then.
+    fn admit_host(&mut self, job: JobId, name: &str) -> Result<HostIndex, (u16, Skip)> {
+        if let Some(state) = self.jobs.get(&job)
+            && let Some(limit) = state.limits.max_subdomains_per_root
+        {
+            let root = self.suffixes.root_domain(name);
+            if state.subdomains.get(root).is_some_and(|known| known.len() >= limit as usize) {
+                return Err((shard_of(root, self.config.shards), too_many_hosts(root, limit)));
+            }
+        }
+        Ok(self.host_index(name))
+    }
+
+    fn admit(&mut self, index: HostIndex, origin: &Origin<'_>, one: &Found, now: Millis) -> Result<(), Skip> {
+        let Origin { job, round, depth, source } = *origin;
         let rank = OrderKey::rank_of(one.priority);
-        let pattern = if one.kind == RequestKind::Page { Some(pattern_of(&one.url)) } else { None };
         let Some(state) = self.jobs.get_mut(&job) else {
-            return Err(refusal(Skip::new(SkipReason::NotCrawlable, "the job is not open")));
+            return Err(Skip::new(SkipReason::NotCrawlable, "the job is not open"));
         };
         let Some(host) = self.hosts.get_mut(index as usize) else {
-            return Err(refusal(Skip::new(SkipReason::NotCrawlable, "no such host")));
+            return Err(Skip::new(SkipReason::NotCrawlable, "no such host"));
         };
-        within_subdomain_limit(state, host, index).map_err(refusal)?;
+        within_subdomain_limit(state, host, index)?;
         if state.limits.traps.enabled
-            && let Some(pattern) = pattern
+            && one.kind == RequestKind::Page
             && let Some(queue) = host.queue_mut(job)
         {
-            queue.patterns.admit(pattern).map_err(refusal)?;
+            queue.patterns.admit(pattern_of(&one.url))?;
         }
         if let Some(cap) = state.limits.queue_cap {
             let length = (state.counts.queued + state.counts.delayed).saturating_sub(state.evictions.total());
             if length >= cap && !state.evictions.make_room(rank) {
-                return Err(refusal(Skip::new(SkipReason::QueueFull, format!("the queue is full ({cap} URLs)"))));
+                return Err(Skip::new(SkipReason::QueueFull, format!("the queue is full ({cap} URLs)")));
             }
             state.evictions.queued(rank);
         }
@@ -117,21 +130,18 @@ impl Frontier {
         };
         let sequence = self.new_sequence();
         let order = OrderKey { rank, depth: u8::try_from(depth).unwrap_or(u8::MAX), sequence };
-        let visit = Visit {
-            job,
+        let facts = VisitFacts {
             kind: one.kind,
-            url: one.url,
-            round,
             attempt: 0,
+            round,
             depth,
-            priority: one.priority,
             scheduled_at: now,
-            hops: Vec::new(),
-            source: source.clone(),
+            url: &one.url,
+            source,
+            hops: &[],
         };
-        let entry = Entry { order, value: encode_visit(&visit) };
-        self.enqueue(index, job, entry, not_before, now);
-        Ok(fingerprint)
+        self.enqueue(index, job, Entry { order, value: facts.encode() }, not_before, now);
+        Ok(())
     }
 
     /// When a new URL of this source may be served: now, or later if the source brings more than its rate.
@@ -149,7 +159,14 @@ impl Frontier {
     }
 
     /// Puts an entry on disk and, as far as there is room, into memory.
-    pub(crate) fn enqueue(&mut self, index: HostIndex, job: JobId, entry: Entry, not_before: Millis, now: Millis) {
+    pub(crate) fn enqueue(
+        &mut self,
+        index: HostIndex,
+        job: JobId,
+        entry: Entry,
+        not_before: Millis,
+        now: Millis,
+    ) {
         let room = self.room();
         let Some(host) = self.hosts.get_mut(index as usize) else { return };
         let at = QueueAt { job, host: host.key };
@@ -160,22 +177,24 @@ impl Frontier {
         // The host's record names the jobs that have something queued here.
         let renamed = host.queue(job).is_none_or(|q| q.queue.is_finished());
         if host.queue(job).is_none() {
-            let patterns = self.jobs.get(&job).map(|job| PatternTable::new(&job.limits.traps)).unwrap_or_default();
-            host.queues.push(HostQueue { queue: JobQueue::new(job), patterns });
+            let patterns =
+                self.jobs.get(&job).map(|job| PatternTable::new(&job.limits.traps)).unwrap_or_default();
+            host.queues.push(HostQueue::new(JobQueue::new(job), patterns));
         }
         if not_before > now {
             self.delay_entry(Delayed { due: not_before, at, entry });
         } else {
-            self.changes.changes.push(Change::Queue { at, entry: entry.clone() });
-            if let Some(queue) = host.queue_mut(job) {
-                let before = queue.queue.in_memory();
-                let was_drained = queue.queue.is_drained();
-                let better = queue.queue.head().is_none_or(|head| entry.order < head.order);
-                queue.queue.push(entry, room);
-                self.in_memory = self.in_memory + queue.queue.in_memory() - before;
-                if was_drained || better {
-                    self.reschedule(index, now);
-                }
+            let Some(queue) = host.queue_mut(job) else { return };
+            let queue = &mut queue.queue;
+            let wakes = queue.is_drained() || queue.head().is_none_or(|head| entry.order < head.order);
+            if queue.keeps(entry.order) {
+                let before = queue.in_memory();
+                queue.push(entry.clone(), room);
+                self.in_memory = self.in_memory + queue.in_memory() - before;
+            }
+            self.changes.changes.push(Change::Queue { at, entry });
+            if wakes {
+                self.reschedule(index, now);
             }
         }
         if renamed {
@@ -194,18 +213,24 @@ impl Frontier {
     }
 }
 
-struct Refusal {
-    fingerprint: Fingerprint,
-    skip: Skip,
+/// Where a URL was found.
+struct Origin<'d> {
+    job: JobId,
+    round: u32,
+    depth: u32,
+    source: Option<&'d Url>,
 }
 
 fn within_subdomain_limit(job: &mut Job, host: &Host, index: HostIndex) -> Result<(), Skip> {
     let Some(limit) = job.limits.max_subdomains_per_root else { return Ok(()) };
     let known = job.subdomains.entry(host.root.clone()).or_default();
     if !known.contains(&index) && known.len() >= limit as usize {
-        let detail = format!("{} has {limit} hosts in this job already", host.root);
-        return Err(Skip::new(SkipReason::OutOfScope, detail));
+        return Err(too_many_hosts(&host.root, limit));
     }
     known.insert(index);
     Ok(())
+}
+
+fn too_many_hosts(root: &str, limit: u32) -> Skip {
+    Skip::new(SkipReason::OutOfScope, format!("{root} has {limit} hosts in this job already"))
 }

@@ -11,28 +11,56 @@ pub struct CodecError {
     pub why: &'static str,
 }
 
-/// Everything about a visit but its job and priority, which its key holds.
+/// What is stored of a visit: everything but its job and priority, which its key holds.
+pub(crate) struct VisitFacts<'v> {
+    pub(crate) kind: RequestKind,
+    pub(crate) attempt: u8,
+    pub(crate) round: u32,
+    pub(crate) depth: u32,
+    pub(crate) scheduled_at: Millis,
+    pub(crate) url: &'v Url,
+    pub(crate) source: Option<&'v Url>,
+    pub(crate) hops: &'v [Hop],
+}
+
 pub fn encode_visit(visit: &Visit) -> Box<[u8]> {
-    let source = visit.source.as_ref().map_or("", Url::as_str);
-    let mut out = Vec::with_capacity(32 + visit.url.as_str().len() + source.len());
-    out.push(VERSION);
-    out.push(match visit.kind {
-        RequestKind::Page => 0,
-        RequestKind::Robots => 1,
-        RequestKind::Sitemap => 2,
-    });
-    out.push(visit.attempt);
-    put_number(&mut out, u64::from(visit.round));
-    put_number(&mut out, u64::from(visit.depth));
-    put_number(&mut out, visit.scheduled_at.0);
-    put_text(&mut out, visit.url.as_str());
-    put_text(&mut out, source);
-    put_number(&mut out, visit.hops.len() as u64);
-    for hop in &visit.hops {
-        put_number(&mut out, u64::from(hop.status));
-        put_text(&mut out, hop.url.as_str());
+    VisitFacts {
+        kind: visit.kind,
+        attempt: visit.attempt,
+        round: visit.round,
+        depth: visit.depth,
+        scheduled_at: visit.scheduled_at,
+        url: &visit.url,
+        source: visit.source.as_ref(),
+        hops: &visit.hops,
     }
-    out.into_boxed_slice()
+    .encode()
+}
+
+impl VisitFacts<'_> {
+    pub(crate) fn encode(&self) -> Box<[u8]> {
+        let source = self.source.map_or("", Url::as_str);
+        let lengths = self.hops.iter().map(|hop| hop.url.as_str().len() + 4).sum::<usize>();
+        let mut out = Vec::with_capacity(24 + self.url.as_str().len() + source.len() + lengths);
+        out.push(VERSION);
+        out.push(match self.kind {
+            RequestKind::Page => 0,
+            RequestKind::Robots => 1,
+            RequestKind::Sitemap => 2,
+        });
+        out.push(self.attempt);
+        put_number(&mut out, u64::from(self.round));
+        put_number(&mut out, u64::from(self.depth));
+        put_number(&mut out, self.scheduled_at.0);
+        put_text(&mut out, self.url.as_str());
+        put_text(&mut out, source);
+        put_number(&mut out, self.hops.len() as u64);
+        for hop in self.hops {
+            put_number(&mut out, u64::from(hop.status));
+            put_text(&mut out, hop.url.as_str());
+        }
+        out.into_boxed_slice()
+    }
 }
 
 pub fn decode_visit(job: JobId, priority: u8, bytes: &[u8]) -> Result<Visit, CodecError> {
@@ -74,6 +102,19 @@ pub(crate) fn put_number(out: &mut Vec<u8>, mut number: u64) {
 pub(crate) fn put_text(out: &mut Vec<u8>, text: &str) {
     put_number(out, text.len() as u64);
     out.extend_from_slice(text.as_bytes());
+}
+
+/// What `write` writes, after its length.
+pub(crate) fn put_sized(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    write(out);
+    let length = out.len() - start;
+    put_number(out, length as u64);
+    let end = out.len();
+    // The length was written last and goes first.
+    if let Some(written) = out.get_mut(start..end) {
+        written.rotate_right(end - start - length);
+    }
 }
 
 pub(crate) struct Reader<'b> {

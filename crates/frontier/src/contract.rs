@@ -126,7 +126,10 @@ fn robots_are_kept_per_origin(state: &mut impl ShardState) {
         status,
         body: body.into(),
     };
-    let change = |origin: &str, stored: &StoredRobots| Change::Robots { origin: origin.into(), stored: stored.clone() };
+    let change = |origin: &str, stored: &StoredRobots| Change::Robots {
+        origin: origin.into(),
+        stored: stored.clone(),
+    };
     let (first, second) = (stored(200, b"User-agent: *\n\xff"), stored(404, b""));
     apply(state, vec![change("https://a.test", &first), change("http://a.test", &second)]);
     assert_eq!(state.load_robots("https://a.test").unwrap(), Some(first));

@@ -2,11 +2,9 @@
 //! robots.txt, entries from disk, or the visit at the head of the queue whose turn it is.
 
 use crate::codec::decode_visit;
-use crate::frontier::{
-    Dispatch, Frontier, InFlight, RobotsDispatch, Rule, Step, TakenEntry, Ticket, Token,
-};
+use crate::frontier::{Dispatch, Frontier, InFlight, RobotsDispatch, Rule, Step, TakenEntry, Ticket, Token};
 use crate::host::{Address, Errand, Place, RobotsHandle};
-use crate::queue::Entry;
+use crate::queue::OrderKey;
 use crate::ready::HostIndex;
 use crate::state::{Change, Delayed, QueueAt};
 use argiope_model::{JobId, Millis, RequestKind, Skip, SkipReason, Url, Visit};
@@ -39,10 +37,23 @@ impl Frontier {
             let hosts = &self.hosts;
             let live = |host, stamp| Frontier::is_live(hosts, host, stamp, |p| p == Place::Ready);
             let Some(index) = self.ready.pop(live) else {
+                if self.wake_for_spare_budget(now) {
+                    continue;
+                }
                 return Step::Wait(self.wake_time(now));
             };
+            if let Some(host) = self.host_mut(index) {
+                // It has left the ready set; whatever comes of it puts it somewhere.
+                host.place = Place::Busy;
+            }
             if let Some(step) = self.serve(index, now) {
                 return step;
+            }
+            if let Some(host) = self.host_mut(index)
+                && host.place == Place::Busy
+                && let Some(address) = host.address_turn.take()
+            {
+                self.pass_on(address, now);
             }
         }
     }
@@ -51,7 +62,8 @@ impl Frontier {
     fn wake(&mut self, now: Millis) {
         loop {
             let hosts = &self.hosts;
-            let live = |host, stamp| Frontier::is_live(hosts, host, stamp, |p| matches!(p, Place::Waiting(..)));
+            let live =
+                |host, stamp| Frontier::is_live(hosts, host, stamp, |p| matches!(p, Place::Waiting(..)));
             match self.timers.pop_due(now, live) {
                 Some(index) => self.reschedule(index, now),
                 None => return,
@@ -64,6 +76,7 @@ impl Frontier {
         let hosts = &self.hosts;
         let live = |host, stamp| Frontier::is_live(hosts, host, stamp, |p| matches!(p, Place::Waiting(..)));
         let timer = self.timers.next_due(live);
+        self.drop_ended_starts();
         let stale = self.started_order.front().map(|(at, _)| *at + self.config.stale_after);
         let probe = self.network.down_since().map(|_| self.network.next_probe());
         let times = [timer, self.next_due, self.network.next_expiry(), stale, probe];
@@ -91,25 +104,25 @@ impl Frontier {
             return self.serve_errand(index, &rules, now);
         }
         let host = self.host(index)?;
-        let Some(turn) = self.queue_in_turn(host) else {
-            self.starve(index, now);
+        let Some(turn) = host.queue_in_turn(&self.jobs) else {
+            self.reschedule(index, now);
             return None;
         };
-        let host = self.host_mut(index)?;
         let key = host.key;
-        let queue = &mut host.queues.get_mut(turn)?.queue;
+        let queue = &host.queues.get(turn)?.queue;
         let job = queue.job;
         let at = QueueAt { job, host: key };
         if let Some(after) = queue.needs_load() {
             let limit = self.room().max(2);
             return Some(Step::LoadQueue { host: index, at, after, limit });
         }
-        let head = queue.head()?.clone();
-        let visit = match decode_visit(job, head.order.rank.saturating_sub(1), &head.value) {
+        let head = queue.head()?;
+        let order = head.order;
+        let visit = match decode_visit(job, order.rank.saturating_sub(1), &head.value) {
             Ok(visit) => visit,
-            Err(error) => return self.drop_unreadable(index, job, &head, &error.to_string(), now),
+            Err(error) => return self.drop_unreadable(index, job, order, &error.to_string(), now),
         };
-        self.serve_visit(index, turn, head, visit, &rules, now)
+        self.serve_visit(index, turn, order, visit, &rules, now)
     }
 
     /// A stored entry that cannot be read is refused under a URL that names the host, so that it is not lost silently.
@@ -117,7 +130,7 @@ impl Frontier {
         &mut self,
         index: HostIndex,
         job: JobId,
-        head: &Entry,
+        order: OrderKey,
         error: &str,
         now: Millis,
     ) -> Option<Step> {
@@ -135,7 +148,7 @@ impl Frontier {
             hops: Vec::new(),
             source: None,
         };
-        let skip = Skip::new(SkipReason::NotCrawlable, format!("damaged queue entry {:?}: {error}", head.order));
+        let skip = Skip::new(SkipReason::NotCrawlable, format!("damaged queue entry {order:?}: {error}"));
         self.refuse(index, visit, skip, now)
     }
 
@@ -143,25 +156,27 @@ impl Frontier {
         &mut self,
         index: HostIndex,
         turn: usize,
-        head: Entry,
+        order: OrderKey,
         visit: Visit,
         rules: &Arc<HostRules>,
         now: Millis,
     ) -> Option<Step> {
         let job = self.jobs.get_mut(&visit.job)?;
-        if job.limits.queue_cap.is_some() && visit.hops.is_empty() && job.evictions.take(head.order.rank) {
+        if job.limits.queue_cap.is_some() && visit.hops.is_empty() && job.evictions.take_evicted(order.rank) {
+            // `refuse` takes it for one that was not evicted.
+            job.evictions.queued(order.rank);
             let skip = Skip::new(SkipReason::QueueFull, "evicted from the full queue for a better URL");
             return self.refuse(index, visit, skip, now);
         }
         let counts = visit.kind == RequestKind::Page;
-        let root = self.hosts.get(index as usize)?.root.clone();
-        let fresh = visit.hops.is_empty() && visit.attempt == 0;
-        if counts && fresh && !job.domain_has_budget(&root) {
-            let skip = Skip::new(SkipReason::OverBudget, format!("max_pages_per_domain is reached for {root}"));
+        let root = &self.hosts.get(index as usize)?.root;
+        if counts && visit.hops.is_empty() && !job.domain_has_budget(root) {
+            let skip =
+                Skip::new(SkipReason::OverBudget, format!("max_pages_per_domain is reached for {root}"));
             return self.refuse(index, visit, skip, now);
         }
-        let (agent, robots_hold, proxied) =
-            (job.limits.agent.clone(), job.limits.respect_robots && rules.respect_robots(), job.limits.proxied);
+        let (robots_hold, proxied) =
+            (job.limits.respect_robots && rules.respect_robots(), job.limits.proxied);
         match self.find_address(index, proxied, now) {
             AddressNeed::Known => {}
             AddressNeed::Missing => return self.fail_unresolved(index, visit, now),
@@ -169,7 +184,7 @@ impl Frontier {
         }
         let mut rule = None;
         if robots_hold {
-            match self.robots_verdict(index, &visit.url, &agent, now) {
+            match self.robots_verdict(index, visit.job, &visit.url, now) {
                 RobotsSays::Allowed(by) => rule = by,
                 RobotsSays::Disallowed(by) => {
                     let detail = match by {
@@ -180,13 +195,13 @@ impl Frontier {
                     return self.refuse(index, visit, Skip::new(SkipReason::RobotsDisallowed, detail), now);
                 }
                 RobotsSays::First(step) => return step,
-                RobotsSays::Later(until) => return self.postpone(index, head, visit, until, now),
+                RobotsSays::Later(until) => return self.postpone(index, &visit, until, now),
             }
         }
         let delay = self.delay_of(index, now);
         let per_host = self.per_host_of(index, rules);
-        let (addresses, address) = self.address_for(index, per_host)?;
-        let reserved = counts && self.reserve(visit.job, &root);
+        let (addresses, address) = self.address_for(index, per_host, now)?;
+        let reserved = counts && self.reserve(visit.job, index, order.rank);
         let host = self.host_mut(index)?;
         let entry = host.queues.get_mut(turn)?.queue.pop()?;
         host.turn = (turn + 1) % host.queues.len().max(1);
@@ -209,11 +224,15 @@ impl Frontier {
         })))
     }
 
-    fn reserve(&mut self, job: JobId, root: &str) -> bool {
-        let Some(job) = self.jobs.get_mut(&job) else { return false };
-        job.reserved += 1;
+    fn reserve(&mut self, job: JobId, index: HostIndex, rank: u8) -> bool {
+        let (Some(job), Some(host)) = (self.jobs.get_mut(&job), self.hosts.get(index as usize)) else {
+            return false;
+        };
+        if !job.take_promise(rank) {
+            job.reserved += 1;
+        }
         if job.limits.max_pages_per_domain.is_some() {
-            *job.domain_pages.entry(root.into()).or_default() += 1;
+            *job.domain_pages.entry(host.root.clone()).or_default() += 1;
         }
         true
     }
@@ -224,7 +243,7 @@ impl Frontier {
         &mut self,
         index: HostIndex,
         entry: Option<TakenEntry>,
-        errand: Option<Errand>,
+        errand: Option<Box<Errand>>,
         address: Option<IpAddr>,
         reserved: bool,
         now: Millis,
@@ -234,8 +253,11 @@ impl Frontier {
         if let Some(address) = address {
             self.addresses.take(address);
         }
-        if let Some(job) = entry.as_ref().and_then(|e| self.jobs.get_mut(&e.job)) {
+        if let Some(entry) = &entry
+            && let Some(job) = self.jobs.get_mut(&entry.job)
+        {
             job.in_progress += 1;
+            job.evictions.served(entry.order.rank);
         }
         self.asking += 1;
         let mut lane = 0;
@@ -244,26 +266,11 @@ impl Frontier {
             host.in_flight += 1;
             host.politeness.started(now, delay);
         }
-        self.started_order.push_back((now, token));
-        self.in_flight.insert(
-            token,
-            InFlight { host: index, entry, errand, address, reserved, asking: true, lane, started: now },
-        );
+        self.note_start(now, token);
+        self.in_flight
+            .insert(token, InFlight { host: index, entry, errand, address, reserved, asking: true, lane });
         self.reschedule(index, now);
         (token, lane)
-    }
-
-    /// The host has queues, but none of its jobs may take from them now.
-    fn starve(&mut self, index: HostIndex, now: Millis) {
-        let Some(host) = self.hosts.get(index as usize) else { return };
-        for queue in &host.queues {
-            if let Some(job) = self.jobs.get_mut(&queue.queue.job)
-                && !job.has_budget()
-            {
-                job.wait_for_budget.push(index);
-            }
-        }
-        self.reschedule(index, now);
     }
 
     /// Takes the head out and has it recorded as refused.
@@ -292,7 +299,9 @@ impl Frontier {
         let taken = TakenEntry { job, order: entry.order, value: entry.value };
         if let Some(job) = self.jobs.get_mut(&job) {
             job.in_progress += 1;
+            job.evictions.served(ticket.order.rank);
         }
+        self.release_promise(job, ticket.order.rank, now);
         self.in_flight.insert(
             token,
             InFlight {
@@ -303,7 +312,6 @@ impl Frontier {
                 reserved: false,
                 asking: false,
                 lane: 0,
-                started: now,
             },
         );
         self.reschedule(index, now);
@@ -311,18 +319,11 @@ impl Frontier {
     }
 
     /// The entry cannot be served before `until`: it waits on disk.
-    fn postpone(
-        &mut self,
-        index: HostIndex,
-        head: Entry,
-        visit: Visit,
-        until: Millis,
-        now: Millis,
-    ) -> Option<Step> {
+    fn postpone(&mut self, index: HostIndex, visit: &Visit, until: Millis, now: Millis) -> Option<Step> {
         let host = self.host_mut(index)?;
         let at = QueueAt { job: visit.job, host: host.key };
         let queue = &mut host.queue_mut(visit.job)?.queue;
-        queue.pop()?;
+        let head = queue.pop()?;
         queue.done(head.order);
         self.in_memory = self.in_memory.saturating_sub(1);
         if let Some(job) = self.jobs.get_mut(&visit.job) {
@@ -330,6 +331,8 @@ impl Frontier {
             job.counts.delayed += 1;
             job.dirty = true;
         }
+        // Others need not wait with their page for this one.
+        self.release_promise(visit.job, head.order.rank, now);
         self.changes.changes.push(Change::Unqueue { at, order: head.order });
         self.delay_entry(Delayed { due: until, at, entry: head });
         self.reschedule(index, now);
@@ -364,26 +367,38 @@ impl Frontier {
     }
 
     /// The host's addresses, if the first of them may have another request now; otherwise the host waits for it.
-    fn address_for(&mut self, index: HostIndex, per_host: NonZeroU32) -> Option<(Arc<[IpAddr]>, Option<IpAddr>)> {
+    fn address_for(
+        &mut self,
+        index: HostIndex,
+        per_host: NonZeroU32,
+        now: Millis,
+    ) -> Option<(Arc<[IpAddr]>, Option<IpAddr>)> {
         let limit = self.per_address_of(per_host);
         let host = self.hosts.get_mut(index as usize)?;
-        let Address::Known { addresses, .. } = &host.address else {
-            return Some((Arc::from([]), None));
+        let turn = host.address_turn.take();
+        let (addresses, first) = match &host.address {
+            Address::Known { addresses, .. } => (Arc::clone(addresses), addresses.first().copied()),
+            _ => (Arc::from([]), None),
         };
-        let first = addresses.first().copied();
-        if let Some(address) = first
-            && self.addresses.in_flight(address) >= limit
-        {
+        let full = first.filter(|address| self.addresses.in_flight(*address) >= limit);
+        if let Some(address) = full {
             host.stamp = host.stamp.wrapping_add(1);
             host.place = Place::AtAddress;
             self.addresses.wait(address, index, host.stamp);
-            return None;
         }
-        Some((Arc::clone(addresses), first))
+        if let Some(other) = turn.filter(|turn| Some(*turn) != first) {
+            // The name has moved since it was in line there.
+            self.pass_on(other, now);
+        }
+        if full.is_some() { None } else { Some((addresses, first)) }
     }
 
     fn serve_errand(&mut self, index: HostIndex, rules: &Arc<HostRules>, now: Millis) -> Option<Step> {
-        let proxied = self.host(index)?.queues.iter().any(|q| self.jobs.get(&q.queue.job).is_some_and(|j| j.limits.proxied));
+        let proxied = self
+            .host(index)?
+            .queues
+            .iter()
+            .any(|q| self.jobs.get(&q.queue.job).is_some_and(|j| j.limits.proxied));
         match self.find_address(index, proxied, now) {
             AddressNeed::Known => {}
             AddressNeed::First(step) => return Some(step),
@@ -396,12 +411,12 @@ impl Frontier {
         }
         let delay = self.delay_of(index, now);
         let per_host = self.per_host_of(index, rules);
-        let (addresses, address) = self.address_for(index, per_host)?;
+        let (addresses, address) = self.address_for(index, per_host, now)?;
         let errand = self.host_mut(index)?.errands.pop_front()?;
         let asking = self.by_name.get(errand.origin.host()).and_then(|i| self.host(*i))?;
         let job = asking.queues.first().map_or(JobId(0), |q| q.queue.job);
         let (token, lane) =
-            self.begin(index, None, Some(errand.clone()), address, false, now, delay);
+            self.begin(index, None, Some(Box::new(errand.clone())), address, false, now, delay);
         Some(Step::FetchRobots(Box::new(RobotsDispatch {
             token,
             job,
@@ -416,26 +431,36 @@ impl Frontier {
     }
 
     /// May this URL be asked for, as far as its origin's robots.txt goes?
-    fn robots_verdict(&mut self, index: HostIndex, url: &Url, agent: &str, now: Millis) -> RobotsSays {
+    fn robots_verdict(&mut self, index: HostIndex, job: JobId, url: &Url, now: Millis) -> RobotsSays {
         let scheme = url.scheme();
-        let origin_text: Box<str> = url.origin().into();
-        let Some(host) = self.hosts.get_mut(index as usize) else { return RobotsSays::First(None) };
+        let (Some(job), Some(host)) = (self.jobs.get(&job), self.hosts.get_mut(index as usize)) else {
+            return RobotsSays::First(None);
+        };
+        let agent = &*job.limits.agent;
+        // One request answers for all user agents.
+        let asked =
+            host.origins.iter().any(|o| o.scheme == scheme && matches!(o.robots, RobotsHandle::Asked));
         let origin = host.origin_mut(scheme, agent);
         match &origin.robots {
             RobotsHandle::Known { robots, expires } if *expires > now => {
                 let verdict = robots.check(url.path_and_query());
                 let rule = verdict.rule.map(owned);
-                return if verdict.allowed { RobotsSays::Allowed(rule) } else { RobotsSays::Disallowed(rule) };
+                return if verdict.allowed {
+                    RobotsSays::Allowed(rule)
+                } else {
+                    RobotsSays::Disallowed(rule)
+                };
             }
             RobotsHandle::Unreachable { until } if *until > now => return RobotsSays::Later(*until),
             RobotsHandle::Unknown => {
-                let agent = agent.into();
-                return RobotsSays::First(Some(Step::LoadRobots { host: index, scheme, agent, origin: origin_text }));
+                let (agent, origin) = (agent.into(), url.origin().into());
+                return RobotsSays::First(Some(Step::LoadRobots { host: index, scheme, agent, origin }));
             }
-            RobotsHandle::Asked => {}
+            // The request is under way, maybe on another host: the host is busy until it is answered.
+            RobotsHandle::Asked => return RobotsSays::First(None),
             RobotsHandle::Missing | RobotsHandle::Known { .. } | RobotsHandle::Unreachable { .. } => {
                 origin.robots = RobotsHandle::Asked;
-                if let Some(errand) = robots_errand(&origin_text) {
+                if !asked && let Some(errand) = robots_errand(url.origin()) {
                     host.errands.push_back(errand);
                 }
             }

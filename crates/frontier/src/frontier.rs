@@ -140,17 +140,43 @@ pub enum Step {
     Fetch(Box<Dispatch>),
     FetchRobots(Box<RobotsDispatch>),
     /// Find the addresses of a host: then [`Frontier::resolved`].
-    Resolve { host: HostIndex, name: Box<str> },
+    Resolve {
+        host: HostIndex,
+        name: Box<str>,
+    },
     /// Not to be fetched: record the reason, then [`Frontier::completed`].
-    Refuse { token: Token, visit: Box<Visit>, ticket: Ticket, skip: Skip },
+    Refuse {
+        token: Token,
+        visit: Box<Visit>,
+        ticket: Ticket,
+        skip: Skip,
+    },
     /// Cannot be fetched: record the error, then [`Frontier::completed`].
-    Fail { token: Token, visit: Box<Visit>, ticket: Ticket, error: Box<str> },
+    Fail {
+        token: Token,
+        visit: Box<Visit>,
+        ticket: Ticket,
+        error: Box<str>,
+    },
     /// Then [`Frontier::queue_loaded`]. Everything in [`Frontier::take_changes`] must have been applied before.
-    LoadQueue { host: HostIndex, at: QueueAt, after: LoadAfter, limit: usize },
+    LoadQueue {
+        host: HostIndex,
+        at: QueueAt,
+        after: LoadAfter,
+        limit: usize,
+    },
     /// Then [`Frontier::robots_loaded`].
-    LoadRobots { host: HostIndex, scheme: Scheme, agent: Box<str>, origin: Box<str> },
+    LoadRobots {
+        host: HostIndex,
+        scheme: Scheme,
+        agent: Box<str>,
+        origin: Box<str>,
+    },
     /// Then [`Frontier::due_loaded`].
-    LoadDue { until: Millis, limit: usize },
+    LoadDue {
+        until: Millis,
+        limit: usize,
+    },
     /// A held failure was the host's own: record it, then [`Frontier::completed`].
     Release(Token),
     /// A held failure was the network's: forget it, the visit is queued again.
@@ -497,7 +523,9 @@ impl Frontier {
 
     fn compact_timers(&mut self) {
         let hosts = &self.hosts;
-        self.timers.compact(|host, stamp| Frontier::is_live(hosts, host, stamp, |p| matches!(p, Place::Waiting(..))));
+        self.timers.compact(|host, stamp| {
+            Frontier::is_live(hosts, host, stamp, |p| matches!(p, Place::Waiting(..)))
+        });
     }
 
     fn compact_ready(&mut self) {
@@ -524,7 +552,9 @@ impl Frontier {
 
 impl Host {
     pub(crate) fn per_host(&self, rules: &HostRules, jobs: &FastMap<JobId, Job>) -> NonZeroU32 {
-        rules.per_host(self.queues.iter().filter_map(|q| jobs.get(&q.queue.job)).map(|job| job.limits.per_host))
+        rules.per_host(
+            self.queues.iter().filter_map(|q| jobs.get(&q.queue.job)).map(|job| job.limits.per_host),
+        )
     }
 
     /// Where the host belongs, and the rank of what it would serve next.
@@ -561,7 +591,8 @@ impl Host {
             self.queues.get(*at).is_some_and(|q| {
                 !q.queue.is_drained()
                     && jobs.get(&q.queue.job).is_some_and(|job| {
-                        job.activity == Activity::Running && job.may_take(q.queue.head().map(|e| e.order.rank))
+                        job.activity == Activity::Running
+                            && job.may_take(q.queue.head().map(|e| e.order.rank))
                     })
             })
         })

@@ -2,7 +2,7 @@
 //! it stands in the schedule.
 
 use crate::admission::pattern::PatternTable;
-use crate::codec::{CodecError, Reader, put_number, put_text};
+use crate::codec::{CodecError, Reader, put_number, put_sized, put_text};
 use crate::queue::JobQueue;
 use crate::ready::Stamp;
 use crate::state::HostKey;
@@ -52,9 +52,14 @@ pub(crate) enum RobotsHandle {
     Missing,
     /// A request for it is queued or under way.
     Asked,
-    Known { robots: Arc<Robots>, expires: Millis },
+    Known {
+        robots: Arc<Robots>,
+        expires: Millis,
+    },
     /// No answer after all retries: disallowed until then.
-    Unreachable { until: Millis },
+    Unreachable {
+        until: Millis,
+    },
 }
 
 #[derive(Debug)]
@@ -81,15 +86,29 @@ pub struct Errand {
 pub(crate) enum Address {
     Unknown,
     Asking,
-    Known { addresses: Arc<[IpAddr]>, expires: Millis },
+    Known {
+        addresses: Arc<[IpAddr]>,
+        expires: Millis,
+    },
     /// There is no such host, until then.
-    Missing { until: Millis, why: Box<str> },
+    Missing {
+        until: Millis,
+        why: Box<str>,
+    },
 }
 
 #[derive(Debug)]
 pub(crate) struct HostQueue {
     pub(crate) queue: JobQueue,
     pub(crate) patterns: PatternTable,
+    /// It is in its job's list of those who wait for a page of the budget.
+    pub(crate) waits_for_budget: bool,
+}
+
+impl HostQueue {
+    pub(crate) fn new(queue: JobQueue, patterns: PatternTable) -> HostQueue {
+        HostQueue { queue, patterns, waits_for_budget: false }
+    }
 }
 
 #[derive(Debug)]
@@ -110,6 +129,10 @@ pub(crate) struct Host {
     pub(crate) in_flight: u32,
     pub(crate) place: Place,
     pub(crate) stamp: Stamp,
+    /// The rank under which it is in the ready set.
+    pub(crate) rank: u8,
+    /// A request to this address has ended, and this host was the first in line.
+    pub(crate) address_turn: Option<IpAddr>,
     /// New URLs this host's pages may still bring at once.
     pub(crate) new_url_tokens: f32,
     pub(crate) new_url_tokens_at: Millis,
@@ -137,6 +160,8 @@ impl Host {
             in_flight: 0,
             place: Place::Idle,
             stamp: 0,
+            rank: 0,
+            address_turn: None,
             new_url_tokens: f32::INFINITY,
             new_url_tokens_at: Millis(0),
             dirty: true,
@@ -185,8 +210,12 @@ impl Host {
         self.origins.iter().find(|o| o.scheme == scheme && *o.agent == *agent)
     }
 
-    /// Lets go of what can be had again, once there is nothing to do for the host.
+    /// Lets go of what can be had again, once there is nothing to do for the host. While a page of it is still on its
+    /// way to the catalogue, its links may bring more.
     pub(crate) fn rest(&mut self) {
+        if self.queues.iter().any(|q| q.queue.outstanding() > 0) {
+            return;
+        }
         self.origins.retain(|o| matches!(o.robots, RobotsHandle::Asked | RobotsHandle::Unreachable { .. }));
         self.origins.shrink_to_fit();
         self.queues.retain(|q| !q.queue.is_finished());
@@ -199,16 +228,12 @@ impl Host {
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(96);
+        let mut out = Vec::with_capacity(80 + self.name.len());
         out.push(VERSION);
         put_text(&mut out, &self.name);
-        let mut politeness = Vec::with_capacity(64);
-        self.politeness.encode(&mut politeness);
-        put_number(&mut out, politeness.len() as u64);
-        out.extend_from_slice(&politeness);
-        let jobs: Vec<JobId> =
-            self.queues.iter().filter(|q| !q.queue.is_finished()).map(|q| q.queue.job).collect();
-        put_number(&mut out, jobs.len() as u64);
+        put_sized(&mut out, |out| self.politeness.encode(out));
+        let jobs = self.queues.iter().filter(|q| !q.queue.is_finished()).map(|q| q.queue.job);
+        put_number(&mut out, jobs.clone().count() as u64);
         for job in jobs {
             put_number(&mut out, u64::from(job.0));
         }

@@ -2,9 +2,11 @@
 //! are applied before a URL comes here; see [`crate::admission`].
 
 use crate::codec::{CodecError, Reader, put_number, put_text};
+use crate::hash::{FastMap, FastSet};
+use crate::queue::OrderKey;
 use crate::ready::HostIndex;
 use argiope_model::{JobId, JobSpec, NewUrlRate, TrapRules};
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 const VERSION: u8 = 1;
@@ -72,14 +74,16 @@ pub(crate) struct Job {
     pub(crate) counts: JobCounts,
     /// Handed out, not completed.
     pub(crate) in_progress: u64,
-    /// Pages promised to visits in progress.
+    /// Pages promised to visits in progress, and to redirects that are queued at their target.
     pub(crate) reserved: u64,
+    /// The part of `reserved` that queued redirects hold. A restart forgets it: they then need the budget like any other.
+    pub(crate) promised: u64,
     /// Hosts with work that wait for a page of the budget to be given back.
-    pub(crate) wait_for_budget: Vec<HostIndex>,
+    pub(crate) wait_for_budget: VecDeque<HostIndex>,
     /// Pages stored or promised per root domain, where that is limited.
     pub(crate) domain_pages: HashMap<Box<str>, u64>,
     /// Hosts per root domain, where that is limited.
-    pub(crate) subdomains: HashMap<Box<str>, HashSet<HostIndex>>,
+    pub(crate) subdomains: FastMap<Box<str>, FastSet<HostIndex>>,
     /// URLs that seeds redirected to: their hosts are in scope.
     pub(crate) scope_hosts: Vec<Box<str>>,
     /// Entries to be evicted when they come up, by rank, where the queue is capped.
@@ -96,9 +100,10 @@ impl Job {
             counts,
             in_progress: 0,
             reserved: 0,
-            wait_for_budget: Vec::new(),
+            promised: 0,
+            wait_for_budget: VecDeque::new(),
             domain_pages: HashMap::new(),
-            subdomains: HashMap::new(),
+            subdomains: FastMap::default(),
             scope_hosts: Vec::new(),
             evictions: Evictions::default(),
             dirty: true,
@@ -106,7 +111,24 @@ impl Job {
     }
 
     pub(crate) fn has_budget(&self) -> bool {
-        self.limits.max_pages.is_none_or(|max| self.counts.pages + self.reserved < max)
+        self.pages_left() > 0
+    }
+
+    /// Pages that are neither stored nor promised.
+    pub(crate) fn pages_left(&self) -> u64 {
+        self.limits.max_pages.map_or(u64::MAX, |max| max.saturating_sub(self.counts.pages + self.reserved))
+    }
+
+    /// May an entry of this rank be served, as far as the budget goes?
+    pub(crate) fn may_take(&self, rank: Option<u8>) -> bool {
+        self.has_budget() || rank == Some(OrderKey::CONTINUATION) && self.promised > 0
+    }
+
+    /// A redirect takes the page with it that was promised to its origin. False if it has none.
+    pub(crate) fn take_promise(&mut self, rank: u8) -> bool {
+        let has = rank == OrderKey::CONTINUATION && self.promised > 0;
+        self.promised -= u64::from(has);
+        has
     }
 
     pub(crate) fn domain_has_budget(&self, root: &str) -> bool {
@@ -155,20 +177,21 @@ impl Evictions {
     }
 
     /// An entry of `rank` comes up: is it one of the evicted?
-    pub(crate) fn take(&mut self, rank: u8) -> bool {
-        let at = usize::from(rank);
-        match self.evicted.get_mut(at) {
+    pub(crate) fn take_evicted(&mut self, rank: u8) -> bool {
+        match self.evicted.get_mut(usize::from(rank)) {
             Some(evicted) if *evicted > 0 => {
                 *evicted -= 1;
                 self.total -= 1;
                 true
             }
-            _ => {
-                if let Some(queued) = self.queued.get_mut(at) {
-                    *queued = queued.saturating_sub(1);
-                }
-                false
-            }
+            _ => false,
+        }
+    }
+
+    /// An entry of `rank` that was not evicted leaves the queue.
+    pub(crate) fn served(&mut self, rank: u8) {
+        if let Some(queued) = self.queued.get_mut(usize::from(rank)) {
+            *queued = queued.saturating_sub(1);
         }
     }
 
@@ -182,7 +205,8 @@ pub(crate) fn encode_counts(
     domain_pages: &HashMap<Box<str>, u64>,
     scope_hosts: &[Box<str>],
 ) -> Vec<u8> {
-    let mut out = vec![VERSION];
+    let mut out = Vec::with_capacity(32);
+    out.push(VERSION);
     for number in [counts.queued, counts.delayed, counts.pages, counts.done] {
         put_number(&mut out, number);
     }
@@ -253,7 +277,7 @@ mod tests {
         assert!(evictions.make_room(49));
         assert!(!evictions.make_room(10));
         assert_eq!(evictions.total(), 2);
-        assert!(evictions.take(80));
-        assert!(!evictions.take(80));
+        assert!(evictions.take_evicted(80));
+        assert!(!evictions.take_evicted(80));
     }
 }

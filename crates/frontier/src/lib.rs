@@ -21,8 +21,8 @@
 //!
 //! The core reads no clock and does no I/O: see [`Step`] for what it asks of its owner.
 
-pub mod admission;
 mod address;
+pub mod admission;
 mod admit;
 pub mod codec;
 #[cfg(any(test, feature = "contract"))]

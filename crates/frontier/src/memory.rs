@@ -1,18 +1,21 @@
 //! The state port kept in memory: for simulations, and for crawls that need not outlive their process.
 
+use crate::hash::FastMap;
 use crate::queue::{Entry, OrderKey};
-use crate::state::{Change, Delayed, HostKey, QueueAt, Restore, ShardState, StateBatch, StateError, StateSync, StoredRobots};
+use crate::state::{
+    Change, Delayed, HostKey, QueueAt, Restore, ShardState, StateBatch, StateError, StateSync, StoredRobots,
+};
 use argiope_model::{Fingerprint, JobId, Millis};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Bound;
 
 #[derive(Clone, Debug, Default)]
 pub struct MemoryState {
-    queues: HashMap<QueueAt, BTreeMap<OrderKey, Box<[u8]>>>,
+    queues: FastMap<QueueAt, BTreeMap<OrderKey, Box<[u8]>>>,
     delayed: BTreeMap<(Millis, QueueAt, OrderKey), Box<[u8]>>,
-    hosts: BTreeMap<HostKey, Vec<u8>>,
+    hosts: FastMap<HostKey, Vec<u8>>,
     jobs: BTreeMap<JobId, Vec<u8>>,
-    robots: HashMap<Box<str>, StoredRobots>,
+    robots: FastMap<Box<str>, StoredRobots>,
     seen: BTreeMap<(JobId, u16), Vec<Fingerprint>>,
     marks: BTreeMap<Box<str>, u64>,
 }
@@ -47,10 +50,10 @@ impl MemoryState {
                 self.delayed.remove(&(*due, *at, *order));
             }
             Change::Host { key, record } => {
-                self.hosts.insert(*key, record.clone());
+                self.hosts.entry(*key).or_default().clone_from(record);
             }
             Change::Job { job, record } => {
-                self.jobs.insert(*job, record.clone());
+                self.jobs.entry(*job).or_default().clone_from(record);
             }
             Change::ForgetJob(job) => {
                 self.queues.retain(|at, _| at.job != *job);
@@ -113,15 +116,13 @@ impl ShardState for MemoryState {
         Ok(self.robots.get(origin).cloned())
     }
 
-    fn restore(
-        &self,
-        into: &mut dyn Restore,
-        wants_seen: &dyn Fn(JobId) -> bool,
-    ) -> Result<(), StateError> {
+    fn restore(&self, into: &mut dyn Restore, wants_seen: &dyn Fn(JobId) -> bool) -> Result<(), StateError> {
         for (job, record) in &self.jobs {
             into.job(*job, record)?;
         }
-        for (key, record) in &self.hosts {
+        let mut hosts: Vec<(&HostKey, &Vec<u8>)> = self.hosts.iter().collect();
+        hosts.sort_unstable_by_key(|(key, _)| **key);
+        for (key, record) in hosts {
             into.host(*key, record)?;
         }
         for ((job, shard), fingerprints) in &self.seen {

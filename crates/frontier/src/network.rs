@@ -39,11 +39,18 @@ pub(crate) struct Verdicts {
     pub put_back: Vec<Token>,
 }
 
+impl Verdicts {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.release.is_empty() && self.put_back.is_empty()
+    }
+}
+
 impl NetworkWatch {
     pub(crate) fn down_since(&self) -> Option<Millis> {
         self.down_since
     }
 
+    #[cfg(test)]
     pub(crate) fn held(&self) -> usize {
         self.suspects.iter().filter(|s| s.visit.is_some()).count()
     }
@@ -51,13 +58,19 @@ impl NetworkWatch {
     /// Any answer from anywhere: the network is there.
     pub(crate) fn succeeded(&mut self) -> Verdicts {
         self.down_since = None;
+        if self.suspects.is_empty() {
+            return Verdicts::default();
+        }
         Verdicts { release: self.suspects.drain(..).filter_map(|s| s.visit).collect(), put_back: Vec::new() }
     }
 
     pub(crate) fn failed(&mut self, host: HostIndex, visit: Option<Token>, now: Millis) -> Verdicts {
         self.suspects.push_back(Suspect { at: now, host, visit });
         if self.down_since.is_some() {
-            return Verdicts { put_back: self.suspects.drain(..).filter_map(|s| s.visit).collect(), release: Vec::new() };
+            return Verdicts {
+                put_back: self.suspects.drain(..).filter_map(|s| s.visit).collect(),
+                release: Vec::new(),
+            };
         }
         let verdicts = self.expire(now);
         let hosts: HashSet<HostIndex> = self.suspects.iter().map(|s| s.host).collect();

@@ -2,7 +2,7 @@
 //! sort as the queue is served. Whatever has been taken out but is not yet done is still on disk: a crash puts it back.
 
 use argiope_model::JobId;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 /// The place of an entry in its queue: redirect continuations first, then by priority, then the shallower, then the
 /// older one.
@@ -41,13 +41,13 @@ pub struct JobQueue {
     cursor: Option<OrderKey>,
     /// There may be entries on disk beyond the cursor.
     more: bool,
-    /// Taken out, not yet done: still on disk, so a load meets them again.
-    outstanding: BTreeSet<OrderKey>,
+    /// Taken out, not yet done: still on disk, so a load meets them again. Sorted; mostly a single one.
+    outstanding: Vec<OrderKey>,
 }
 
 impl JobQueue {
     pub fn new(job: JobId) -> JobQueue {
-        JobQueue { job, window: VecDeque::new(), cursor: None, more: false, outstanding: BTreeSet::new() }
+        JobQueue { job, window: VecDeque::new(), cursor: None, more: false, outstanding: Vec::new() }
     }
 
     /// A queue known from the disk, of which nothing is in memory yet.
@@ -80,6 +80,11 @@ impl JobQueue {
 
     pub fn needs_load(&self) -> Option<LoadAfter> {
         (self.window.is_empty() && self.more).then_some(LoadAfter(self.cursor))
+    }
+
+    /// Would [`JobQueue::push`] keep an entry of this order, or is it enough that it is on disk?
+    pub fn keeps(&self, order: OrderKey) -> bool {
+        !self.more || self.cursor.is_some_and(|cursor| order < cursor)
     }
 
     /// Takes in an entry that is (or is about to be) on disk. `room` is how many the window may hold.
@@ -116,7 +121,7 @@ impl JobQueue {
         self.more = !complete;
         for entry in entries {
             self.cursor = self.cursor.max(Some(entry.order));
-            if !self.outstanding.contains(&entry.order) {
+            if self.outstanding.binary_search(&entry.order).is_err() {
                 self.insert(entry);
             }
         }
@@ -125,13 +130,19 @@ impl JobQueue {
     /// Takes the head out. It stays outstanding until [`JobQueue::done`] or [`JobQueue::put_back`].
     pub fn pop(&mut self) -> Option<Entry> {
         let entry = self.window.pop_front()?;
-        self.outstanding.insert(entry.order);
+        self.take(entry.order);
         Some(entry)
+    }
+
+    fn take(&mut self, order: OrderKey) {
+        if let Err(at) = self.outstanding.binary_search(&order) {
+            self.outstanding.insert(at, order);
+        }
     }
 
     pub fn put_back(&mut self, entry: Entry) {
         let beyond = self.more && self.cursor.is_none_or(|cursor| entry.order > cursor);
-        if self.outstanding.remove(&entry.order) && !beyond {
+        if self.done(entry.order) && !beyond {
             self.insert(entry);
         }
     }
@@ -139,12 +150,18 @@ impl JobQueue {
     /// Marks an entry as taken that a former process had taken, wherever it is now.
     pub fn claim(&mut self, order: OrderKey) {
         self.window.retain(|entry| entry.order != order);
-        self.outstanding.insert(order);
+        self.take(order);
     }
 
     /// The entry has left the disk. True if it was outstanding.
     pub fn done(&mut self, order: OrderKey) -> bool {
-        self.outstanding.remove(&order)
+        match self.outstanding.binary_search(&order) {
+            Ok(at) => {
+                self.outstanding.remove(at);
+                true
+            }
+            Err(_) => false,
+        }
     }
 }
 

@@ -13,6 +13,9 @@ pub(crate) type Stamp = u32;
 
 const RANKS: usize = 102;
 
+/// Dead entries are swept out when there are more of them than living ones, and at least so many.
+const SWEEP_FROM: usize = 1024;
+
 /// Every so many turns the host that has been ready longest is served, whatever its priority: a host that is n-th in age
 /// waits at most 4 n turns.
 const AGED_TURN: u32 = 4;
@@ -23,6 +26,9 @@ pub(crate) struct ReadySet {
     occupied: u128,
     by_age: VecDeque<(HostIndex, Stamp)>,
     turn: u32,
+    /// Entries in all ranks, and how many of them call for a sweep.
+    ranked: usize,
+    sweep_at: usize,
 }
 
 impl Default for ReadySet {
@@ -32,6 +38,8 @@ impl Default for ReadySet {
             occupied: 0,
             by_age: VecDeque::new(),
             turn: 0,
+            ranked: 0,
+            sweep_at: SWEEP_FROM,
         }
     }
 }
@@ -42,6 +50,7 @@ impl ReadySet {
         if let Some(bucket) = self.by_rank.get_mut(rank) {
             bucket.push_back((host, stamp));
             self.occupied |= 1 << rank;
+            self.ranked += 1;
         }
         self.by_age.push_back((host, stamp));
     }
@@ -61,6 +70,7 @@ impl ReadySet {
             let rank = self.occupied.trailing_zeros() as usize;
             let Some(bucket) = self.by_rank.get_mut(rank) else { break };
             while let Some((host, stamp)) = bucket.pop_front() {
+                self.ranked -= 1;
                 if is_live(host, stamp) {
                     self.trim(&is_live);
                     return Some(host);
@@ -69,6 +79,20 @@ impl ReadySet {
             self.occupied &= !(1 << rank);
         }
         None
+    }
+
+    /// Sweeps dead entries out once they outnumber the living: a host that moves often leaves many behind.
+    pub(crate) fn compact(&mut self, is_live: impl Fn(HostIndex, Stamp) -> bool) {
+        if self.ranked.max(self.by_age.len()) < self.sweep_at {
+            return;
+        }
+        self.by_age.retain(|(host, stamp)| is_live(*host, *stamp));
+        self.ranked = 0;
+        for bucket in &mut self.by_rank {
+            bucket.retain(|(host, stamp)| is_live(*host, *stamp));
+            self.ranked += bucket.len();
+        }
+        self.sweep_at = (2 * self.ranked).max(SWEEP_FROM);
     }
 
     /// Dead entries at the front of the age list go, so that it stays as long as the set of the living.
@@ -86,14 +110,29 @@ impl ReadySet {
 }
 
 /// Hosts that wait, by the time they come due.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Timers {
     heap: BinaryHeap<Reverse<(Millis, HostIndex, Stamp)>>,
+    sweep_at: usize,
+}
+
+impl Default for Timers {
+    fn default() -> Timers {
+        Timers { heap: BinaryHeap::new(), sweep_at: SWEEP_FROM }
+    }
 }
 
 impl Timers {
     pub(crate) fn insert(&mut self, due: Millis, host: HostIndex, stamp: Stamp) {
         self.heap.push(Reverse((due, host, stamp)));
+    }
+
+    /// As [`ReadySet::compact`].
+    pub(crate) fn compact(&mut self, is_live: impl Fn(HostIndex, Stamp) -> bool) {
+        if self.heap.len() >= self.sweep_at {
+            self.heap.retain(|Reverse((_, host, stamp))| is_live(*host, *stamp));
+            self.sweep_at = (2 * self.heap.len()).max(SWEEP_FROM);
+        }
     }
 
     /// The next host that is due at `now`.
@@ -155,6 +194,23 @@ mod tests {
         ready.insert(2, 1, 5);
         assert_eq!(ready.pop(|host, _| host == 2), Some(2));
         assert_eq!(ready.pop(|_, _| false), None);
+    }
+
+    #[test]
+    fn what_hosts_leave_behind_is_swept_out() {
+        let (mut ready, mut timers) = (ReadySet::default(), Timers::default());
+        for stamp in 0..100_000 {
+            let live = |_, at| at == stamp;
+            ready.insert(1, stamp, (stamp % 90) as u8);
+            ready.compact(live);
+            timers.insert(Millis(u64::from(stamp)), 1, stamp);
+            timers.compact(live);
+        }
+        assert!(
+            ready.by_age.len() <= SWEEP_FROM && ready.ranked <= SWEEP_FROM && timers.heap.len() <= SWEEP_FROM
+        );
+        assert_eq!(ready.pop(|_, stamp| stamp == 99_999), Some(1));
+        assert_eq!(timers.next_due(|_, stamp| stamp == 99_999), Some(Millis(99_999)));
     }
 
     #[test]

@@ -79,7 +79,7 @@ impl Restore for Reader<'_> {
         for id in stored.jobs {
             if let Some(job) = self.frontier.jobs.get_mut(&id) {
                 let patterns = PatternTable::new(&job.limits.traps);
-                host.queues.push(HostQueue { queue: JobQueue::stored(id), patterns });
+                host.queues.push(HostQueue::new(JobQueue::stored(id), patterns));
                 if job.limits.max_subdomains_per_root.is_some() {
                     job.subdomains.entry(host.root.clone()).or_default().insert(index);
                 }
@@ -107,4 +107,3 @@ impl Restore for Reader<'_> {
 pub fn read_job_counts(record: &[u8]) -> Result<JobCounts, StateError> {
     decode_job(record).map(|stored| stored.counts).map_err(|e| StateError::Corrupt(e.to_string()))
 }
-

@@ -10,7 +10,8 @@ use crate::ready::HostIndex;
 use crate::state::{Change, Delayed, QueueAt, StoredRobots};
 use argiope_model::{JobId, Millis, Scheme, Url, Visit};
 use argiope_politeness::{
-    Alert, AnswerOutcome, AnswerResult, FailureKind, Parked, Robots, RobotsAnswer, RobotsNext, RobotsPolicy, RobotsUse,
+    Alert, AnswerOutcome, AnswerResult, FailureKind, Parked, Robots, RobotsAnswer, RobotsNext, RobotsPolicy,
+    RobotsUse,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -73,16 +74,22 @@ const DNS_TRIES: u8 = 3;
 impl Frontier {
     /// The request has ended, or failed: the host is free for the next one after its delay.
     pub fn answered(&mut self, token: Token, answer: &Answer, now: Millis) -> Disposition {
-        let Some(flight) = self.free(token) else { return Disposition::Record };
-        let index = flight;
+        let Some(index) = self.free(token, now) else { return Disposition::Record };
+        let is_errand = self.in_flight.get(&token).is_some_and(|flight| flight.errand.is_some());
+        if !is_errand && self.in_flight.get(&token).is_some_and(|flight| flight.entry.is_none()) {
+            self.in_flight.remove(&token);
+        }
         let rules = self.rules_of(index);
         let base = self.base_delay_of(index, &rules, now);
         let per_host = self.per_host_of(index, &rules);
         if let Some(host) = self.hosts.get_mut(index as usize) {
             let reaction = host.politeness.answered(answer.ended, &answer.outcome, &rules, base, per_host);
-            let host = host.name.clone();
-            self.notices.extend(reaction.alert.map(|alert| Notice::Alert { host: host.clone(), alert }));
-            self.notices.extend(reaction.parked.map(|parked| Notice::Parked { host, parked }));
+            if let Some(alert) = reaction.alert {
+                self.notices.push_back(Notice::Alert { host: host.name.clone(), alert });
+            }
+            if let Some(parked) = reaction.parked {
+                self.notices.push_back(Notice::Parked { host: host.name.clone(), parked });
+            }
         }
         self.mark_dirty(index);
         self.reschedule(index, now);
@@ -91,13 +98,14 @@ impl Frontier {
             self.decide(verdicts, now);
             return Disposition::Record;
         }
-        let verdicts = self.network.failed(index, Some(token), now);
+        // robots.txt has retries of its own: nothing of it is held.
+        let verdicts = self.network.failed(index, (!is_errand).then_some(token), now);
         self.decide(verdicts, now);
-        Disposition::Hold
+        if is_errand { Disposition::Record } else { Disposition::Hold }
     }
 
     /// Takes a request out of those under way. The host it was for.
-    fn free(&mut self, token: Token) -> Option<HostIndex> {
+    fn free(&mut self, token: Token, now: Millis) -> Option<HostIndex> {
         let flight = self.in_flight.get_mut(&token)?;
         if !std::mem::take(&mut flight.asking) {
             return None;
@@ -109,16 +117,23 @@ impl Frontier {
             host.give_lane(lane);
         }
         if let Some(address) = address {
-            let hosts = &self.hosts;
-            let live = |host, stamp| Frontier::is_live(hosts, host, stamp, |p| p == Place::AtAddress);
-            if let Some(waiting) = self.addresses.give_back(address, live) {
-                self.reschedule(waiting, Millis(0));
-            }
+            self.addresses.give_back(address);
+            self.pass_on(address, now);
         }
         Some(index)
     }
 
+    /// There is a place at this address for the first in line.
+    pub(crate) fn pass_on(&mut self, address: IpAddr, now: Millis) {
+        if let Some(next) = self.wake_at(address) {
+            self.reschedule(next, now);
+        }
+    }
+
     fn decide(&mut self, verdicts: Verdicts, now: Millis) {
+        if verdicts.is_empty() {
+            return;
+        }
         self.decided.extend(verdicts.release.into_iter().map(Step::Release));
         for token in verdicts.put_back {
             self.decided.push_back(Step::Forget(token));
@@ -128,13 +143,21 @@ impl Frontier {
 
     /// The visit did not happen: its entry is served again.
     pub(crate) fn put_back(&mut self, token: Token, now: Millis) {
-        self.free(token);
-        let Some(InFlight { host: index, entry: Some(entry), reserved, .. }) = self.in_flight.remove(&token) else {
+        self.free(token, now);
+        let Some(InFlight { host: index, entry, errand, reserved, .. }) = self.in_flight.remove(&token)
+        else {
             return;
         };
+        if let Some(errand) = errand {
+            // Nobody will answer it: as if the host had not.
+            let own = self.host_index(errand.origin.host());
+            self.robots_settled(own, &errand, RobotsAnswer::NoAnswer, Vec::new(), now);
+        }
+        let Some(entry) = entry else { return self.reschedule(index, now) };
         self.unreserve(index, entry.job, reserved, now);
         if let Some(job) = self.jobs.get_mut(&entry.job) {
             job.in_progress = job.in_progress.saturating_sub(1);
+            job.evictions.queued(entry.order.rank);
         }
         if let Some(queue) = self.host_mut(index).and_then(|host| host.queue_mut(entry.job)) {
             let before = queue.queue.in_memory();
@@ -145,36 +168,80 @@ impl Frontier {
         self.reschedule(index, now);
     }
 
-    fn unreserve(&mut self, index: HostIndex, job: JobId, reserved: bool, now: Millis) {
+    /// A page that was promised to a visit is free again, or goes with its redirect.
+    fn unreserve(&mut self, index: HostIndex, id: JobId, reserved: bool, now: Millis) {
         if !reserved {
             return;
         }
-        let root = self.host(index).map(|host| host.root.clone()).unwrap_or_default();
-        let Some(job) = self.jobs.get_mut(&job) else { return };
-        job.reserved = job.reserved.saturating_sub(1);
-        if let Some(pages) = job.domain_pages.get_mut(&root) {
+        self.leave_domain(index, id);
+        if let Some(job) = self.jobs.get_mut(&id) {
+            job.reserved = job.reserved.saturating_sub(1);
+        }
+        self.wake_for_budget(id, now);
+    }
+
+    fn leave_domain(&mut self, index: HostIndex, id: JobId) {
+        if let (Some(job), Some(host)) = (self.jobs.get_mut(&id), self.hosts.get(index as usize))
+            && let Some(pages) = job.domain_pages.get_mut(&host.root)
+        {
             *pages = pages.saturating_sub(1);
         }
-        for waiting in std::mem::take(&mut job.wait_for_budget) {
-            self.reschedule(waiting, now);
+    }
+
+    /// A queued redirect ends unasked, or waits for long: the page it holds is free.
+    pub(crate) fn release_promise(&mut self, id: JobId, rank: u8, now: Millis) {
+        if let Some(job) = self.jobs.get_mut(&id)
+            && job.take_promise(rank)
+        {
+            job.reserved = job.reserved.saturating_sub(1);
+            self.wake_for_budget(id, now);
         }
+    }
+
+    /// As many hosts as there are pages left are told to go on.
+    fn wake_for_budget(&mut self, id: JobId, now: Millis) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        let count = usize::try_from(job.pages_left()).unwrap_or(usize::MAX).min(job.wait_for_budget.len());
+        let woken: Vec<HostIndex> = job.wait_for_budget.drain(..count).collect();
+        for index in woken {
+            if let Some(queue) = self.host_mut(index).and_then(|host| host.queue_mut(id)) {
+                queue.waits_for_budget = false;
+            }
+            self.reschedule(index, now);
+        }
+    }
+
+    /// Whoever was told to go on may have had nothing to spend a page on. True if another one may have.
+    pub(crate) fn wake_for_spare_budget(&mut self, now: Millis) -> bool {
+        let spare = |job: &&Job| job.has_budget() && !job.wait_for_budget.is_empty();
+        let Some(id) = self.jobs.values().find(spare).map(|job| job.id) else { return false };
+        self.wake_for_budget(id, now);
+        true
     }
 
     /// The visit's records are stored and its links have been offered: it leaves the queue.
     pub fn completed(&mut self, token: Token, completion: Completion, now: Millis) {
-        self.free(token);
-        let Some(flight) = self.in_flight.remove(&token) else { return };
-        let InFlight { host: index, entry: Some(entry), reserved, .. } = flight else { return };
+        let Some(flight) = self.in_flight.get_mut(&token) else { return };
+        let (index, entry, reserved) =
+            (flight.host, flight.entry.take(), std::mem::take(&mut flight.reserved));
+        if !flight.asking {
+            // Otherwise its records were quicker than the news of its answer, which is still to come.
+            self.in_flight.remove(&token);
+        }
+        let Some(entry) = entry else { return };
         if let Some(job) = self.jobs.get_mut(&entry.job) {
             job.in_progress = job.in_progress.saturating_sub(1);
         }
-        let counted = matches!(completion, Completion::Done { counted: true });
-        if counted && reserved {
-            if let Some(job) = self.jobs.get_mut(&entry.job) {
+        match (&completion, self.jobs.get_mut(&entry.job)) {
+            (Completion::Done { counted: true }, Some(job)) if reserved => {
                 job.reserved = job.reserved.saturating_sub(1);
             }
-        } else {
-            self.unreserve(index, entry.job, reserved, now);
+            (Completion::Redirect { .. }, Some(job)) if reserved => {
+                // Its page goes with it, so that no other visit takes it meanwhile.
+                job.promised += 1;
+                self.leave_domain(index, entry.job);
+            }
+            _ => self.unreserve(index, entry.job, reserved, now),
         }
         self.settle(index, entry, completion, now);
     }
@@ -232,6 +299,7 @@ impl Frontier {
         let order = OrderKey { sequence: self.new_sequence(), ..order };
         if let Some(state) = self.jobs.get_mut(&at.job) {
             state.counts.delayed += 1;
+            state.evictions.queued(order.rank);
         }
         let entry = Entry { order, value: crate::codec::encode_visit(&visit) };
         self.delay_entry(Delayed { due, at, entry });
@@ -253,7 +321,14 @@ impl Frontier {
         }
     }
 
-    pub fn queue_loaded(&mut self, index: HostIndex, job: JobId, entries: Vec<Entry>, complete: bool, now: Millis) {
+    pub fn queue_loaded(
+        &mut self,
+        index: HostIndex,
+        job: JobId,
+        entries: Vec<Entry>,
+        complete: bool,
+        now: Millis,
+    ) {
         if let Some(queue) = self.host_mut(index).and_then(|host| host.queue_mut(job)) {
             let before = queue.queue.in_memory();
             queue.queue.loaded(entries, complete);
@@ -279,7 +354,12 @@ impl Frontier {
         }
     }
 
-    pub fn resolved(&mut self, index: HostIndex, result: Result<(Arc<[IpAddr]>, Millis), Unresolved>, now: Millis) {
+    pub fn resolved(
+        &mut self,
+        index: HostIndex,
+        result: Result<(Arc<[IpAddr]>, Millis), Unresolved>,
+        now: Millis,
+    ) {
         self.resolving = self.resolving.saturating_sub(1);
         let Some(host) = self.hosts.get_mut(index as usize) else { return };
         match result {
@@ -328,9 +408,14 @@ impl Frontier {
 
     /// The answer to a request for robots.txt (after [`Frontier::answered`] freed the host). The sitemaps it names are
     /// returned with its URL's origin.
-    pub fn robots_answered(&mut self, token: Token, outcome: RobotsAnswered, now: Millis) -> Option<RobotsNews> {
-        self.free(token);
-        let errand = self.in_flight.remove(&token)?.errand?;
+    pub fn robots_answered(
+        &mut self,
+        token: Token,
+        outcome: RobotsAnswered,
+        now: Millis,
+    ) -> Option<RobotsNews> {
+        self.free(token, now);
+        let errand = *self.in_flight.remove(&token)?.errand?;
         let index = self.host_index(errand.origin.host());
         match outcome {
             RobotsAnswered::Redirect(to) if errand.hops < 5 => {
@@ -343,7 +428,9 @@ impl Frontier {
                 None
             }
             // Too many hops are no robots.txt at all (RFC 9309, 2.3.1.2).
-            RobotsAnswered::Redirect(_) => self.robots_settled(index, &errand, RobotsAnswer::TooManyRedirects, Vec::new(), now),
+            RobotsAnswered::Redirect(_) => {
+                self.robots_settled(index, &errand, RobotsAnswer::TooManyRedirects, Vec::new(), now)
+            }
             RobotsAnswered::Final { answer, body } => self.robots_settled(index, &errand, answer, body, now),
         }
     }
@@ -359,9 +446,16 @@ impl Frontier {
         let policy = self.politeness.robots().clone();
         let scheme = errand.origin.scheme();
         let host = self.hosts.get_mut(index as usize)?;
-        let tries = host.origins.iter().filter(|o| o.scheme == scheme).map(|o| o.tries).max().unwrap_or(0) + 1;
+        let tries =
+            host.origins.iter().filter(|o| o.scheme == scheme).map(|o| o.tries).max().unwrap_or(0) + 1;
         let mut news = None;
-        match policy.next(answer, tries, now) {
+        let next = match (answer, self.network.down_since()) {
+            // It was the network's fault, not the host's: no try is counted.
+            (RobotsAnswer::NoAnswer, Some(_)) => RobotsNext::RetryAt(self.network.next_probe()),
+            _ => policy.next(answer, tries, now),
+        };
+        let counts = self.network.down_since().is_none();
+        match next {
             RobotsNext::Use { expires, .. } => {
                 let status = status_of(answer);
                 let stored = StoredRobots { fetched_at: now, expires, status, body: body.into_boxed_slice() };
@@ -377,7 +471,7 @@ impl Frontier {
             }
             RobotsNext::RetryAt(at) => {
                 for origin in host.origins.iter_mut().filter(|o| o.scheme == scheme) {
-                    origin.tries += 1;
+                    origin.tries = origin.tries.saturating_add(u8::from(counts));
                     origin.retry_at = at;
                     origin.robots = RobotsHandle::Missing;
                 }
@@ -422,15 +516,33 @@ impl Frontier {
         let verdicts = self.network.expire(now);
         self.decide(verdicts, now);
         while let Some((at, token)) = self.started_order.front().copied() {
-            let asking = self.in_flight.get(&token).is_some_and(|f| f.asking);
-            if asking && now < at + self.config.stale_after {
+            if now < at + self.config.stale_after {
                 return;
             }
             self.started_order.pop_front();
-            if asking {
+            if self.in_flight.get(&token).is_some_and(|f| f.asking) {
                 self.decided.push_back(Step::Forget(token));
                 self.put_back(token, now);
             }
+        }
+    }
+
+    /// Remembers when a request began, for those that are never heard of again.
+    pub(crate) fn note_start(&mut self, now: Millis, token: Token) {
+        if self.started_order.len() > 1024 + 2 * self.asking {
+            let in_flight = &self.in_flight;
+            self.started_order.retain(|(_, token)| in_flight.get(token).is_some_and(|f| f.asking));
+        }
+        self.started_order.push_back((now, token));
+    }
+
+    /// The first request in the order of starts is one that is under way.
+    pub(crate) fn drop_ended_starts(&mut self) {
+        while let Some((_, token)) = self.started_order.front() {
+            if self.in_flight.get(token).is_some_and(|f| f.asking) {
+                return;
+            }
+            self.started_order.pop_front();
         }
     }
 }
@@ -451,7 +563,8 @@ pub struct RobotsNews {
 
 /// What is stored of a robots.txt answers as it did when it was new.
 fn parse_robots(stored: &StoredRobots, agent: &str, policy: &RobotsPolicy) -> Robots {
-    let answer = if stored.status == 0 { RobotsAnswer::NoAnswer } else { RobotsAnswer::Status(stored.status) };
+    let answer =
+        if stored.status == 0 { RobotsAnswer::NoAnswer } else { RobotsAnswer::Status(stored.status) };
     let why = match answer {
         RobotsAnswer::Status(status) => format!("robots.txt answered {status}"),
         _ => String::from("robots.txt could not be had"),

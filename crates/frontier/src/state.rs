@@ -41,16 +41,39 @@ pub struct StoredRobots {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    Queue { at: QueueAt, entry: Entry },
-    Unqueue { at: QueueAt, order: OrderKey },
+    Queue {
+        at: QueueAt,
+        entry: Entry,
+    },
+    Unqueue {
+        at: QueueAt,
+        order: OrderKey,
+    },
     Delay(Delayed),
-    Undelay { due: Millis, at: QueueAt, order: OrderKey },
-    Host { key: HostKey, record: Vec<u8> },
-    Job { job: JobId, record: Vec<u8> },
+    Undelay {
+        due: Millis,
+        at: QueueAt,
+        order: OrderKey,
+    },
+    Host {
+        key: HostKey,
+        record: Vec<u8>,
+    },
+    Job {
+        job: JobId,
+        record: Vec<u8>,
+    },
     /// All that the job has in this state is to go: queues, delayed entries, seen-set.
     ForgetJob(JobId),
-    Robots { origin: Box<str>, stored: StoredRobots },
-    Seen { job: JobId, shard: u16, fingerprints: Vec<Fingerprint> },
+    Robots {
+        origin: Box<str>,
+        stored: StoredRobots,
+    },
+    Seen {
+        job: JobId,
+        shard: u16,
+        fingerprints: Vec<Fingerprint>,
+    },
 }
 
 /// Changes that happen together or not at all.
@@ -99,7 +122,12 @@ pub trait ShardState: Send {
     }
 
     /// Up to `limit` entries with keys beyond `after`, smallest first.
-    fn load_queue(&self, at: QueueAt, after: Option<OrderKey>, limit: usize) -> Result<Vec<Entry>, StateError>;
+    fn load_queue(
+        &self,
+        at: QueueAt,
+        after: Option<OrderKey>,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StateError>;
 
     /// Up to `limit` delayed entries due at `until`, the earliest first, and when the next one after them is due.
     fn load_due(&self, until: Millis, limit: usize) -> Result<(Vec<Delayed>, Option<Millis>), StateError>;
@@ -107,11 +135,7 @@ pub trait ShardState: Send {
     fn load_robots(&self, origin: &str) -> Result<Option<StoredRobots>, StateError>;
 
     /// Tells everything that a restart needs: jobs first, then hosts, then seen-sets of jobs that `wants_seen`.
-    fn restore(
-        &self,
-        into: &mut dyn Restore,
-        wants_seen: &dyn Fn(JobId) -> bool,
-    ) -> Result<(), StateError>;
+    fn restore(&self, into: &mut dyn Restore, wants_seen: &dyn Fn(JobId) -> bool) -> Result<(), StateError>;
 
     /// All marks, each with its last number.
     fn marks(&self) -> Result<Vec<(Box<str>, u64)>, StateError>;

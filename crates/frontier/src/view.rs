@@ -79,7 +79,13 @@ impl Frontier {
             Place::AtAddress => ("waiting for its address", None),
             Place::Busy => ("busy", None),
         };
-        Some(HostView { name: host.name.clone(), shard: host.key.shard, place, due, in_flight: host.in_flight })
+        Some(HostView {
+            name: host.name.clone(),
+            shard: host.key.shard,
+            place,
+            due,
+            in_flight: host.in_flight,
+        })
     }
 
     /// Whether the seen-set of a job has this URL.
@@ -123,7 +129,10 @@ impl Frontier {
 
     /// Has the job something queued or under way on this host?
     pub fn serves(&self, job: JobId, host: &str) -> bool {
-        self.by_name.get(host).and_then(|index| self.host(*index)).is_some_and(|host| host.queue(job).is_some())
+        self.by_name
+            .get(host)
+            .and_then(|index| self.host(*index))
+            .is_some_and(|host| host.queue(job).is_some())
     }
 
     /// Handed out, answered, and not yet completed.
@@ -150,7 +159,10 @@ impl Frontier {
         match &host.origin(url.scheme(), agent)?.robots {
             RobotsHandle::Known { robots, .. } => {
                 let verdict = robots.check(url.path_and_query());
-                Some(RobotsView::Says { allowed: verdict.allowed, rule: verdict.rule.map(|r| (r.text(), r.line())) })
+                Some(RobotsView::Says {
+                    allowed: verdict.allowed,
+                    rule: verdict.rule.map(|r| (r.text(), r.line())),
+                })
             }
             RobotsHandle::Unreachable { until } => Some(RobotsView::Unreachable { until: *until }),
             RobotsHandle::Unknown | RobotsHandle::Missing | RobotsHandle::Asked => None,
@@ -176,7 +188,13 @@ fn note_slow(slowest: &mut Vec<(Box<str>, WaitReason, Millis)>, host: &Host, rea
 
 impl Frontier {
     /// Makes [`Frontier::robots_view`] see a stored robots.txt, for those who only look.
-    pub fn show_robots(&mut self, url: &Url, agent: &str, stored: Option<crate::state::StoredRobots>, now: Millis) {
+    pub fn show_robots(
+        &mut self,
+        url: &Url,
+        agent: &str,
+        stored: Option<crate::state::StoredRobots>,
+        now: Millis,
+    ) {
         let index = self.host_index(url.host());
         self.robots_loaded(index, url.scheme(), agent, stored, now);
     }

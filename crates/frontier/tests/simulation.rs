@@ -4,7 +4,13 @@
 //! Checked all along: no URL is lost, none is completed twice, no host is asked early, no host and no job starves,
 //! priorities are kept. The world follows from a seed; a failure names it.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, clippy::expect_used, reason = "a test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::expect_used,
+    reason = "a test"
+)]
 
 mod world;
 

@@ -1,5 +1,6 @@
 //! What the server says to a request, and how well or badly it delivers it.
 
+use bytes::Bytes;
 use std::borrow::Cow;
 use std::time::Duration;
 
@@ -22,15 +23,21 @@ impl PagePlan {
     pub(crate) fn ordinary(number: u32) -> PagePlan {
         PagePlan { number, content: None, title: None, path: None, head: String::new(), body: String::new() }
     }
+
+    /// Nothing but its number makes the page what it is.
+    pub(crate) fn is_ordinary(&self) -> bool {
+        let PagePlan { number: _, content, title, path, head, body } = self;
+        content.is_none() && title.is_none() && path.is_none() && head.is_empty() && body.is_empty()
+    }
 }
 
 #[derive(Clone, Debug)]
 pub(crate) enum Body {
     Page(PagePlan),
     /// Sent as they are.
-    Bytes(Vec<u8>),
+    Bytes(Bytes),
     /// Gzip already, and sent as such to everyone.
-    Encoded(Vec<u8>),
+    Encoded(Bytes),
 }
 
 /// How the answer travels.
@@ -87,8 +94,8 @@ impl Answer {
         Answer::new(200, HTML, Body::Page(plan))
     }
 
-    pub(crate) fn bytes(content_type: &'static str, bytes: Vec<u8>) -> Answer {
-        Answer::new(200, content_type, Body::Bytes(bytes))
+    pub(crate) fn bytes(content_type: &'static str, bytes: impl Into<Bytes>) -> Answer {
+        Answer::new(200, content_type, Body::Bytes(bytes.into()))
     }
 
     pub(crate) fn text(text: impl Into<String>) -> Answer {
@@ -110,7 +117,7 @@ impl Answer {
         Answer::error(status).header("Location", to)
     }
 
-    pub(crate) fn gzipped(content_type: &'static str, bytes: Vec<u8>) -> Answer {
+    pub(crate) fn gzipped(content_type: &'static str, bytes: Bytes) -> Answer {
         Answer::new(200, content_type, Body::Encoded(bytes))
     }
 

@@ -33,6 +33,8 @@ pub struct LabConfig {
     pub latency_ms: u64,
     /// Pages refer to other sites as `siteN.ZONE` instead of by address. Requests are taken by either.
     pub zone: Option<String>,
+    /// Compressed pages kept in memory, all together; those that find no room are compressed each time.
+    pub cache_bytes: usize,
     /// Requests kept in memory, the oldest go first; 0 keeps none.
     pub log_capacity: usize,
     /// Every request as a line of JSON.
@@ -57,6 +59,7 @@ impl LabConfig {
             page_size: PageSize::Standard,
             latency_ms: 0,
             zone: None,
+            cache_bytes: 1 << 30,
             log_capacity: 0,
             log_file: None,
         }

@@ -4,6 +4,7 @@ use crate::access_log::{AccessEntry, AccessLog};
 use crate::config::LabConfig;
 use crate::error::LabError;
 use crate::expected::Expected;
+use crate::page_cache::PageCache;
 use crate::server::{Clock, Connection, Shared};
 use crate::web::Web;
 use std::future::Future;
@@ -157,9 +158,11 @@ async fn prepare(mut config: LabConfig) -> Result<(Lab, Listener), LabError> {
     let address = socket.local_addr().map_err(failed)?;
     config.listen.set_port(address.port());
     let log = AccessLog::new(config.log_capacity, config.log_file.as_deref())?;
+    let cache = PageCache::new(config.cache_bytes);
     let shared = Arc::new(Shared {
         web: Web::new(config)?,
         log,
+        cache,
         clock: Clock::new(),
         silent: AtomicBool::new(false),
         counts: Default::default(),

@@ -8,19 +8,18 @@
 mod access_log;
 mod answer;
 mod config;
-mod deflate;
 mod dns;
 mod error;
 mod expected;
-mod huffman;
+mod gzip;
 mod kinds;
 mod lab;
 mod library;
 mod page;
+mod page_cache;
 mod random;
 mod request;
 mod server;
-mod sink;
 mod web;
 mod words;
 

@@ -1,8 +1,6 @@
-//! The stock that pages are made from, compressed ahead: themes (style sheets, scripts, footers) and passages of
-//! prose. It is the same for all sites of a lab, so that a hundred thousand sites cost no more memory than one.
+//! The stock that pages are made from: themes (style sheets, scripts, footers) and passages of prose. It is the
+//! same for all sites of a lab, so that a hundred thousand sites cost no more memory than one.
 
-use crate::deflate::Segment;
-use crate::huffman::Code;
 use crate::random::Random;
 use crate::words::{Vocabulary, capitalized};
 
@@ -12,14 +10,13 @@ const PASSAGE_BYTES: usize = 4800;
 
 pub(crate) struct Theme {
     /// The rest of `<head>`: style and script.
-    pub(crate) head: Segment,
-    pub(crate) footer: Segment,
+    pub(crate) head: Vec<u8>,
+    pub(crate) footer: Vec<u8>,
 }
 
 pub(crate) struct Library {
     themes: Vec<Theme>,
-    passages: Vec<Segment>,
-    code: Code,
+    passages: Vec<Vec<u8>>,
 }
 
 impl Library {
@@ -27,36 +24,17 @@ impl Library {
         let mut random = Random::new(seed ^ 0x6c69_6272_6172_7921);
         Library {
             themes: (0..THEMES).map(|_| theme(vocabulary, &mut random)).collect(),
-            passages: (0..PASSAGES).map(|n| Segment::new(passage(vocabulary, &mut random, n))).collect(),
-            code: Code::for_text(&sample(vocabulary, &mut random)),
+            passages: (0..PASSAGES).map(|n| passage(vocabulary, &mut random, n)).collect(),
         }
-    }
-
-    /// The code for what is written page by page.
-    pub(crate) fn code(&self) -> &Code {
-        &self.code
     }
 
     pub(crate) fn theme(&self, chance: u64) -> Option<&Theme> {
         self.themes.get(usize::try_from(chance).unwrap_or(0) % THEMES)
     }
 
-    pub(crate) fn passage(&self, chance: u64) -> Option<&Segment> {
-        self.passages.get(usize::try_from(chance >> 8).unwrap_or(0) % PASSAGES)
+    pub(crate) fn passage(&self, chance: u64) -> Option<&[u8]> {
+        self.passages.get(usize::try_from(chance >> 8).unwrap_or(0) % PASSAGES).map(Vec::as_slice)
     }
-}
-
-/// What the changing parts of a page look like.
-fn sample(vocabulary: &Vocabulary, random: &mut Random) -> Vec<u8> {
-    let mut out = Vec::new();
-    for number in 0..200 {
-        let (first, second) = (vocabulary.name(random.next()), vocabulary.name(random.next()));
-        let link =
-            format!("/articles/{first}-{second}-{number}.html\">{first} {second}127.0.0.{number}:8080");
-        out.extend_from_slice(link.as_bytes());
-        vocabulary.run_of_words(random, 4, &mut out);
-    }
-    out
 }
 
 fn theme(vocabulary: &Vocabulary, random: &mut Random) -> Theme {
@@ -97,7 +75,7 @@ fn theme(vocabulary: &Vocabulary, random: &mut Random) -> Theme {
         vocabulary.sentence(&[], random, &mut footer);
     }
     footer.extend_from_slice(b"</p>\n</footer>\n</body>\n</html>\n");
-    Theme { head: Segment::new(head), footer: Segment::new(footer) }
+    Theme { head, footer }
 }
 
 /// About 5 KB of article: paragraphs with a heading, a picture, a list or a comment among them.

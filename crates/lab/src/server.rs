@@ -3,12 +3,13 @@
 
 use crate::access_log::{AccessEntry, AccessLog};
 use crate::answer::{Answer, Body, Delivery, reason_of};
+use crate::gzip::gzip;
 use crate::kinds;
-use crate::page;
+use crate::page_cache::PageCache;
 use crate::random::mix;
 use crate::request::{self, MAX_HEAD, Request};
-use crate::sink::GzipSink;
 use crate::web::{Site, Web, write_number};
+use bytes::{Buf, Bytes};
 use std::collections::HashMap;
 use std::io;
 use std::net::Ipv4Addr;
@@ -46,6 +47,7 @@ fn micros(duration: Duration) -> u64 {
 pub(crate) struct Shared {
     pub(crate) web: Web,
     pub(crate) log: AccessLog,
+    pub(crate) cache: PageCache,
     pub(crate) clock: Clock,
     /// No request is answered any more.
     pub(crate) silent: AtomicBool,
@@ -62,6 +64,30 @@ impl Shared {
         *count = count.saturating_add(1);
         earlier
     }
+
+    /// The bytes of a body as they travel, and whether they are gzip.
+    fn body(&self, site: &Site, body: &Body, accepts_gzip: bool) -> (Bytes, bool) {
+        match body {
+            Body::Bytes(bytes) => (bytes.clone(), false),
+            Body::Encoded(bytes) => (bytes.clone(), true),
+            Body::Page(plan) if accepts_gzip => {
+                // Pages that only a kind of site knows are few, some without end: they are made each time.
+                let key = plan.is_ordinary().then_some((site.index, plan.number));
+                if let Some(kept) = key.and_then(|key| self.cache.get(key)) {
+                    return (kept, true);
+                }
+                let plain = self.web.render(site, body);
+                let Some(zipped) = gzip(&plain) else { return (plain.into(), false) };
+                // Without the room that compressing needed.
+                let zipped = Bytes::from(zipped.into_boxed_slice());
+                if let Some(key) = key {
+                    self.cache.keep(key, &zipped);
+                }
+                (zipped, true)
+            }
+            Body::Page(_) => (self.web.render(site, body).into(), false),
+        }
+    }
 }
 
 pub(crate) struct Connection {
@@ -71,7 +97,6 @@ pub(crate) struct Connection {
     address: Ipv4Addr,
     input: Vec<u8>,
     output: Vec<u8>,
-    body: Vec<u8>,
 }
 
 /// A request being answered.
@@ -97,8 +122,7 @@ impl Connection {
             number,
             address,
             input: Vec::with_capacity(4096),
-            output: Vec::with_capacity(20_000),
-            body: Vec::with_capacity(20_000),
+            output: Vec::with_capacity(1024),
         }
     }
 
@@ -186,45 +210,23 @@ impl Connection {
                 self.output.clear();
                 self.output
                     .extend_from_slice(b"\x00\x01 this is not the protocol you are looking for\r\n\r\n");
-                return self.send(exchange, 0, false).await;
+                return self.send(exchange, 0, &[], false).await;
             }
             _ => {}
         }
         let etag = etag(site, &answer);
         let unchanged = etag.is_some() && request.if_none_match == etag.as_deref();
-        let encoded = if unchanged { false } else { self.write_body(site, &answer, request.accepts_gzip) };
+        let (body, encoded) = match unchanged {
+            true => (Bytes::new(), false),
+            false => self.shared.body(site, &answer.body, request.accepts_gzip),
+        };
         let status = if unchanged { 304 } else { answer.status };
-        self.write_head(&answer, status, etag.as_deref(), encoded, request.keep_alive);
+        self.write_head(&answer, status, etag.as_deref(), (body.len(), encoded), request.keep_alive);
         let reusable = request.keep_alive && !request.has_body;
         if head_only || unchanged {
-            return self.send(exchange, status, reusable).await;
+            return self.send(exchange, status, &[], reusable).await;
         }
-        self.deliver(exchange, &answer, reusable).await
-    }
-
-    /// Fills `self.body`; true if that is gzip.
-    fn write_body(&mut self, site: &Site, answer: &Answer, gzip: bool) -> bool {
-        self.body.clear();
-        match &answer.body {
-            Body::Bytes(bytes) => {
-                self.body.extend_from_slice(bytes);
-                false
-            }
-            Body::Encoded(bytes) => {
-                self.body.extend_from_slice(bytes);
-                true
-            }
-            Body::Page(plan) if gzip => {
-                let mut sink = GzipSink::new(&mut self.body, self.shared.web.library.code());
-                page::write(&self.shared.web, site, plan, &mut sink);
-                sink.finish();
-                true
-            }
-            Body::Page(plan) => {
-                page::write(&self.shared.web, site, plan, &mut self.body);
-                false
-            }
-        }
+        self.deliver(exchange, &answer, &body, reusable).await
     }
 
     fn write_head(
@@ -232,7 +234,7 @@ impl Connection {
         answer: &Answer,
         status: u16,
         etag: Option<&str>,
-        encoded: bool,
+        (length, encoded): (usize, bool),
         keep_alive: bool,
     ) {
         let out = &mut self.output;
@@ -256,7 +258,7 @@ impl Connection {
         for (name, value) in &answer.headers {
             line(out, name, value);
         }
-        let length = i64::try_from(self.body.len()).unwrap_or(i64::MAX);
+        let length = i64::try_from(length).unwrap_or(i64::MAX);
         let length = match answer.delivery {
             _ if status == 304 => None,
             Delivery::Chunked | Delivery::ChunkedCut => {
@@ -277,18 +279,19 @@ impl Connection {
         out.extend_from_slice(b"\r\n");
     }
 
-    /// Sends head and body in the manner of the answer. Both have been written.
+    /// Sends the head, which has been written, and the body in the manner of the answer.
     async fn deliver(
         &mut self,
         exchange: &Exchange<'_>,
         answer: &Answer,
+        body: &[u8],
         keep_alive: bool,
     ) -> io::Result<bool> {
         let reusable = keep_alive && reusable_after(answer.delivery);
         let status = answer.status;
         match answer.delivery {
             Delivery::Chunked | Delivery::ChunkedCut => {
-                for chunk in self.body.chunks(4000) {
+                for chunk in body.chunks(4000) {
                     self.output.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
                     self.output.extend_from_slice(chunk);
                     self.output.extend_from_slice(b"\r\n");
@@ -296,29 +299,32 @@ impl Connection {
                 if answer.delivery == Delivery::Chunked {
                     self.output.extend_from_slice(b"0\r\n\r\n");
                 }
-                self.send(exchange, status, reusable).await
+                self.send(exchange, status, &[], reusable).await
             }
             Delivery::ResetMidway => {
-                let half = self.body.get(..self.body.len() / 2).unwrap_or(&[]).to_vec();
+                let half = body.get(..body.len() / 2).unwrap_or(&[]).to_vec();
                 self.reset(exchange, status, half).await
             }
-            Delivery::Drip(pause) => self.drip(exchange, status, pause).await,
-            Delivery::Repeated(times) => self.repeat(exchange, status, times).await.map(|()| reusable),
-            _ => {
-                self.output.extend_from_slice(&self.body);
-                self.send(exchange, status, reusable).await
-            }
+            Delivery::Drip(pause) => self.drip(exchange, status, body, pause).await,
+            Delivery::Repeated(times) => self.repeat(exchange, status, body, times).await.map(|()| reusable),
+            _ => self.send(exchange, status, body, reusable).await,
         }
     }
 
-    /// Sends `self.output`; the end is noted before its last piece goes out.
-    async fn send(&mut self, exchange: &Exchange<'_>, status: u16, reusable: bool) -> io::Result<bool> {
+    /// Sends `self.output` and then the body, which is not copied; the end is noted before the last piece goes out.
+    async fn send(
+        &mut self,
+        exchange: &Exchange<'_>,
+        status: u16,
+        body: &[u8],
+        reusable: bool,
+    ) -> io::Result<bool> {
         let answered_us = self.shared.clock.now_us();
-        let mut sent = Sent { status, bytes: self.output.len() as u64, answered_us, ended_us: answered_us };
-        let split = self.output.len().saturating_sub(PIECE);
-        let (first, last) = self.output.split_at_checked(split).unwrap_or((&[], &self.output));
-        if !first.is_empty() {
-            let result = self.stream.write_all(first).await;
+        let mut whole = Buf::chain(self.output.as_slice(), body);
+        let length = whole.remaining();
+        let mut sent = Sent { status, bytes: length as u64, answered_us, ended_us: answered_us };
+        if length > PIECE {
+            let result = self.stream.write_all_buf(&mut Buf::take(&mut whole, length - PIECE)).await;
             sent.ended_us = self.shared.clock.now_us();
             if let Err(error) = result {
                 self.log(exchange, &sent);
@@ -326,11 +332,17 @@ impl Connection {
             }
         }
         self.log(exchange, &sent);
-        self.stream.write_all(last).await?;
+        self.stream.write_all_buf(&mut whole).await?;
         Ok(reusable)
     }
 
-    async fn repeat(&mut self, exchange: &Exchange<'_>, status: u16, times: u32) -> io::Result<()> {
+    async fn repeat(
+        &mut self,
+        exchange: &Exchange<'_>,
+        status: u16,
+        body: &[u8],
+        times: u32,
+    ) -> io::Result<()> {
         let answered_us = self.shared.clock.now_us();
         let mut sent = Sent { status, bytes: self.output.len() as u64, answered_us, ended_us: answered_us };
         let mut result = self.stream.write_all(&self.output).await;
@@ -339,22 +351,28 @@ impl Connection {
             if result.is_err() {
                 break;
             }
-            sent.bytes += self.body.len() as u64;
+            sent.bytes += body.len() as u64;
             if turn == times {
                 self.log(exchange, &sent);
-                return self.stream.write_all(&self.body).await;
+                return self.stream.write_all(body).await;
             }
-            result = self.stream.write_all(&self.body).await;
+            result = self.stream.write_all(body).await;
         }
         self.log(exchange, &sent);
         result
     }
 
-    async fn drip(&mut self, exchange: &Exchange<'_>, status: u16, pause: Duration) -> io::Result<bool> {
+    async fn drip(
+        &mut self,
+        exchange: &Exchange<'_>,
+        status: u16,
+        body: &[u8],
+        pause: Duration,
+    ) -> io::Result<bool> {
         let answered_us = self.shared.clock.now_us();
         let mut sent = Sent { status, bytes: 0, answered_us, ended_us: answered_us };
         let mut result = self.stream.write_all(&self.output).await;
-        let mut bytes = self.body.iter();
+        let mut bytes = body.iter();
         // A client that goes shows at once as the end of its side.
         let mut scrap = [0; 64];
         while let (Ok(()), Some(byte)) = (&result, bytes.next()) {

@@ -28,9 +28,9 @@ const STARTS: &[&str] = &[
 const VOWELS: &[&str] = &["a", "e", "i", "o", "u", "ea", "ai", "ou", "ie"];
 const ENDS: &[&str] = &["", "n", "r", "s", "t", "l", "nd", "rk", "st", "m", "ck", "ng"];
 
-const RARE_WORDS: usize = 3000;
+const RARE_WORDS: usize = 9000;
 /// A power of two: a word is drawn with so many bits of chance.
-const DRAW_BITS: u32 = 13;
+const DRAW_BITS: u32 = 15;
 
 pub(crate) struct Vocabulary {
     words: Vec<String>,
@@ -90,7 +90,7 @@ impl Vocabulary {
                 let index = usize::try_from(random.next() % WITH_ENTITIES.len() as u64).unwrap_or(0);
                 out.extend_from_slice(WITH_ENTITIES.get(index).unwrap_or(&"").as_bytes());
             } else {
-                let topic = usize::try_from(random.below(48)).ok().and_then(|index| topics.get(index));
+                let topic = usize::try_from(random.below(80)).ok().and_then(|index| topics.get(index));
                 out.extend_from_slice(topic.map_or_else(|| self.word(random), String::as_str).as_bytes());
             }
         }

@@ -57,7 +57,7 @@ fn history(job: JobId, last_start: u64) -> Batch {
 }
 
 /// Enough of a judge for a robots.txt of one rule.
-fn judge(robots: &RobotsRow, path: &str) -> Option<bool> {
+fn judge(robots: &RobotsRow, _: JobId, path: &str) -> Option<bool> {
     let body = String::from_utf8_lossy(&robots.body).into_owned();
     body.strip_prefix("Disallow: ").map(|prefix| !path.starts_with(prefix))
 }

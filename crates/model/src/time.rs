@@ -38,7 +38,7 @@ impl Add<Duration> for Millis {
     /// Rounds up: a deadline computed from a duration is never early.
     fn add(self, by: Duration) -> Millis {
         let whole = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
-        let rest = u64::from(by.subsec_nanos() % 1_000_000 != 0);
+        let rest = u64::from(!by.subsec_nanos().is_multiple_of(1_000_000));
         Millis(self.0.saturating_add(whole).saturating_add(rest))
     }
 }

@@ -18,8 +18,9 @@ use std::ops::ControlFlow;
 const LISTED_VIOLATIONS: usize = 1000;
 const LISTED_HOSTS: usize = 10_000;
 
-/// Whether a version of robots.txt allows a path (with its query). None: it cannot be said.
-pub type Judge<'a> = &'a mut dyn FnMut(&RobotsRow, &str) -> Option<bool>;
+/// Whether a version of robots.txt allows a job, which has a user agent of its own, a path (with its query). None: it
+/// cannot be said.
+pub type Judge<'a> = &'a mut dyn FnMut(&RobotsRow, JobId, &str) -> Option<bool>;
 
 /// Versions of an origin's robots.txt, oldest first.
 pub trait RobotsHistory {
@@ -231,7 +232,7 @@ impl<'a> Auditor<'a> {
         // The version in force is the last one that was there when the request began.
         let known = host.versions.partition_point(|version| version.fetched_at <= row.timings.started);
         let Some(version) = known.checked_sub(1).and_then(|at| host.versions.get(at)) else { return Ok(()) };
-        let Some(allowed) = (self.judge)(version, url.path_and_query()) else { return Ok(()) };
+        let Some(allowed) = (self.judge)(version, row.job, url.path_and_query()) else { return Ok(()) };
         host.figures.robots_checked += 1;
         self.report.robots_checked += 1;
         if !allowed {

@@ -11,7 +11,9 @@ pub(crate) use results::{
     AuditArgs, ExportArgs, ExportFormat, ExportWhat, JobsArgs, ReportArgs, StatusArgs, WhyArgs,
 };
 
-use clap::{ArgAction, Args, Parser, Subcommand, ValueHint};
+use clap::parser::ValueSource;
+use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueHint};
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -37,6 +39,20 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
+impl Cli {
+    /// What was typed.
+    pub(crate) fn typed() -> Result<Cli, clap::Error> {
+        Cli::read(std::env::args_os())
+    }
+
+    fn read(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+        let matches = Cli::command().try_get_matches_from(words)?;
+        let mut cli = Cli::from_arg_matches(&matches)?;
+        cli.global.data_given = matches.value_source("data") == Some(ValueSource::CommandLine);
+        Ok(cli)
+    }
+}
+
 /// Options that every command takes, before or after its name.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Global options")]
@@ -45,6 +61,9 @@ pub(crate) struct GlobalOptions {
     #[arg(long, global = true, value_name = "DIR", env = "ARGIOPE_DATA", default_value = "./argiope-data")]
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) data: PathBuf,
+    /// Whether `data` was on the command line: only then a command that needs none of its own writes there.
+    #[arg(skip)]
+    pub(crate) data_given: bool,
     /// Configuration in YAML; without it ./argiope.yaml is read if it is there
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
@@ -152,11 +171,10 @@ pub(crate) struct CompletionsArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
     use std::time::Duration;
 
     fn parse(words: &str) -> Result<Cli, clap::Error> {
-        Cli::try_parse_from(words.split_whitespace())
+        Cli::read(words.split_whitespace().map(OsString::from))
     }
 
     #[test]
@@ -168,9 +186,10 @@ mod tests {
     fn global_options_go_before_or_after_the_command() {
         for words in ["argiope --data d -q jobs", "argiope jobs --data d -q", "argiope -q jobs --data d"] {
             let cli = parse(words).unwrap();
-            assert_eq!(cli.global.data, PathBuf::from("d"));
+            assert_eq!((cli.global.data, cli.global.data_given), (PathBuf::from("d"), true));
             assert!(cli.global.quiet);
         }
+        assert!(!parse("argiope demo").unwrap().global.data_given);
         assert!(parse("argiope -q -v jobs").is_err());
     }
 

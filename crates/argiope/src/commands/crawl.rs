@@ -7,10 +7,10 @@ use crate::data::{self, CORRUPT, DISK_FULL, DataDirectory};
 use crate::exit::Failure;
 use crate::job::{cannot_resume, compare_for_resume};
 use crate::progress::Display;
-use crate::settings::{CrawlSettings, Output, reload_politeness};
+use crate::settings::{CrawlSettings, Output, ProcessSettings, reload_politeness};
 use crate::signals::{Signal, Signals};
 use argiope_engine::{Ended, Engine, EngineConfig, EngineError, JobOutcome, JobStart, OutputFile, Ports, Stop};
-use argiope_fetch::{FetcherOptions, RequestProfile};
+use argiope_fetch::{AddressPolicy, FetcherOptions, RequestProfile};
 use argiope_model::{JobId, JobSpec, Millis, Url};
 use argiope_store::catalogue::{Catalogue, Job, JobState, NewJob};
 use std::path::PathBuf;
@@ -51,7 +51,7 @@ pub(crate) fn crawl(mut settings: CrawlSettings, quiet: bool, display: &Display)
         archive: archive.map(|archive| archive as Arc<dyn argiope_store::archive::Archive>),
         links: Box::new(directory.links()?),
     };
-    let config = engine_config(&settings, &directory);
+    let config = engine_config(&settings.process, &settings.addresses, &directory);
     let signals = Signals::listen().map_err(|e| Failure::failed(format!("cannot listen for signals: {e}")))?;
     let began = Instant::now();
     let engine = Engine::start(config, ports, vec![start], output).map_err(|e| failure_of(&e))?;
@@ -108,8 +108,11 @@ pub(crate) fn now() -> Millis {
     Millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-fn engine_config(settings: &CrawlSettings, directory: &DataDirectory) -> EngineConfig {
-    let process = &settings.process;
+pub(crate) fn engine_config(
+    process: &ProcessSettings,
+    addresses: &AddressPolicy,
+    directory: &DataDirectory,
+) -> EngineConfig {
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     EngineConfig {
         shards: directory.shards,
@@ -117,7 +120,7 @@ fn engine_config(settings: &CrawlSettings, directory: &DataDirectory) -> EngineC
         concurrency: process.concurrency.max(1) as usize,
         politeness: Arc::new(process.politeness.clone()),
         fetcher: FetcherOptions {
-            addresses: settings.addresses.clone(),
+            addresses: addresses.clone(),
             max_idle: (process.concurrency as usize / cores).max(64) * 2,
             ..FetcherOptions::default()
         },

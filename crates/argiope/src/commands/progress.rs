@@ -164,7 +164,7 @@ fn summary(reader: &dyn CatalogueReader, facts: &EndFacts<'_>) -> argiope_store:
             .into_iter()
             .map(|h| HostSummary { host: h.host, pages: h.pages, mean_fetch: Duration::from_millis(h.mean_fetch_ms) })
             .collect(),
-        data: facts.settings.process.data.clone(),
+        data: facts.settings.data_is_kept.then(|| facts.settings.process.data.clone()),
         output: facts.output.clone(),
         archived: facts.settings.job.archive,
         refused_example,

@@ -9,4 +9,4 @@ pub(crate) mod seed;
 pub(crate) use identity::JobIdentity;
 pub(crate) use list::SeedList;
 pub(crate) use resume::{Difference, cannot_resume, compare_for_resume};
-pub(crate) use seed::{SeedRules, parse_seed};
+pub(crate) use seed::{SeedProblem, SeedRules, check_address, parse_seed, parse_typed};

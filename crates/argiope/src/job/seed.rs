@@ -43,6 +43,13 @@ const ALLOW_ADDRESSES: &str =
 
 /// `example.com` without a scheme is taken as https.
 pub(crate) fn parse_seed(text: &str, rules: &SeedRules) -> Result<Url, SeedProblem> {
+    let url = parse_typed(text, &rules.normal)?;
+    check_address(&url, &rules.addresses)?;
+    Ok(url)
+}
+
+/// A URL as a person types it, wherever it leads.
+pub(crate) fn parse_typed(text: &str, normal: &NormalRules) -> Result<Url, SeedProblem> {
     let text = text.trim();
     let unusable = |why: String| SeedProblem::Unusable(format!("'{}' cannot be crawled: {why}", shown(text)));
     if text.is_empty() {
@@ -54,14 +61,12 @@ pub(crate) fn parse_seed(text: &str, rules: &SeedRules) -> Result<Url, SeedProbl
             "a user name in a URL is not sent; give 'basic_auth' in a job file",
         )));
     }
-    let url = Url::parse(&absolute, &rules.normal).map_err(|error| match error {
+    Url::parse(&absolute, normal).map_err(|error| match error {
         UrlError::Scheme(scheme) => {
             unusable(format!("scheme '{scheme}' is unknown, http and https are known"))
         }
         other => unusable(other.to_string()),
-    })?;
-    check_address(&url, &rules.addresses)?;
-    Ok(url)
+    })
 }
 
 /// Short, and without a password.
@@ -99,7 +104,7 @@ fn has_user(absolute: &str) -> bool {
 
 /// Refuses literal addresses and local names here, with the flag that opens them; what a name resolves to is checked
 /// when it is connected to.
-fn check_address(url: &Url, policy: &AddressPolicy) -> Result<(), SeedProblem> {
+pub(crate) fn check_address(url: &Url, policy: &AddressPolicy) -> Result<(), SeedProblem> {
     let name = url.host_name();
     let literal = name.trim_start_matches('[').trim_end_matches(']');
     let (address, class_name) = if name == "localhost" || name.ends_with(".localhost") {

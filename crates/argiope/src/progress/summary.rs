@@ -49,7 +49,8 @@ pub(crate) struct Summary {
     pub(crate) errors: Vec<(String, u64)>,
     pub(crate) skipped: Vec<(SkipReason, u64)>,
     pub(crate) slowest: Vec<HostSummary>,
-    pub(crate) data: PathBuf,
+    /// Where everything is; None where it is not kept and there is nothing to type next.
+    pub(crate) data: Option<PathBuf>,
     pub(crate) output: Option<PathBuf>,
     pub(crate) archived: bool,
     /// A URL that was refused, as an example for `why`.
@@ -84,8 +85,10 @@ impl Summary {
             self.skipped.iter().map(|(reason, n)| (reason.as_str().to_owned(), *n)).collect();
         table(&mut lines, style, &format!("Skipped: {}", count(skipped)), skips, skipped);
         self.slowest_hosts(&mut lines, style);
-        self.places(&mut lines, style);
-        self.next_steps(&mut lines, style);
+        if let Some(data) = &self.data {
+            self.places(data, &mut lines, style);
+            self.next_steps(data, &mut lines, style);
+        }
         lines
     }
 
@@ -132,43 +135,43 @@ impl Summary {
         }
     }
 
-    fn places(&self, lines: &mut Vec<String>, style: Style) {
+    fn places(&self, data: &Path, lines: &mut Vec<String>, style: Style) {
         lines.push(String::new());
         lines.push(style.bold("Where it is"));
         if let Some(output) = self.output.as_deref().filter(|path| *path != Path::new("-")) {
             lines.push(format!("  pages    {}", output.display()));
         }
-        lines.push(format!("  data     {}", self.data.display()));
+        lines.push(format!("  data     {}", data.display()));
         if self.archived {
-            lines.push(format!("  archive  {}", self.data.join("archive").display()));
+            lines.push(format!("  archive  {}", data.join("archive").display()));
         }
     }
 
-    fn next_steps(&self, lines: &mut Vec<String>, style: Style) {
+    fn next_steps(&self, data: &Path, lines: &mut Vec<String>, style: Style) {
         lines.push(String::new());
         lines.push(style.bold("What to type next"));
         let job = shell_word(&self.job);
         let mut steps = vec![
-            (self.command(&format!("report {job}")), "what was found"),
-            (self.command(&format!("export {job} -f csv -o pages.csv")), "the pages as a table"),
-            (self.command(&format!("audit {job}")), "proof of politeness"),
+            (command(data, &format!("report {job}")), "what was found"),
+            (command(data, &format!("export {job} -f csv -o pages.csv")), "the pages as a table"),
+            (command(data, &format!("audit {job}")), "proof of politeness"),
         ];
         if let Some(url) = &self.refused_example {
-            steps.push((self.command(&format!("why {}", shell_word(url))), "why it was not fetched"));
+            steps.push((command(data, &format!("why {}", shell_word(url))), "why it was not fetched"));
         }
         let widest = steps.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0).min(70);
         for (command, what) in steps {
             lines.push(format!("  {command:widest$}  {}", style.dim(&format!("# {what}"))));
         }
     }
+}
 
-    /// With the data directory where it is not the usual one.
-    fn command(&self, rest: &str) -> String {
-        if self.data == Path::new("./argiope-data") {
-            format!("argiope {rest}")
-        } else {
-            format!("argiope --data {} {rest}", shell_word(&self.data.display().to_string()))
-        }
+/// With the data directory where it is not the usual one.
+fn command(data: &Path, rest: &str) -> String {
+    if data == Path::new("./argiope-data") {
+        format!("argiope {rest}")
+    } else {
+        format!("argiope --data {} {rest}", shell_word(&data.display().to_string()))
     }
 }
 
@@ -256,7 +259,7 @@ mod tests {
                 HostSummary { host: "a.test".into(), pages: 1, mean_fetch: Duration::from_millis(120) },
                 HostSummary { host: "slow.test".into(), pages: 12, mean_fetch: Duration::from_millis(2400) },
             ],
-            data: PathBuf::from("./argiope-data"),
+            data: Some(PathBuf::from("./argiope-data")),
             output: Some(PathBuf::from("out.jsonl")),
             archived: true,
             refused_example: Some(String::from("https://a.test/private?x=1&y=2")),
@@ -300,7 +303,7 @@ What to type next
     #[test]
     fn commands_name_a_data_directory_of_ones_own() {
         let mut other = summary();
-        other.data = PathBuf::from("/srv/my crawl");
+        other.data = Some(PathBuf::from("/srv/my crawl"));
         let text = other.lines(Style::Plain).join("\n");
         assert!(text.contains("argiope --data '/srv/my crawl' report 3"), "{text}");
     }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::Duration;
 
 fn global() -> GlobalOptions {
-    GlobalOptions { data: PathBuf::from("d"), config: None, verbose: 0, quiet: false }
+    GlobalOptions { data: PathBuf::from("d"), data_given: true, config: None, verbose: 0, quiet: false }
 }
 
 fn config(text: &str) -> LoadedConfig {

@@ -3,17 +3,19 @@
 use argiope_frontier::memory::MemoryState;
 use argiope_frontier::state::{ShardState, StateBatch};
 use argiope_frontier::{
-    Answer, Completion, Discovery, Dispatch, Disposition, Found, Frontier, FrontierConfig, JobLimits, LastStop,
-    RobotsAnswered, Step, Ticket, Token,
+    Answer, Completion, Discovery, Dispatch, Disposition, Found, Frontier, FrontierConfig, JobLimits,
+    LastStop, RobotsAnswered, Step, Ticket, Token,
 };
 use argiope_model::{FingerprintKey, JobId, JobSpec, Millis, PublicSuffixes, RequestKind, Url, Visit};
 use argiope_politeness::{
     AnswerOutcome, AnswerResult, FailureKind, PolitenessRules, PolitenessSettings, RobotsAnswer,
 };
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
+
+type FastMap<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -112,7 +114,7 @@ struct Witness {
     last_end: u64,
     in_flight: u32,
     /// A bit per page and job.
-    done: [Vec<u64>; 2],
+    done: [u128; 2],
     /// The job served last, and how often in a row while the other one waited.
     streak: (u32, u32),
 }
@@ -123,10 +125,10 @@ pub struct Simulation {
     frontier: Frontier,
     state: MemoryState,
     events: BinaryHeap<Reverse<(u64, Event)>>,
-    flights: HashMap<Token, Flight>,
+    flights: FastMap<Token, Flight>,
     /// Stored by the catalogue, and not yet ended in the frontier.
-    stored: HashMap<Token, (Ticket, Visit, Completion)>,
-    held: HashMap<Token, Answered>,
+    stored: FastMap<Token, (Ticket, Visit, Completion)>,
+    held: FastMap<Token, Answered>,
     witnesses: Vec<Witness>,
     outage: bool,
     told: Told,
@@ -135,7 +137,7 @@ pub struct Simulation {
     suffixes: Arc<PublicSuffixes>,
     rules: Arc<PolitenessRules>,
     /// Priorities of what is queued on watched hosts.
-    queued: HashMap<(u32, u32), std::collections::BTreeMap<u8, u32>>,
+    queued: FastMap<(u32, u32), BTreeMap<u8, u32>>,
     expected: [u64; 2],
 }
 
@@ -153,24 +155,23 @@ impl Simulation {
         let suffixes = Arc::new(PublicSuffixes::bundled());
         let rules = Arc::new(PolitenessRules::compile(&PolitenessSettings::default()).unwrap());
         let frontier = new_frontier(&plan, &suffixes, &key, &rules, START);
-        let words = (plan.pages_per_host as usize).div_ceil(64) + 1;
-        let witness = Witness { done: [vec![0; words], vec![0; words]], ..Witness::default() };
+        assert!(plan.pages_per_host <= 128, "a bit per page");
         Simulation {
             now: START,
             frontier,
             state: MemoryState::new(),
             events: BinaryHeap::new(),
-            flights: HashMap::new(),
-            stored: HashMap::new(),
-            held: HashMap::new(),
-            witnesses: vec![witness; plan.hosts as usize],
+            flights: FastMap::default(),
+            stored: FastMap::default(),
+            held: FastMap::default(),
+            witnesses: vec![Witness::default(); plan.hosts as usize],
             outage: false,
             told: Told::default(),
             random: plan.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             key,
             suffixes,
             rules,
-            queued: HashMap::new(),
+            queued: FastMap::default(),
             expected: [
                 u64::from(plan.hosts) * u64::from(plan.pages_per_host),
                 u64::from(plan.shared_hosts) * u64::from(plan.pages_per_host),
@@ -199,6 +200,7 @@ impl Simulation {
             for first in (0..hosts).step_by(1000) {
                 let found = (first..hosts.min(first + 1000)).map(|h| self.found(h, 0)).collect();
                 self.discover(JobId(job), 0, None, found);
+                self.apply();
             }
         }
         // Troubles are spread over the first days, when there is most to spoil.
@@ -236,7 +238,6 @@ impl Simulation {
         let now = self.millis();
         let (refused, _) = self.frontier.discover(Discovery { job, round: 0, depth, source, found }, now);
         assert!(refused.is_empty(), "seed {}: {refused:?}", self.plan.seed);
-        self.apply();
     }
 
     fn frontier_has_not(&self, job: JobId, one: &Found) -> bool {
@@ -301,8 +302,11 @@ impl Simulation {
                 Step::FetchRobots(robots) => {
                     let (host, _) = place_of(&robots.errand.url);
                     self.begin_request(host, None);
-                    let flight =
-                        Flight { dispatch: None, robots_url: Some(robots.errand.url.clone()), result: Answered::Robots };
+                    let flight = Flight {
+                        dispatch: None,
+                        robots_url: Some(robots.errand.url.clone()),
+                        result: Answered::Robots,
+                    };
                     self.take_off(robots.token, flight);
                 }
                 Step::Refuse { token, visit, ticket, .. } => {
@@ -341,7 +345,11 @@ impl Simulation {
         assert_eq!(witness.in_flight, 0, "seed {seed}: two requests at once to host {host}");
         // The delay is known once robots.txt has been read, which any page's request comes after.
         if visit.is_some() && witness.last_end > 0 {
-            assert!(now >= witness.last_end + delay, "seed {seed}: host {host} early: {now} {}", witness.last_end);
+            assert!(
+                now >= witness.last_end + delay,
+                "seed {seed}: host {host} early: {now} {}",
+                witness.last_end
+            );
         }
         witness.in_flight = 1;
     }
@@ -351,7 +359,11 @@ impl Simulation {
         let (host, page) = place_of(&visit.url);
         self.begin_request(host, Some(visit));
         let (origin_host, origin_page) = place_of(visit.scheduled_url());
-        assert!(!self.is_done(visit.job, origin_host, origin_page), "seed {}: {visit:?} again", self.plan.seed);
+        assert!(
+            !self.is_done(visit.job, origin_host, origin_page),
+            "seed {}: {visit:?} again",
+            self.plan.seed
+        );
         if visit.hops.is_empty() && visit.attempt == 0 {
             self.check_priority(visit, host);
         }
@@ -409,9 +421,13 @@ impl Simulation {
                 // Redirects lead to a page of another host that nobody links to.
                 Answered::Redirect(url_of((host + 1) % self.plan.hosts, self.plan.pages_per_host + 7))
             }
-            20..40 if self.plan.failing_hosts && visit.attempt == 0 => Answered::Failure(FailureKind::Timeout),
+            20..40 if self.plan.failing_hosts && visit.attempt == 0 => {
+                Answered::Failure(FailureKind::Timeout)
+            }
             40..50 if self.plan.failing_hosts => Answered::Failure(FailureKind::Status(404)),
-            50..60 if self.plan.failing_hosts && visit.attempt < 2 => Answered::Failure(FailureKind::Status(503)),
+            50..60 if self.plan.failing_hosts && visit.attempt < 2 => {
+                Answered::Failure(FailureKind::Status(503))
+            }
             _ => Answered::Page,
         }
     }
@@ -455,7 +471,8 @@ impl Simulation {
             let delay = crawl_delay(&self.plan, host);
             let body = format!("User-agent: *\nDisallow: /p3\nCrawl-delay: {delay}\n");
             self.frontier.answered(token, &answer, now);
-            let outcome = RobotsAnswered::Final { answer: RobotsAnswer::Status(200), body: body.into_bytes() };
+            let outcome =
+                RobotsAnswered::Final { answer: RobotsAnswer::Status(200), body: body.into_bytes() };
             self.frontier.robots_answered(token, outcome, now);
             return;
         }
@@ -485,7 +502,9 @@ impl Simulation {
             }
             Answered::Failure(FailureKind::Status(404)) => Completion::Done { counted: true },
             Answered::Failure(FailureKind::Status(503)) if visit.attempt < 3 => retry(self, 30_000),
-            Answered::Failure(FailureKind::Timeout | FailureKind::Connect) if visit.attempt < 1 => retry(self, 15_000),
+            Answered::Failure(FailureKind::Timeout | FailureKind::Connect) if visit.attempt < 1 => {
+                retry(self, 15_000)
+            }
             Answered::Failure(_) => {
                 self.told.failed += 1;
                 Completion::Done { counted: false }
@@ -500,15 +519,14 @@ impl Simulation {
     fn finish_page(&mut self, visit: &Visit) {
         let (host, page) = place_of(visit.scheduled_url());
         let job = visit.job.0 as usize - 1;
-        let word = &mut self.witnesses[host as usize].done[job][page as usize / 64];
-        assert_eq!(*word >> (page % 64) & 1, 0, "seed {}: {visit:?} completed twice", self.plan.seed);
-        *word |= 1 << (page % 64);
+        let done = &mut self.witnesses[host as usize].done[job];
+        assert_eq!(*done >> page & 1, 0, "seed {}: {visit:?} completed twice", self.plan.seed);
+        *done |= 1 << page;
         self.told.completed += 1;
     }
 
     fn is_done(&self, job: JobId, host: u32, page: u32) -> bool {
-        let words = &self.witnesses[host as usize].done[job.0 as usize - 1];
-        words.get(page as usize / 64).is_some_and(|word| word >> (page % 64) & 1 == 1)
+        self.witnesses[host as usize].done[job.0 as usize - 1] >> page & 1 == 1
     }
 
     fn store(&mut self, token: Token, ticket: Ticket, visit: Visit, completion: Completion) {
@@ -533,8 +551,11 @@ impl Simulation {
         }
         let (host, page) = place_of(visit.scheduled_url());
         let children = [2 * page + 1, 2 * page + 2];
-        let found: Vec<Found> =
-            children.into_iter().filter(|p| *p < self.plan.pages_per_host).map(|p| self.found(host, p)).collect();
+        let found: Vec<Found> = children
+            .into_iter()
+            .filter(|p| *p < self.plan.pages_per_host)
+            .map(|p| self.found(host, p))
+            .collect();
         if !found.is_empty() {
             self.discover(visit.job, visit.depth + 1, Some(visit.scheduled_url().clone()), found);
         }
@@ -577,6 +598,13 @@ impl Simulation {
         self.apply();
         self.queued.clear();
         for (at, entries) in self.state.queues() {
+            let is_watched = |value: &[u8]| {
+                let visit = argiope_frontier::codec::decode_visit(at.job, 0, value).unwrap();
+                place_of(&visit.url).0 < self.plan.watched_hosts
+            };
+            if !entries.values().next().is_some_and(|value| is_watched(value)) {
+                continue;
+            }
             for (order, value) in entries {
                 let priority = order.rank.saturating_sub(1);
                 let visit = argiope_frontier::codec::decode_visit(at.job, priority, value).unwrap();
@@ -595,9 +623,14 @@ impl Simulation {
         for job in [1, 2] {
             let progress = self.frontier.progress(JobId(job)).unwrap();
             assert!(progress.is_finished(), "seed {seed}: job {job} {progress:?} {:?}", self.told);
-            let words = self.witnesses.iter().flat_map(|w| &w.done[job as usize - 1]);
-            let done: u64 = words.map(|w| u64::from(w.count_ones())).sum();
-            assert_eq!(done, self.expected[job as usize - 1], "seed {seed}: job {job} lost URLs: {:?}", self.told);
+            let done: u64 =
+                self.witnesses.iter().map(|w| u64::from(w.done[job as usize - 1].count_ones())).sum();
+            assert_eq!(
+                done,
+                self.expected[job as usize - 1],
+                "seed {seed}: job {job} lost URLs: {:?}",
+                self.told
+            );
         }
     }
 }
@@ -641,10 +674,27 @@ fn priority_of(host: u32, page: u32) -> u8 {
 
 /// `http://h12.test/p3` is page 3 of host 12; robots.txt is none.
 fn url_of(host: u32, page: u32) -> Url {
-    Url::from_stored(&format!("http://h{host}.test/p{page}")).unwrap()
+    let mut text = String::with_capacity(32);
+    text.push_str("http://h");
+    push_number(&mut text, host);
+    text.push_str(".test/p");
+    push_number(&mut text, page);
+    Url::from_stored(&text).unwrap()
+}
+
+fn push_number(text: &mut String, number: u32) {
+    if number >= 10 {
+        push_number(text, number / 10);
+    }
+    text.push(char::from(b'0' + (number % 10) as u8));
 }
 
 fn place_of(url: &Url) -> (u32, u32) {
-    let host = url.host().trim_start_matches('h').trim_end_matches(".test").parse().unwrap();
-    (host, url.path().trim_start_matches("/p").parse().unwrap_or(0))
+    (number_in(url.host()), number_in(url.path()))
+}
+
+/// The number after the first letter: `h12.test` is 12, `/p3` is 3, `/robots.txt` is 0.
+fn number_in(text: &str) -> u32 {
+    let digits = text.bytes().skip_while(|b| !b.is_ascii_digit()).take_while(u8::is_ascii_digit);
+    digits.fold(0, |number, digit| number * 10 + u32::from(digit - b'0'))
 }

@@ -2,10 +2,13 @@
 
 use super::{Feature, Visibility};
 use crate::answer::{Answer, Delivery, HTML};
-use crate::deflate::gzip_of_nothing;
 use crate::expected::Fate;
+use crate::gzip::gzip_of_nothing;
+use bytes::Bytes;
+use std::sync::LazyLock;
 
-const BOMB_MEGABYTES: usize = 512;
+/// 512 MB of spaces.
+static BOMB: LazyLock<Bytes> = LazyLock::new(|| Bytes::from(gzip_of_nothing(512)));
 
 pub(super) fn features() -> Vec<Feature> {
     ["/big/bomb", "/big/huge"].iter().map(|path| Feature::new(*path, Visibility::Linked, Fate::Cut)).collect()
@@ -13,7 +16,7 @@ pub(super) fn features() -> Vec<Feature> {
 
 pub(super) fn answer(target: &str) -> Option<Answer> {
     match target {
-        "/big/bomb" => Some(Answer::gzipped(HTML, gzip_of_nothing(BOMB_MEGABYTES))),
+        "/big/bomb" => Some(Answer::gzipped(HTML, BOMB.clone())),
         "/big/huge" => {
             let piece = "<p>Again and again and again. <a href=\"/\">Home</a></p>\n".repeat(1200);
             Some(Answer::bytes(HTML, piece.into_bytes()).delivered(Delivery::Repeated(1024)))

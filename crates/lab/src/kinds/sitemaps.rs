@@ -2,8 +2,8 @@
 
 use super::{Feature, Visibility, special};
 use crate::answer::Answer;
-use crate::deflate::gzip;
 use crate::expected::Fate;
+use crate::gzip::gzip;
 use crate::web::{Site, Web};
 
 const FORMATS: [&str; 5] = ["xml", "gz", "text", "rss", "atom"];
@@ -32,7 +32,10 @@ pub(super) fn answer(web: &Web, site: &Site, target: &str) -> Option<Answer> {
         "/sitemap-index.xml" => Answer::bytes("application/xml", index(&origin).into_bytes()),
         "/sitemap-pages.xml" => Answer::bytes("application/xml", url_set(&listed("xml")).into_bytes()),
         // The file itself is gzip, and it is sent as such: no Content-Encoding.
-        "/sitemap-more.xml.gz" => Answer::bytes("application/gzip", gzip(url_set(&listed("gz")).as_bytes())),
+        "/sitemap-more.xml.gz" => match gzip(url_set(&listed("gz")).as_bytes()) {
+            Some(zipped) => Answer::bytes("application/gzip", zipped),
+            None => Answer::error(500),
+        },
         "/sitemap.txt" => Answer::text(listed("text").join("\n")),
         "/feed.rss" => Answer::bytes("application/rss+xml", rss(&listed("rss")).into_bytes()),
         "/feed.atom" => Answer::bytes("application/atom+xml", atom(&listed("atom")).into_bytes()),

@@ -100,6 +100,9 @@ pub fn metadata(url: &str) -> VisitMetadata {
             download_us: 5,
         },
         robots_rule: Some(String::from("Allow: /")),
+        robots_line: Some(3),
+        per_host: 1,
+        ticket: Some(String::from("1.17.3.51.2.889")),
         required_delay_ms: 1000,
         charset: Some(String::from("utf-8")),
     }

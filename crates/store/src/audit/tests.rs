@@ -21,7 +21,7 @@ fn fetch(host: &str, path: &str, started: u64, ended: u64, delay: u64, per_host:
 
 fn audited(rows: &[FetchRow]) -> AuditReport {
     let mut robots = OneRobots(Vec::new());
-    let mut judge = |_: &RobotsRow, _: &str| None;
+    let mut judge = |_: &RobotsRow, _: JobId, _: &str| None;
     let mut auditor = Auditor::new(&mut robots, &mut judge);
     for row in rows {
         auditor.request(row).unwrap();
@@ -88,7 +88,7 @@ fn a_request_is_judged_by_the_robots_text_of_its_time() {
     };
     let mut robots = OneRobots(vec![version(10, "open"), version(500, "closed")]);
     let mut judged = Vec::new();
-    let mut judge = |robots: &RobotsRow, path: &str| {
+    let mut judge = |robots: &RobotsRow, _: JobId, path: &str| {
         judged.push((String::from_utf8(robots.body.clone()).unwrap(), path.to_owned()));
         Some(robots.body == b"open")
     };

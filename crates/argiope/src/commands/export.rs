@@ -1,0 +1,123 @@
+//! `export`: the results of a job, streamed to a file or to stdout.
+
+use super::selection;
+use crate::cli::{ExportArgs, ExportFormat, ExportWhat, GlobalOptions};
+use crate::data;
+use crate::exit::Failure;
+use crate::progress::numbers::counted;
+use crate::progress::Display;
+use argiope_store::catalogue::{CatalogueReader, Job, PageQuery};
+use argiope_store::error::{Result as Stored, StoreError};
+use argiope_store::export::{Format, Record, RecordWriter, SkippedRecord, write_atomically};
+use std::fs::OpenOptions;
+use std::io::{BufWriter, Write};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+pub(crate) fn run(global: &GlobalOptions, args: &ExportArgs, display: &Display) -> Result<(), Failure> {
+    let reader = data::reader(&global.data)?;
+    let jobs = selection::jobs(&reader, args.job.as_deref(), args.all)?;
+    let format = match args.format() {
+        ExportFormat::Jsonl => Format::Jsonl,
+        ExportFormat::Json => Format::Json,
+        ExportFormat::Csv => Format::Csv,
+    };
+    let queries: Vec<PageQuery> = jobs.iter().map(query).collect::<Result<_, _>>()?;
+    let count = write_to(&args.output, |to| match args.what {
+        ExportWhat::Pages => pages(&reader, &queries, format, to),
+        ExportWhat::Skipped => skipped(&reader, &jobs, format, to),
+    })?;
+    if !is_stdout(&args.output) {
+        let what = match args.what {
+            ExportWhat::Pages => counted(count, "page", "pages"),
+            ExportWhat::Skipped => counted(count, "skipped URL", "skipped URLs"),
+        };
+        display.message(&format!("{what} written to {}", args.output.display()));
+    }
+    Ok(())
+}
+
+/// `noindex` pages are for those jobs only that want them shown.
+fn query(job: &Job) -> Result<PageQuery, Failure> {
+    let spec = selection::spec(job)?;
+    Ok(PageQuery { include_noindex: spec.index_noindex, ..PageQuery::of(job.id) })
+}
+
+fn pages(reader: &dyn CatalogueReader, queries: &[PageQuery], format: Format, to: &mut dyn Write) -> Stored<u64> {
+    let mut document = Document::new(format, to)?;
+    for query in queries {
+        reader.pages(query, &mut |stored| document.add(&stored.row.page))?;
+    }
+    document.finish()
+}
+
+fn skipped(reader: &dyn CatalogueReader, jobs: &[Job], format: Format, to: &mut dyn Write) -> Stored<u64> {
+    let mut document = Document::new(format, to)?;
+    for job in jobs {
+        reader.skipped(Some(job.id), &mut |row| document.add(&SkippedRecord::from(row)))?;
+    }
+    document.finish()
+}
+
+/// One document of records, whatever number of jobs they come from.
+struct Document<R, W: Write> {
+    writer: RecordWriter<R, W>,
+    records: u64,
+}
+
+impl<R: Record, W: Write> Document<R, W> {
+    fn new(format: Format, to: W) -> Stored<Document<R, W>> {
+        let writer = RecordWriter::new(format, to).map_err(unwritten)?;
+        Ok(Document { writer, records: 0 })
+    }
+
+    fn add(&mut self, record: &R) -> Stored<ControlFlow<()>> {
+        self.writer.write(record).map_err(unwritten)?;
+        self.records += 1;
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn finish(self) -> Stored<u64> {
+        self.writer.finish().map_err(unwritten)?;
+        Ok(self.records)
+    }
+}
+
+fn unwritten(error: std::io::Error) -> StoreError {
+    StoreError::io("export", error)
+}
+
+fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// A regular file is there whole or not at all; a pipe or a device is written as it goes.
+pub(crate) fn write_to<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> Stored<T>) -> Result<T, Failure> {
+    let is_special = path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir());
+    if is_stdout(path) {
+        let mut to = BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
+        return write(&mut to).and_then(|value| flushed(value, &mut to)).map_err(|e| output_failure(&e));
+    }
+    if is_special {
+        let opened = OpenOptions::new().write(true).open(path);
+        let mut to = BufWriter::new(opened.map_err(|e| {
+            Failure::failed(format!("cannot write {}: {e}", path.display()))
+        })?);
+        return write(&mut to).and_then(|value| flushed(value, &mut to)).map_err(|e| output_failure(&e));
+    }
+    write_atomically(path, write).map_err(|e| data::store_failure(&e))
+}
+
+fn flushed<T>(value: T, to: &mut impl Write) -> Stored<T> {
+    to.flush().map_err(unwritten)?;
+    Ok(value)
+}
+
+/// A reader that has gone away is nobody's problem.
+fn output_failure(error: &StoreError) -> Failure {
+    let source = error.source.as_deref().and_then(|source| source.downcast_ref::<std::io::Error>());
+    match source {
+        Some(io) => Failure::output(io),
+        None => data::store_failure(error),
+    }
+}

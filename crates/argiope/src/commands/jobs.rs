@@ -1,0 +1,142 @@
+//! `jobs`: what the data directory holds, beside whoever writes it.
+
+use super::selection::{print, print_json, printable, seeds_in_short, spec, state_word};
+use crate::cli::{GlobalOptions, JobsArgs};
+use crate::control::Owner;
+use crate::data;
+use crate::exit::Failure;
+use crate::progress::numbers::{count, fit};
+use argiope_model::Millis;
+use argiope_store::catalogue::{CatalogueReader, Job};
+use serde::Serialize;
+
+const WIDEST: usize = 60;
+
+/// A job as it is listed, its fields in this order.
+#[derive(Debug, Serialize)]
+struct Listed {
+    id: u32,
+    name: Option<String>,
+    state: &'static str,
+    message: Option<String>,
+    pages: u64,
+    failed: u64,
+    skipped: u64,
+    /// Known of the job that runs.
+    queued: Option<u64>,
+    created_at: String,
+    started_at: Option<String>,
+    finished_at: Option<String>,
+    seeds: Vec<String>,
+}
+
+pub(crate) fn run(global: &GlobalOptions, args: &JobsArgs) -> Result<(), Failure> {
+    let reader = data::reader(&global.data)?;
+    let owner = Owner::of(&global.data);
+    let jobs = reader.jobs().map_err(|e| data::store_failure(&e))?;
+    let listed: Vec<Listed> =
+        jobs.iter().map(|job| listed(&reader, job, &owner, global)).collect::<Result<_, _>>()?;
+    if args.json {
+        return listed.iter().try_for_each(print_json);
+    }
+    if listed.is_empty() {
+        return print("no jobs yet; 'argiope crawl URL' starts one\n");
+    }
+    print(&table(&listed))
+}
+
+fn listed(
+    reader: &dyn CatalogueReader,
+    job: &Job,
+    owner: &Owner,
+    global: &GlobalOptions,
+) -> Result<Listed, Failure> {
+    let counts = reader.counts(job.id).map_err(|e| data::store_failure(&e))?;
+    let time = |at: Option<Millis>| at.map(Millis::rfc3339);
+    Ok(Listed {
+        id: job.id.0,
+        name: job.name.clone(),
+        state: state_word(job, owner, &global.data),
+        message: job.message.clone(),
+        pages: counts.pages,
+        failed: counts.failed,
+        skipped: counts.skipped(),
+        queued: owner.runs(job.id).map(|live| live.queued),
+        created_at: job.created_at.rfc3339(),
+        started_at: time(job.started_at),
+        finished_at: time(job.finished_at),
+        seeds: spec(job)?.seeds,
+    })
+}
+
+fn table(jobs: &[Listed]) -> String {
+    let header = ["id", "name", "state", "pages", "failed", "queued", "created", "seeds"].map(String::from);
+    let mut rows = vec![header];
+    rows.extend(jobs.iter().map(|job| {
+        [
+            job.id.to_string(),
+            job.name.as_deref().map_or_else(|| String::from("-"), |name| fit(&printable(name), WIDEST)),
+            job.state.to_owned(),
+            count(job.pages),
+            count(job.failed),
+            job.queued.map_or_else(|| String::from("-"), count),
+            // To the second.
+            job.created_at.split('.').next().unwrap_or_default().replace('T', " "),
+            fit(&printable(&seeds_in_short(&job.seeds)), WIDEST),
+        ]
+    }));
+    aligned(&rows)
+}
+
+/// Numbers to the right, words to the left.
+fn aligned(rows: &[[String; 8]]) -> String {
+    let mut widths = [0; 8];
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let numbers = [true, false, false, true, true, true, false, false];
+    let mut text = String::new();
+    for row in rows {
+        let cells: Vec<String> = row
+            .iter()
+            .zip(widths)
+            .zip(numbers)
+            .map(|((cell, width), right)| if right { format!("{cell:>width$}") } else { format!("{cell:width$}") })
+            .collect();
+        text.push_str(cells.join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_aligned_and_shows_what_is_unknown_as_a_dash() {
+        let job = |id, name: Option<&str>, queued| Listed {
+            id,
+            name: name.map(str::to_owned),
+            state: "completed",
+            message: None,
+            pages: 1234,
+            failed: 0,
+            skipped: 7,
+            queued,
+            created_at: String::from("2026-01-02T03:04:05.678Z"),
+            started_at: None,
+            finished_at: None,
+            seeds: vec![String::from("https://a.test/"), String::from("https://b.test/")],
+        };
+        let text = table(&[job(1, None, None), job(12, Some("nightly"), Some(5))]);
+        assert_eq!(
+            text,
+            "id  name     state      pages  failed  queued  created              seeds\n \
+             1  -        completed  1,234       0       -  2026-01-02 03:04:05  https://a.test/ and 1 more\n\
+             12  nightly  completed  1,234       0       5  2026-01-02 03:04:05  https://a.test/ and 1 more\n"
+        );
+    }
+}

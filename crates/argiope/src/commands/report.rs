@@ -1,0 +1,24 @@
+//! `report`: what was found, as text.
+
+use super::crawl::now;
+use super::export::write_to;
+use super::selection;
+use crate::cli::{GlobalOptions, ReportArgs};
+use crate::data;
+use crate::exit::Failure;
+use argiope_store::error::StoreError;
+use argiope_store::report::{Report, ReportLimits};
+
+pub(crate) fn run(global: &GlobalOptions, args: &ReportArgs) -> Result<(), Failure> {
+    let reader = data::reader(&global.data)?;
+    let jobs = selection::jobs(&reader, args.job.as_deref(), args.all)?;
+    let mut text = String::new();
+    for job in &jobs {
+        let report = Report::gather(&reader, job, ReportLimits::default(), now()).map_err(|e| data::store_failure(&e))?;
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&report.to_string());
+    }
+    write_to(&args.output, |to| to.write_all(text.as_bytes()).map_err(|e| StoreError::io("report", e)))
+}

@@ -1,0 +1,202 @@
+//! `status`: what is going on in a job. The process that runs it is asked; where nobody does, the catalogue and the
+//! frontier's own counts say how far it came.
+
+use super::selection::{self, print, print_json, printable, seeds_in_short, state_word};
+use crate::cli::{GlobalOptions, StatusArgs};
+use crate::control::{Live, Owner};
+use crate::data::{self, DataDirectory};
+use crate::exit::Failure;
+use crate::progress::numbers::{bytes, count, counted};
+use argiope_frontier::state::{HostKey, Restore, StateError};
+use argiope_frontier::{JobCounts as QueueCounts, read_job_counts};
+use argiope_model::{Fingerprint, JobId, Millis};
+use argiope_store::catalogue::{CatalogueReader, Job, JobCounts};
+use serde::Serialize;
+use std::fmt::Write;
+
+/// Its fields in this order.
+#[derive(Debug, Serialize)]
+struct Status {
+    job: u32,
+    name: Option<String>,
+    state: &'static str,
+    message: Option<String>,
+    /// The process that runs it.
+    pid: Option<u32>,
+    pages: u64,
+    failed: u64,
+    skipped: u64,
+    bytes: u64,
+    requests: u64,
+    /// None where it cannot be told now.
+    queued: Option<u64>,
+    in_progress: Option<u64>,
+    hosts: Option<u64>,
+    hosts_active: Option<u64>,
+    hosts_waiting: Option<u64>,
+    paused: Option<String>,
+    created_at: String,
+    started_at: Option<String>,
+    finished_at: Option<String>,
+    seeds: Vec<String>,
+}
+
+pub(crate) fn run(global: &GlobalOptions, args: &StatusArgs) -> Result<(), Failure> {
+    let reader = data::reader(&global.data)?;
+    let job = selection::job(&reader, args.job.as_deref())?;
+    let counts = reader.counts(job.id).map_err(|e| data::store_failure(&e))?;
+    let owner = Owner::of(&global.data);
+    let queue = match &owner {
+        Owner::Nobody => Queue::at_rest(global, job.id),
+        Owner::Running(live) if live.job == job.id.0 => Queue::Live(live),
+        Owner::Running(live) => Queue::Unknown(format!(
+            "{} runs job {} now; the queue of this one can be told when it has ended",
+            process(global),
+            live.job
+        )),
+        Owner::Silent(why) => Queue::Unknown(format!("{} has the directory and does not answer: {why}", process(global))),
+    };
+    let state = state_word(&job, &owner, &global.data);
+    let status = status(global, &job, state, &counts, &queue)?;
+    if args.json { print_json(&status) } else { print(&text(&status, &queue)) }
+}
+
+fn process(global: &GlobalOptions) -> String {
+    data::owner_pid(&global.data).map_or_else(|| String::from("another process"), |pid| format!("process {pid}"))
+}
+
+/// What is known of the URLs that wait.
+enum Queue<'o> {
+    Live(&'o Live),
+    AtRest(QueueCounts),
+    Unknown(String),
+}
+
+impl Queue<'_> {
+    fn at_rest(global: &GlobalOptions, job: JobId) -> Queue<'static> {
+        match stored_counts(global, job) {
+            Ok(counts) => Queue::AtRest(counts.unwrap_or_default()),
+            Err(failure) => Queue::Unknown(failure.messages.join("; ")),
+        }
+    }
+}
+
+/// The counts in the job's record. The directory is taken for as long as that takes.
+fn stored_counts(global: &GlobalOptions, job: JobId) -> Result<Option<QueueCounts>, Failure> {
+    let directory = DataDirectory::open_existing(&global.data)?;
+    let state = directory.state()?;
+    let mut record = JobRecord { job, counts: None };
+    state.restore(&mut record, &|_| false).map_err(|e| data::state_failure(&directory.path, &e))?;
+    Ok(record.counts)
+}
+
+/// Of all that a restart is told, the record of one job.
+struct JobRecord {
+    job: JobId,
+    counts: Option<QueueCounts>,
+}
+
+impl Restore for JobRecord {
+    fn job(&mut self, job: JobId, record: &[u8]) -> Result<(), StateError> {
+        if job == self.job {
+            self.counts = Some(read_job_counts(record)?);
+        }
+        Ok(())
+    }
+
+    fn host(&mut self, _: HostKey, _: &[u8]) -> Result<(), StateError> {
+        Ok(())
+    }
+
+    fn seen(&mut self, _: JobId, _: u16, _: &mut dyn Iterator<Item = Fingerprint>) {}
+
+    fn next_due(&mut self, _: Option<Millis>) {}
+}
+
+fn status(
+    global: &GlobalOptions,
+    job: &Job,
+    state: &'static str,
+    counts: &JobCounts,
+    queue: &Queue<'_>,
+) -> Result<Status, Failure> {
+    let live = match queue {
+        Queue::Live(live) => Some(live),
+        Queue::AtRest(_) | Queue::Unknown(_) => None,
+    };
+    let queued = match queue {
+        Queue::Live(live) => Some(live.queued),
+        Queue::AtRest(counts) => Some(counts.queued + counts.delayed),
+        Queue::Unknown(_) => None,
+    };
+    Ok(Status {
+        job: job.id.0,
+        name: job.name.clone(),
+        state,
+        message: job.message.clone(),
+        pid: live.and(data::owner_pid(&global.data)),
+        pages: counts.pages,
+        failed: counts.failed,
+        skipped: counts.skipped(),
+        bytes: counts.bytes,
+        requests: counts.requests,
+        queued,
+        in_progress: live.map(|live| live.in_progress),
+        hosts: live.map(|live| live.hosts),
+        hosts_active: live.map(|live| live.hosts_active),
+        hosts_waiting: live.map(|live| live.hosts_waiting),
+        paused: live.and_then(|live| live.paused.clone()),
+        created_at: job.created_at.rfc3339(),
+        started_at: job.started_at.map(Millis::rfc3339),
+        finished_at: job.finished_at.map(Millis::rfc3339),
+        seeds: selection::spec(job)?.seeds,
+    })
+}
+
+fn text(status: &Status, queue: &Queue<'_>) -> String {
+    let mut text = format!("Job {}", status.job);
+    if let Some(name) = &status.name {
+        let _ = write!(text, " ({})", printable(name));
+    }
+    let _ = match status.pid {
+        Some(pid) => write!(text, " is {}: process {pid}", status.state),
+        None => write!(text, " is {}", status.state),
+    };
+    if let Some(message) = &status.message {
+        let _ = write!(text, ": {message}");
+    }
+    let mut line = |name: &str, value: String| {
+        let _ = write!(text, "\n  {name:<9} {value}");
+    };
+    line("seeds", printable(&seeds_in_short(&status.seeds)));
+    line("pages", format!("{} ({} failed), {}", count(status.pages), count(status.failed), bytes(status.bytes)));
+    line("requests", count(status.requests));
+    line("skipped", counted(status.skipped, "URL", "URLs"));
+    match queue {
+        Queue::Live(live) => {
+            let urls = counted(live.queued, "URL", "URLs");
+            line("queue", format!("{urls}, {} being fetched", count(live.in_progress)));
+            let (active, waiting) = (count(live.hosts_active), count(live.hosts_waiting));
+            line("hosts", format!("{}: {active} active, {waiting} waiting for their time", count(live.hosts)));
+            let (pages, requests) = (counted(live.pages, "page", "pages"), counted(live.requests, "request", "requests"));
+            line("this run", format!("{pages} in {requests}, {}", bytes(live.bytes)));
+        }
+        Queue::AtRest(_) => line("queue", counted(status.queued.unwrap_or(0), "URL", "URLs")),
+        Queue::Unknown(why) => line("queue", format!("unknown: {why}")),
+    }
+    if let Some(paused) = &status.paused {
+        line("paused", paused.clone());
+    }
+    line("created", status.created_at.clone());
+    if let Some(finished) = &status.finished_at {
+        line("finished", finished.clone());
+    }
+    text.push('\n');
+    if matches!(queue, Queue::AtRest(_)) {
+        text.push_str(match status.state {
+            "completed" | "failed" | "cancelled" => "Nobody runs it now; the same 'argiope crawl' command starts it anew.\n",
+            _ => "Nobody runs it now; the same 'argiope crawl' command goes on with it.\n",
+        });
+    }
+    text
+}

@@ -1,0 +1,169 @@
+//! `why`: the reasoned path of the decision on a URL, from whoever knows it: the catalogue what was attempted or
+//! refused, the frontier what waits and what its rules would say.
+//!
+//! `duplicate` is the word for a URL that is not asked for because, once its tracking and session parameters are
+//! dropped, it is the same as one that is. Another spelling of a URL is that URL. A page whose content equals that of
+//! another one was fetched, and the steps name the other.
+
+mod frontier;
+mod known;
+
+use super::selection::{self, print, print_json, printable};
+use crate::cli::{GlobalOptions, WhyArgs};
+use crate::data;
+use crate::exit::Failure;
+use crate::job::parse_typed;
+use argiope_engine::WhyStep;
+use argiope_model::{Decision, JobSpec, NormalForm, Url};
+use argiope_store::catalogue::{CatalogueReader, Job};
+use serde::Serialize;
+use std::fmt::Write;
+
+/// Its fields in this order.
+#[derive(Debug, Serialize)]
+pub(crate) struct Answer {
+    url: String,
+    pub(crate) decision: Decision,
+    job: u32,
+    /// The URL that this one is the same as.
+    duplicate_of: Option<String>,
+    steps: Vec<WhyStep>,
+    notes: Vec<String>,
+}
+
+pub(crate) fn run(global: &GlobalOptions, args: &WhyArgs) -> Result<(), Failure> {
+    let reader = data::reader(&global.data)?;
+    let job = selection::job(&reader, args.job.as_deref())?;
+    let answer = explain(global, &reader, &job, &args.url)?;
+    if args.json { print_json(&answer) } else { print(&answer.text()) }
+}
+
+pub(crate) fn explain(
+    global: &GlobalOptions,
+    reader: &dyn CatalogueReader,
+    job: &Job,
+    typed: &str,
+) -> Result<Answer, Failure> {
+    let typed = typed.trim();
+    if typed.is_empty() {
+        return Err(Failure::usage("no URL was given"));
+    }
+    let spec = selection::spec(job)?;
+    let asked = Asked { global, reader, job, spec: &spec };
+    let spellings = match spellings(typed, &spec) {
+        Ok(spellings) => spellings,
+        Err(problem) => return asked.about_no_url(typed, &problem),
+    };
+    let mut answer = asked.about(typed, &spellings)?;
+    answer.note_parameters(typed, &spec);
+    asked.note_other_jobs(&mut answer)?;
+    Ok(answer)
+}
+
+/// A question about a URL in a job, and those who may know.
+struct Asked<'q> {
+    global: &'q GlobalOptions,
+    reader: &'q dyn CatalogueReader,
+    job: &'q Job,
+    spec: &'q JobSpec,
+}
+
+impl Asked<'_> {
+    fn about(&self, typed: &str, spellings: &[Url]) -> Result<Answer, Failure> {
+        let texts = spellings.iter().map(Url::as_str).chain(std::iter::once(typed));
+        for text in texts {
+            if let Some((decision, steps)) = known::of(self.reader, self.job.id, text)? {
+                return Ok(self.answer(text, decision, steps));
+            }
+        }
+        let mut best: Option<Answer> = None;
+        for url in spellings {
+            let mut answer = frontier::ask(self, url)?;
+            known::host_step(self.reader, url.host(), &mut answer.steps)?;
+            let is_news = !matches!(answer.decision, Decision::Unknown | Decision::OutOfScope);
+            if is_news || best.is_none() {
+                best = Some(answer);
+            }
+            if is_news {
+                break;
+            }
+        }
+        best.ok_or_else(|| Failure::usage("no URL was given"))
+    }
+
+    fn answer(&self, url: &str, decision: Decision, steps: Vec<WhyStep>) -> Answer {
+        Answer { url: url.to_owned(), decision, job: self.job.id.0, duplicate_of: None, steps, notes: Vec::new() }
+    }
+
+    /// Links to what is no web page are refused by that alone.
+    fn about_no_url(&self, typed: &str, problem: &str) -> Result<Answer, Failure> {
+        if let Some((decision, steps)) = known::of(self.reader, self.job.id, typed)? {
+            return Ok(self.answer(typed, decision, steps));
+        }
+        Ok(self.answer(typed, Decision::Filtered, vec![WhyStep::new("normal_form", false, problem)]))
+    }
+
+    /// A URL that this job does not know may be another one's.
+    fn note_other_jobs(&self, answer: &mut Answer) -> Result<(), Failure> {
+        if matches!(answer.decision, Decision::Fetched | Decision::Failed | Decision::Pending | Decision::Duplicate) {
+            return Ok(());
+        }
+        let elsewhere = self.reader.page(None, &answer.url).map_err(|e| data::store_failure(&e))?;
+        if let Some(page) = elsewhere.filter(|page| page.row.job != self.job.id) {
+            let other = page.row.job;
+            answer.notes.push(format!("job {other} has asked for it; see 'argiope why --job {other} URL'"));
+        }
+        Ok(())
+    }
+}
+
+/// The URL that is meant, in normal form; without a scheme it may be either.
+fn spellings(typed: &str, spec: &JobSpec) -> Result<Vec<Url>, String> {
+    let rules = spec.normal_form.compile();
+    let url = parse_typed(typed, &rules).map_err(|problem| problem.message().to_owned())?;
+    let mut all = vec![url];
+    if !typed.contains("://")
+        && let Ok(other) = parse_typed(&format!("http://{}", typed.trim_start_matches('/')), &rules)
+    {
+        all.push(other);
+    }
+    Ok(all)
+}
+
+impl Answer {
+    /// Whoever asks for a URL with parameters that are dropped asks for one that is never sent.
+    fn note_parameters(&mut self, typed: &str, spec: &JobSpec) {
+        let whole = NormalForm {
+            tracking_parameters: Vec::new(),
+            session_parameters: Vec::new(),
+            ..spec.normal_form.clone()
+        };
+        let Ok(whole) = parse_typed(typed, &whole.compile()) else { return };
+        let is_whole = Url::from_stored(&self.url).is_ok_and(|url| url.path_and_query() == whole.path_and_query());
+        if is_whole {
+            return;
+        }
+        let detail = format!("{} without its tracking and session parameters", self.url);
+        self.steps.insert(0, WhyStep::new("parameters", true, detail));
+        if matches!(self.decision, Decision::Fetched | Decision::Failed | Decision::Pending) {
+            let detail = format!("the same as {}, which is {}", self.url, self.decision.as_str());
+            self.steps.insert(1, WhyStep::new("duplicate", false, detail));
+            self.decision = Decision::Duplicate;
+            self.duplicate_of = Some(std::mem::replace(&mut self.url, whole.as_str().to_owned()));
+        }
+    }
+
+    /// The decision's word is alone on the first line.
+    pub(crate) fn text(&self) -> String {
+        let mut text = format!("{}\n  {} in job {}\n", self.decision.as_str(), printable(&self.url), self.job);
+        let widest = self.steps.iter().map(|step| step.step.len()).max().unwrap_or(0);
+        for step in &self.steps {
+            let mark = if step.passed { "ok" } else { "no" };
+            let _ = writeln!(text, "  {mark}  {:widest$}  {}", step.step, printable(&step.detail));
+        }
+        for note in &self.notes {
+            let _ = writeln!(text, "  note: {note}");
+        }
+        text
+    }
+}

@@ -1,0 +1,104 @@
+//! What rules and frontier say of a URL that the catalogue does not know: the process that runs the job is asked, or,
+//! where nobody runs one, the frontier is read at rest.
+
+use super::{Answer, Asked};
+use crate::commands::crawl::engine_config;
+use crate::control::{self, Asked as Spoken, Owner, Question, Reply};
+use crate::data::{self, DataDirectory};
+use crate::exit::Failure;
+use crate::job::{JobIdentity, check_address};
+use crate::settings::{ProcessSettings, addresses_of, load_config};
+use argiope_engine::{JobStart, Why, WhyStep, why_at_rest};
+use argiope_model::{Decision, Url};
+use argiope_store::catalogue::PageQuery;
+use std::ops::ControlFlow;
+
+/// Hosts that a list of URLs brought in, at most: beyond, the scope is no matter of single hosts.
+const LISTED_SEEDS: usize = 100_000;
+
+pub(super) fn ask(asked: &Asked<'_>, url: &Url) -> Result<Answer, Failure> {
+    let directory = &asked.global.data;
+    let why = match Owner::of(directory) {
+        Owner::Running(live) if live.job == asked.job.id.0 => running(asked, url)?,
+        Owner::Running(live) => {
+            let text = format!("{} works on job {} now, so that job {} cannot be asked", who(asked), live.job, asked.job.id);
+            return Err(Failure::failed(text).hint("ask again when it has ended"));
+        }
+        Owner::Silent(error) => return Err(silent(asked, &error)),
+        Owner::Nobody => at_rest(asked, url)?,
+    };
+    let mut steps = vec![WhyStep::new("normal_form", true, url.as_str())];
+    let closed = address_step(asked, url)?;
+    let is_closed = closed.is_some();
+    steps.extend(closed);
+    steps.extend(why.steps);
+    // Nothing but the address speaks against it: it would be refused when it is connected to.
+    let decision = if is_closed && why.decision == Decision::Unknown { Decision::Filtered } else { why.decision };
+    Ok(asked.answer(url.as_str(), decision, steps))
+}
+
+fn who(asked: &Asked<'_>) -> String {
+    data::owner_pid(&asked.global.data).map_or_else(|| String::from("another process"), |pid| format!("process {pid}"))
+}
+
+fn silent(asked: &Asked<'_>, error: &str) -> Failure {
+    let text = format!("{} has {} and does not answer: {error}", who(asked), asked.global.data.display());
+    Failure::failed(text).hint("ask again later, or when it has ended")
+}
+
+fn running(asked: &Asked<'_>, url: &Url) -> Result<Why, Failure> {
+    let question = Question::Why { url: url.as_str().to_owned() };
+    match control::ask(&data::socket_path(&asked.global.data), &question) {
+        Spoken::Answered(Reply::Why { why }) => Ok(why),
+        Spoken::Answered(Reply::Failed { error }) | Spoken::Silent(error) => Err(silent(asked, &error)),
+        Spoken::Answered(_) => Err(silent(asked, "it answers something else")),
+        Spoken::Nobody => at_rest(asked, url),
+    }
+}
+
+fn at_rest(asked: &Asked<'_>, url: &Url) -> Result<Why, Failure> {
+    let directory = DataDirectory::open_existing(&asked.global.data)?;
+    let config = load_config(asked.global)?;
+    let process = ProcessSettings::new(asked.global, &config)?;
+    let addresses = addresses_of(&config.file, asked.spec.allow_private)?;
+    let engine = engine_config(&process, &addresses, &directory);
+    let state = directory.state()?;
+    let seeds: Vec<Url> = asked.spec.seeds.iter().filter_map(|seed| Url::from_stored(seed).ok()).collect();
+    let mut start = JobStart { id: asked.job.id, spec: asked.spec.clone(), seeds };
+    let ask = |start: &JobStart| {
+        why_at_rest(&engine, state.as_ref(), start, url).map_err(|e| Failure::failed(e).hint(data::CORRUPT))
+    };
+    let why = ask(&start)?;
+    if why.decision != Decision::OutOfScope || !may_have_list(asked, &start.seeds) {
+        return Ok(why);
+    }
+    // A list is not part of the job's specification: what it brought into the scope shows in the pages it led to.
+    start.seeds.extend(listed_seeds(asked)?);
+    ask(&start)
+}
+
+/// The job's hash is more than that of its seeds and its name.
+fn may_have_list(asked: &Asked<'_>, seeds: &[Url]) -> bool {
+    let hash = &asked.job.seeds_hash;
+    asked.job.name.as_ref() != Some(hash) && JobIdentity::new(None, seeds, None, None).key != *hash
+}
+
+fn listed_seeds(asked: &Asked<'_>) -> Result<Vec<Url>, Failure> {
+    let mut seeds = Vec::new();
+    let query = PageQuery { include_noindex: true, ..PageQuery::of(asked.job.id) };
+    let each = &mut |stored: argiope_store::catalogue::StoredPage| {
+        if stored.row.page.depth == 0 {
+            seeds.extend(Url::from_stored(&stored.row.page.url).ok());
+        }
+        Ok(if seeds.len() < LISTED_SEEDS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+    };
+    asked.reader.pages(&query, each).map_err(|e| data::store_failure(&e))?;
+    Ok(seeds)
+}
+
+/// The address, where it is one that the job may not connect to.
+fn address_step(asked: &Asked<'_>, url: &Url) -> Result<Option<WhyStep>, Failure> {
+    let config = load_config(asked.global)?;
+    let policy = addresses_of(&config.file, asked.spec.allow_private)?;
+    Ok(check_address(url, &policy).err().map(|problem| WhyStep::new("address", false, problem.message())))
+}

@@ -1,0 +1,127 @@
+//! What the catalogue knows of a URL: it was attempted, or refused before a request.
+
+use crate::data;
+use crate::exit::Failure;
+use crate::progress::numbers::{bytes, count, counted};
+use argiope_engine::WhyStep;
+use argiope_model::{Decision, JobId, Url};
+use argiope_store::catalogue::{CatalogueReader, FetchRow, PageRow};
+use argiope_store::error::StoreError;
+
+/// Requests that are told one by one.
+const REQUESTS: usize = 20;
+
+type Known = Option<(Decision, Vec<WhyStep>)>;
+
+pub(super) fn of(reader: &dyn CatalogueReader, job: JobId, url: &str) -> Result<Known, Failure> {
+    let store = |e: StoreError| data::store_failure(&e);
+    if let Some(page) = reader.page(Some(job), url).map_err(store)? {
+        let requests = reader.fetches_of(Some(job), url, REQUESTS).map_err(store)?;
+        let mut steps = attempted(&page.row, &requests);
+        host_step(reader, &page.row.host, &mut steps)?;
+        return Ok(Some((decision(&page.row), steps)));
+    }
+    let Some(skipped) = reader.skipped_url(Some(job), url).map_err(store)? else { return Ok(None) };
+    let mut steps = vec![WhyStep::new("normal_form", true, url)];
+    steps.push(found(skipped.source.as_deref(), None));
+    steps.push(WhyStep::new(skipped.reason.as_str(), false, skipped.detail.clone()));
+    if let Ok(url) = Url::from_stored(url) {
+        host_step(reader, url.host(), &mut steps)?;
+    }
+    Ok(Some((Decision::from(skipped.reason), steps)))
+}
+
+/// A page that failed has an error; one that was only cut was fetched all the same.
+fn decision(row: &PageRow) -> Decision {
+    match &row.page.error {
+        Some(error) if !error.starts_with("truncated") => Decision::Failed,
+        _ if row.page.status.is_none() => Decision::Failed,
+        _ => Decision::Fetched,
+    }
+}
+
+fn attempted(row: &PageRow, requests: &[FetchRow]) -> Vec<WhyStep> {
+    let page = &row.page;
+    let mut steps = vec![
+        WhyStep::new("normal_form", true, &*page.url),
+        found(row.source.as_deref(), Some(page.depth)),
+    ];
+    if let Some(last) = requests.last() {
+        let detail = match &last.rule {
+            Some(rule) => format!("line {}: {}", rule.line, rule.text),
+            None => String::from("no rule forbids it"),
+        };
+        steps.push(WhyStep::new("robots", true, detail));
+    }
+    steps.extend(requests.iter().map(request));
+    for hop in &row.redirects {
+        steps.push(WhyStep::new("redirect", true, format!("{} answered {}", hop.url, hop.status)));
+    }
+    steps.push(outcome(row));
+    if let Some(other) = &page.duplicate_of {
+        steps.push(WhyStep::new("content", true, format!("the same as that of {other}")));
+    }
+    if row.noindex {
+        steps.push(WhyStep::new("index", true, "noindex: fetched, and not shown unless the job says index_noindex"));
+    }
+    steps
+}
+
+fn found(source: Option<&str>, depth: Option<u32>) -> WhyStep {
+    let detail = match (source, depth) {
+        (Some(source), Some(depth)) => format!("on {source}, at depth {depth}"),
+        (Some(source), None) => format!("on {source}"),
+        (None, Some(depth)) if depth > 0 => format!("at depth {depth}"),
+        (None, _) => String::from("a seed"),
+    };
+    WhyStep::new("found", true, detail)
+}
+
+fn request(row: &FetchRow) -> WhyStep {
+    let answer = match (row.status, &row.error) {
+        (Some(status), _) => format!("answered {status}"),
+        (None, Some(error)) => error.clone(),
+        (None, None) => String::from("no answer"),
+    };
+    let took = row.timings.ended.since(row.timings.started).as_millis();
+    let detail = format!(
+        "{} {}: {answer} in {took} ms, after a delay of at least {} ms, attempt {}",
+        row.timings.started.rfc3339(),
+        row.url,
+        row.required_delay_ms,
+        u32::from(row.attempt) + 1
+    );
+    WhyStep::new("request", row.status.is_some(), detail)
+}
+
+fn outcome(row: &PageRow) -> WhyStep {
+    let page = &row.page;
+    let mut parts = Vec::new();
+    parts.extend(page.status.map(|status| format!("status {status}")));
+    parts.extend(page.error.clone());
+    parts.extend(page.crawled_at.as_ref().map(|at| format!("at {at}")));
+    parts.extend(page.content_type.clone());
+    parts.extend(page.bytes.map(bytes));
+    parts.extend(page.final_url.as_ref().filter(|url| **url != page.url).map(|url| format!("finally {url}")));
+    parts.extend(page.archive.as_ref().map(|place| format!("archive {place}")));
+    let decision = decision(row);
+    WhyStep::new(decision.as_str(), decision == Decision::Fetched, parts.join(", "))
+}
+
+/// How the host is treated, all jobs together.
+pub(super) fn host_step(reader: &dyn CatalogueReader, host: &str, steps: &mut Vec<WhyStep>) -> Result<(), Failure> {
+    let Some(row) = reader.host(host).map_err(|e| data::store_failure(&e))? else { return Ok(()) };
+    let mut parts = vec![row.host.clone()];
+    match row.robots_status {
+        Some(status) => parts.push(format!("robots.txt answered {status}")),
+        None if row.robots_fetched_at.is_some() => parts.push(String::from("robots.txt could not be had")),
+        None => {}
+    }
+    parts.extend(row.crawl_delay_ms.map(|ms| format!("Crawl-delay {} ms", count(ms))));
+    if row.page_count > 0 {
+        parts.push(counted(row.page_count, "page", "pages"));
+    }
+    parts.extend(row.last_request_at.map(|at| format!("last asked at {}", at.rfc3339())));
+    steps.push(WhyStep::new("host", true, parts.join(", ")));
+    Ok(())
+}
