@@ -22,7 +22,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) enum Question {
     Status,
     /// `url` is in normal form.
-    Why { url: String },
+    Why {
+        url: String,
+    },
     Pause,
     Resume,
 }

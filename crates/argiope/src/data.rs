@@ -71,8 +71,10 @@ impl DataDirectory {
     }
 
     fn with(path: &Path, meta: Meta, lock: File) -> Result<DataDirectory, Failure> {
-        let text = fs::read_to_string(path.join(SUFFIXES)).map_err(|e| cannot(path, "read the suffix list", &e))?;
-        let key = decode_key(&meta.fingerprint_key).ok_or_else(|| damaged(path, "its fingerprint key is no key"))?;
+        let text =
+            fs::read_to_string(path.join(SUFFIXES)).map_err(|e| cannot(path, "read the suffix list", &e))?;
+        let key = decode_key(&meta.fingerprint_key)
+            .ok_or_else(|| damaged(path, "its fingerprint key is no key"))?;
         Ok(DataDirectory {
             path: path.to_owned(),
             shards: meta.shards,
@@ -83,13 +85,15 @@ impl DataDirectory {
     }
 
     pub(crate) fn state(&self) -> Result<Box<dyn ShardState>, Failure> {
-        let state = FjallState::open(&self.path.join("frontier")).map_err(|e| state_failure(&self.path, &e))?;
+        let state =
+            FjallState::open(&self.path.join("frontier")).map_err(|e| state_failure(&self.path, &e))?;
         Ok(Box::new(state))
     }
 
     pub(crate) fn catalogue(&self) -> Result<Box<dyn Catalogue>, Failure> {
         let path = self.path.join(catalogue::FILE_NAME);
-        let catalogue = SqliteCatalogue::open(&path, CatalogueSettings::default()).map_err(|e| store_failure(&e))?;
+        let catalogue =
+            SqliteCatalogue::open(&path, CatalogueSettings::default()).map_err(|e| store_failure(&e))?;
         Ok(Box::new(catalogue))
     }
 
@@ -153,7 +157,8 @@ fn take_lock(path: &Path) -> Result<File, Failure> {
             let mut owner = String::new();
             let _ = lock.read_to_string(&mut owner);
             let owner = owner.trim();
-            let who = if owner.is_empty() { String::from("another process") } else { format!("process {owner}") };
+            let who =
+                if owner.is_empty() { String::from("another process") } else { format!("process {owner}") };
             return Err(Failure::failed(format!("{} is in use by {who}", path.display()))
                 .hint("wait for it to end, stop it, or use another directory with --data DIR"));
         }
@@ -243,8 +248,7 @@ pub(crate) fn store_failure(error: &StoreError) -> Failure {
 }
 
 pub(crate) const DISK_FULL: &str = "make room and run the same command again: it goes on where it stopped";
-pub(crate) const CORRUPT: &str =
-    "nothing was changed; restore the data directory from a backup, or begin anew with another one (--data DIR)";
+pub(crate) const CORRUPT: &str = "nothing was changed; restore the data directory from a backup, or begin anew with another one (--data DIR)";
 
 pub(crate) fn state_failure(path: &Path, error: &StateError) -> Failure {
     let place = path.join("frontier");

@@ -56,12 +56,7 @@ impl Failure {
         Failure { exit: Exit::Usage, messages, hint: None }
     }
 
-    /// A stop by signal. The message is for the user, not an error.
-    pub(crate) fn interrupted(message: impl fmt::Display) -> Failure {
-        Failure::new(Exit::Interrupted, message)
-    }
-
-    /// The same where everything has been said already.
+    /// A stop by signal, where everything has been said already.
     pub(crate) fn silent_interrupt() -> Failure {
         Failure { exit: Exit::Interrupted, messages: Vec::new(), hint: None }
     }
@@ -145,8 +140,8 @@ mod tests {
 
     #[test]
     fn an_interruption_is_not_called_an_error() {
-        let failure =
-            Failure::interrupted("stopped; 12 pages are stored").hint("run the same command to go on");
+        let failure = Failure::new(Exit::Interrupted, "stopped; 12 pages are stored")
+            .hint("run the same command to go on");
         assert_eq!(
             printed(&failure),
             "argiope: stopped; 12 pages are stored\nhint: run the same command to go on\n"

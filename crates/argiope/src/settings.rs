@@ -44,7 +44,6 @@ pub(crate) struct ProcessSettings {
     pub(crate) concurrency: u32,
     /// For a data directory that is created.
     pub(crate) shards: u16,
-    pub(crate) archive_layout: ArchiveLayout,
 }
 
 /// Where `crawl -o` streams pages to.
@@ -100,6 +99,10 @@ pub(crate) fn reload_politeness(path: &Path) -> Result<PolitenessRules, Failure>
 impl ProcessSettings {
     pub(crate) fn new(global: &GlobalOptions, config: &LoadedConfig) -> Result<ProcessSettings, Failure> {
         let file = &config.file;
+        if file.storage.archive_layout == ArchiveLayout::Objects {
+            return Err(Failure::usage("storage.archive_layout: 'objects' is not available")
+                .hint("leave the key out, or say 'warc'"));
+        }
         let politeness = PolitenessRules::compile(&politeness_of(file)).map_err(Failure::usage)?;
         Ok(ProcessSettings {
             data: global.data.clone(),
@@ -109,7 +112,6 @@ impl ProcessSettings {
             tls: TlsOptions { extra_authorities: file.crawl.extra_authorities.clone() },
             concurrency: file.workers.concurrency,
             shards: file.cluster.shards,
-            archive_layout: file.storage.archive_layout,
         })
     }
 }

@@ -3,7 +3,7 @@
 use crate::job::JobContext;
 use argiope_fetch::{FailureKind as Unfetched, Fault, FetchError};
 use argiope_frontier::Completion;
-use argiope_model::{Base, FetchTimings, Millis, Visit};
+use argiope_model::{Base, FetchTimings, Millis, RequestKind, Visit};
 use argiope_politeness::{AnswerOutcome, AnswerResult, FailureKind, HostRules, Next};
 use argiope_store::catalogue::FetchOutcome;
 use argiope_store::warc::VisitOutcome;
@@ -21,6 +21,11 @@ pub(crate) struct Fate {
 impl Fate {
     fn last(counted: bool, error: Option<String>) -> Fate {
         Fate { completion: Completion::Done { counted }, error, dead_letter: false }
+    }
+
+    /// Sitemaps are no pages, and do not count as such.
+    fn with_answer(visit: &Visit, error: Option<String>) -> Fate {
+        Fate::last(visit.kind == RequestKind::Page, error)
     }
 
     pub(crate) fn fetch_outcome(&self) -> FetchOutcome {
@@ -62,7 +67,7 @@ pub(crate) fn answered(
         return failed_status(visit, head, rules, chance);
     }
     let error = (head.status >= 400).then(|| format!("http: {}", head.status));
-    Fate::last(true, error)
+    Fate::with_answer(visit, error)
 }
 
 fn failed_status(visit: &Visit, head: &Head<'_>, rules: &HostRules, chance: f64) -> Fate {
@@ -78,9 +83,9 @@ fn failed_status(visit: &Visit, head: &Head<'_>, rules: &HostRules, chance: f64)
         }
         Next::DeadLetter => {
             let error = format!("http: {status} after {} attempts", u32::from(visit.attempt) + 1);
-            Fate { dead_letter: true, ..Fate::last(true, Some(error)) }
+            Fate { dead_letter: true, ..Fate::with_answer(visit, Some(error)) }
         }
-        Next::Final => Fate::last(true, Some(format!("http: {status}"))),
+        Next::Final => Fate::with_answer(visit, Some(format!("http: {status}"))),
     }
 }
 
@@ -88,20 +93,20 @@ fn failed_status(visit: &Visit, head: &Head<'_>, rules: &HostRules, chance: f64)
 fn redirected(job: &JobContext, visit: &Visit, status: u16, location: &str) -> Fate {
     if visit.hops.len() >= job.spec.max_redirects as usize {
         let error = format!("redirect: more than {} redirects", job.spec.max_redirects);
-        return Fate::last(true, Some(error));
+        return Fate::with_answer(visit, Some(error));
     }
     let target = Base::new(&visit.url).and_then(|base| base.join(location, &job.normal));
     let to = match target {
         Ok(to) => to,
-        Err(error) => return Fate::last(true, Some(format!("redirect: {error}"))),
+        Err(error) => return Fate::with_answer(visit, Some(format!("redirect: {error}"))),
     };
     if to == visit.url || visit.hops.iter().any(|hop| hop.url == to) {
-        return Fate::last(true, Some(format!("redirect: a loop at {to}")));
+        return Fate::with_answer(visit, Some(format!("redirect: a loop at {to}")));
     }
     if !is_seed(visit)
         && let Err(skip) = job.rules().judge(&to, visit.depth)
     {
-        return Fate::last(true, Some(format!("redirect: to {to}, {}: {}", skip.reason, skip.detail)));
+        return Fate::with_answer(visit, Some(format!("redirect: to {to}, {}: {}", skip.reason, skip.detail)));
     }
     Fate { completion: Completion::Redirect { to, status }, error: None, dead_letter: false }
 }

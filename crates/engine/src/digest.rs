@@ -2,13 +2,12 @@
 //! recovered from the archive takes the same way.
 
 use crate::classify::is_seed;
-use crate::item::PageNote;
 use crate::job::JobContext;
 use crate::recent::Recent;
 use argiope_extract::{
     Extracted, Input, Limits, LinkKind, Rel, Scratch, Wants, extract, parse_sitemap, resolve,
 };
-use argiope_frontier::admission::{JobRules, SitemapHints, leads_elsewhere, pattern_of, priority};
+use argiope_frontier::admission::{JobRules, SeenPage, SitemapHints, leads_elsewhere, pattern_of, priority};
 use argiope_frontier::{Discovery, Found};
 use argiope_model::{FingerprintKey, Millis, Page, RequestKind, Skip, SkipReason, Url, Visit};
 use argiope_store::catalogue::{OpenGraph, PageRow, SkippedRow};
@@ -45,7 +44,7 @@ pub(crate) struct Digested {
     pub(crate) links: Option<LinkBatch>,
     pub(crate) discovery: Option<Discovery>,
     pub(crate) skipped: Vec<SkippedRow>,
-    pub(crate) note: PageNote,
+    pub(crate) note: SeenPage,
     pub(crate) charset: Option<&'static str>,
 }
 
@@ -76,7 +75,11 @@ pub(crate) fn page(
         links: found.batch,
         discovery: found.discovery,
         skipped: found.skipped,
-        note: PageNote { duplicate: false, leads_elsewhere: found.leads_elsewhere },
+        note: SeenPage {
+            duplicate: false,
+            leads_elsewhere: found.leads_elsewhere,
+            text: extracted.simhash.filter(|_| found.leads_on).map(|hash| hash.0),
+        },
         charset: extracted.charset,
     }
 }
@@ -120,6 +123,8 @@ struct FoundLinks {
     discovery: Option<Discovery>,
     skipped: Vec<SkippedRow>,
     leads_elsewhere: bool,
+    /// To something new of its own pattern.
+    leads_on: bool,
 }
 
 /// Resolves the links of a page and judges each by the job's rules.
@@ -190,6 +195,7 @@ fn links_of(
         let skip = Skip::new(SkipReason::TooManyLinks, detail);
         found.skipped.push(skipped_row(visit, &visit.url, skip));
     }
+    found.leads_on = urls.iter().any(|(url, _)| url.host() == host && pattern_of(url) == own);
     if !urls.is_empty() {
         let found_urls = urls
             .into_iter()

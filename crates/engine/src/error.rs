@@ -22,6 +22,7 @@ impl From<StoreError> for EngineError {
         match error.kind {
             ErrorKind::DiskFull => EngineError::DiskFull(error.to_string()),
             ErrorKind::Corrupt => EngineError::Corrupt(error.to_string()),
+            ErrorKind::Usage => EngineError::Settings(error.to_string()),
             _ => EngineError::Store(error.to_string()),
         }
     }

@@ -1,6 +1,7 @@
 //! One visit on its way from a worker through the committer back to the frontier: everything that has to be stored of it,
 //! and what becomes of it afterwards.
 
+use argiope_frontier::admission::SeenPage;
 use argiope_frontier::{Completion, Discovery, Ticket, Token};
 use argiope_model::{Url, Visit};
 use argiope_store::archive::Position;
@@ -18,16 +19,9 @@ pub(crate) struct Settled {
     pub(crate) visit: Visit,
     pub(crate) completion: Completion,
     pub(crate) discovery: Option<Discovery>,
-    pub(crate) note: Option<PageNote>,
+    pub(crate) note: Option<SeenPage>,
     /// A seed led to this host, which is in scope from now on.
     pub(crate) scope_host: Option<Url>,
-}
-
-/// What tells a trap from a shop.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PageNote {
-    pub(crate) duplicate: bool,
-    pub(crate) leads_elsewhere: bool,
 }
 
 /// A failure is archived by the committer, once it is known to be the host's own.

@@ -23,6 +23,7 @@ mod recent;
 mod recovery;
 mod scheduler;
 mod snapshot;
+mod starts;
 mod why;
 mod worker;
 

@@ -12,18 +12,20 @@ use crate::config::{EngineConfig, Ports};
 use crate::counters::Counters;
 use crate::error::EngineError;
 use crate::job::{JobContext, JobStart, Jobs};
-use crate::recovery::{Recoverer, RecoverySummary};
+use crate::recovery::{KnownVisits, Recoverer, RecoverySummary};
 use crate::scheduler::{Control, JobEnd, Report, RunEnd, RunState, Scheduler, marks, now, settle};
 use crate::snapshot::Snapshot;
+use crate::starts::Starts;
 use crate::why::{self, Why};
 use crate::worker::{self, WorkerParts};
 use argiope_fetch::{Resolver, Tls};
 use argiope_frontier::admission::{JobRules, SitemapHints, priority};
+use argiope_frontier::codec::decode_visit;
 use argiope_frontier::state::{ShardState, StateBatch, StateSync};
 use argiope_frontier::{Activity, Discovery, Found, Frontier, FrontierConfig, JobLimits, LastStop};
-use argiope_model::{FingerprintKey, JobId, Millis, PublicSuffixes, RequestKind, Url};
+use argiope_model::{FingerprintKey, JobId, Millis, PublicSuffixes, RequestKind, SkipReason, Url};
 use argiope_politeness::PolitenessRules;
-use argiope_store::catalogue::{Batch, Catalogue, JobState, JobUpdate};
+use argiope_store::catalogue::{Batch, Catalogue, JobState, JobUpdate, SkippedRow};
 use argiope_store::export::Output;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use std::collections::HashMap;
@@ -225,7 +227,7 @@ fn new_frontier(config: &EngineConfig, at: Millis) -> Frontier {
     let frontier = FrontierConfig {
         shards: config.shards,
         concurrency: config.concurrency,
-        per_address: u32::from(config.politeness.per_address().get()),
+        per_address: config.politeness.per_address().get(),
         max_outstanding: config.max_outstanding,
         ..FrontierConfig::default()
     };
@@ -303,6 +305,7 @@ impl Workshop {
             jobs: &self.jobs,
             scope: &self.scope,
             key: &self.key,
+            known: KnownVisits::default(),
         }
         .run()?;
         Ok(RecoverySummary { link_bytes: self.link_bytes, ..summary })
@@ -311,6 +314,12 @@ impl Workshop {
     /// The jobs run from here on: the state is no longer clean, seeds are offered, output is opened.
     fn begin(&mut self, starts: &[JobStart], output: Option<OutputFile>) -> Result<(), EngineError> {
         let at = now();
+        // First of all: a file that cannot be written to leaves the job as it was.
+        if let Some(OutputFile { job, path }) = output {
+            let noindex = self.jobs.get(job).is_some_and(|job| job.spec.index_noindex);
+            self.committer.output =
+                Some(Output::open(self.committer.catalogue.as_mut(), job, &path, noindex, at)?);
+        }
         let dirty = StateBatch { changes: Vec::new(), marks: vec![(CLEAN.into(), 0)] };
         self.state.apply(&dirty)?;
         let updates = starts.iter().map(|start| JobUpdate {
@@ -325,11 +334,6 @@ impl Workshop {
             self.offer_seeds(start, at)?;
         }
         self.state.sync()?;
-        if let Some(OutputFile { job, path }) = output {
-            let noindex = self.jobs.get(job).is_some_and(|job| job.spec.index_noindex);
-            self.committer.output =
-                Some(Output::open(self.committer.catalogue.as_mut(), job, &path, noindex, at)?);
-        }
         if let Some(archive) = &self.committer.archive {
             self.committer.appender = Some(archive.appender()?);
         }
@@ -370,6 +374,7 @@ impl Workshop {
         let archive = committer.archive.clone();
         let mut orders = Vec::new();
         let mut workers = Vec::new();
+        let starts = Arc::new(Starts::default());
         for number in 0..config.workers.max(1) {
             let (to, from) = mpsc::channel(config.concurrency.max(16) * 2);
             orders.push(to);
@@ -385,6 +390,7 @@ impl Workshop {
                 fetcher: config.fetcher.clone(),
                 tls: tls.clone(),
                 resolver: resolver.clone(),
+                starts: Arc::clone(&starts),
             };
             workers.push(spawn(&format!("worker-{number}"), move || worker::run(parts))?);
         }
@@ -446,6 +452,10 @@ impl Workshop {
         if let Some(error) = first_error {
             return Err(error);
         }
+        let mut catalogue = catalogue;
+        for job in jobs.all() {
+            list_unreachable(&frontier, state.as_ref(), catalogue.as_mut(), job.id, at)?;
+        }
         frontier.give_up(at);
         let mut changes = frontier.take_changes();
         changes.marks.push((CLEAN.into(), 1));
@@ -456,6 +466,38 @@ impl Workshop {
         let last = snapshot.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Ok(Ended { jobs: outcomes, unreachable, catalogue, snapshot: last })
     }
+}
+
+/// URLs that wait for a robots.txt which cannot be had are listed as refused for now; they stay queued.
+fn list_unreachable(
+    frontier: &Frontier,
+    state: &dyn ShardState,
+    catalogue: &mut dyn Catalogue,
+    job: JobId,
+    at: Millis,
+) -> Result<(), EngineError> {
+    for (host, until) in frontier.unreachable_hosts(job) {
+        let Some(place) = frontier.queue_at(job, &host) else { continue };
+        let mut after = None;
+        loop {
+            let entries = state.load_queue(place, after, SEEDS)?;
+            let Some(last) = entries.last() else { break };
+            after = Some(last.order);
+            let visits = entries.iter().filter_map(|e| decode_visit(job, e.order.rank.saturating_sub(1), &e.value).ok());
+            let skipped = visits
+                .filter(|visit| visit.kind == RequestKind::Page)
+                .map(|visit| SkippedRow {
+                    job,
+                    url: visit.scheduled_url().as_str().to_owned(),
+                    reason: SkipReason::RobotsUnreachable,
+                    detail: format!("robots.txt of {host} cannot be had; asked again after {}", until.rfc3339()),
+                    source: visit.source.as_ref().map(|url| url.as_str().to_owned()),
+                })
+                .collect();
+            catalogue.commit(&Batch { at, skipped, ..Batch::default() })?;
+        }
+    }
+    Ok(())
 }
 
 fn outcome_of(end: Option<&JobEnd>) -> JobOutcome {

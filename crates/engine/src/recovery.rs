@@ -3,26 +3,32 @@
 //! The archive is the log. The frontier stores, with every batch, how far the archive was when the visits of that batch
 //! were done; whatever complete visit lies beyond is committed to the catalogue (unless it is there) and ended in the
 //! frontier, links and all. What has no metadata record was in flight: it is still queued.
+//!
+//! The archive is read twice: links may lead to what is itself among the visits, and those must be known first. A retry
+//! or a hop may be there beside the visit it follows; then the last one of them counts.
 
-use crate::classify::Fate;
+use crate::classify::{self, Fate};
 use crate::committer::Committer;
 use crate::digest::Buffers;
 use crate::error::EngineError;
 use crate::item::{Item, Settled};
 use crate::job::{JobContext, Jobs};
 use crate::pipeline::ScopeCompiler;
-use crate::scheduler::{marks, now, settle};
-use crate::worker::{self, Facts};
-use argiope_fetch::{DecodeScratch, Fetched};
-use argiope_frontier::state::ShardState;
-use argiope_frontier::{Completion, Frontier, Rule, Ticket};
-use argiope_model::{FingerprintKey, RequestKind};
+use crate::scheduler::{marks, now, offer_sitemaps, settle};
+use crate::worker::{self, Facts, ROBOTS_BYTES};
+use argiope_fetch::{DecodeScratch, Fetched, decode};
+use argiope_frontier::queue::OrderKey;
+use argiope_frontier::state::{QueueAt, ShardState};
+use argiope_frontier::{Answer, Completion, Entered, Frontier, Rule, Ticket};
+use argiope_model::{Fingerprint, FingerprintKey, JobId, Millis, RequestKind, Visit};
+use argiope_politeness::{AnswerResult, parse_retry_after};
 use argiope_store::archive::{Archive, Position, RecoveredVisit, StoredExchange};
-use argiope_store::catalogue::CatalogueReader;
+use argiope_store::catalogue::{CatalogueReader, RobotsRow};
 use argiope_store::error::{ErrorKind, StoreError};
 use argiope_store::warc::VisitOutcome;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version};
 use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,6 +54,21 @@ pub(crate) struct Recoverer<'e> {
     pub(crate) jobs: &'e Jobs,
     pub(crate) scope: &'e ScopeCompiler,
     pub(crate) key: &'e FingerprintKey,
+    pub(crate) known: KnownVisits,
+}
+
+/// What is known of the visits that are recovered before their turn comes. As many as may be outstanding.
+#[derive(Default)]
+pub(crate) struct KnownVisits {
+    /// How far each URL has come: its retries and hops so far.
+    stages: HashMap<(JobId, Fingerprint), usize>,
+    ended: HashSet<Ticket>,
+    /// Entries that wait for their time; looked up only if an entry is missing from its queue.
+    delayed: Option<HashMap<(QueueAt, OrderKey), Millis>>,
+}
+
+fn stage_of(visit: &Visit) -> usize {
+    visit.hops.len() + usize::from(visit.attempt)
 }
 
 impl Recoverer<'_> {
@@ -65,6 +86,10 @@ impl Recoverer<'_> {
         let archive = Arc::clone(&self.archive);
         let mut waiting: Vec<Item> = Vec::new();
         let mut failure = None;
+        let first = archive.recover(&known, &mut |found| {
+            self.expect(&found.metadata.visit);
+            Ok(())
+        })?;
         let recovery = archive.recover(&known, &mut |visit| {
             match self.item_of(visit, reader.as_ref()) {
                 Ok(item) => waiting.extend(item),
@@ -83,7 +108,7 @@ impl Recoverer<'_> {
         for file in &recovery.unindexed {
             archive.build_index(file)?;
         }
-        Ok(RecoverySummary { visits: recovery.visits, cuts: recovery.cuts.len() as u64, link_bytes: 0 })
+        Ok(RecoverySummary { visits: recovery.visits, cuts: first.cuts.len() as u64, link_bytes: 0 })
     }
 
     fn store(&mut self, items: Vec<Item>) -> Result<(), EngineError> {
@@ -93,7 +118,15 @@ impl Recoverer<'_> {
         let stored = self.committer.commit(items, Vec::new(), true)?;
         let mut late = Vec::new();
         for settled in stored.settled {
+            let (ticket, visit) = (settled.ticket, settled.visit.clone());
+            let last = self.known.stages.get(&self.identity(&visit)).is_none_or(|s| *s == stage_of(&visit));
+            let completion = last.then(|| settled.completion.clone());
+            let settled = Settled { ticket: None, ..settled };
             late.extend(settle(self.frontier, settled, self.jobs, self.scope, now()));
+            if ticket.is_none_or(|ticket| self.known.ended.insert(ticket)) {
+                let entered = self.find_entry(ticket)?;
+                self.frontier.complete_stored(entered, &visit, completion, now());
+            }
         }
         if !late.is_empty() {
             self.committer.commit(vec![Item { skipped: late, ..Item::default() }], Vec::new(), true)?;
@@ -105,9 +138,44 @@ impl Recoverer<'_> {
         Ok(())
     }
 
+    fn identity(&self, visit: &Visit) -> (JobId, Fingerprint) {
+        (visit.job, self.key.of(visit.scheduled_url().as_str(), visit.round))
+    }
+
+    fn expect(&mut self, visit: &Visit) {
+        if self.jobs.get(visit.job).is_none() || visit.kind == RequestKind::Robots {
+            return;
+        }
+        let (job, fingerprint) = self.identity(visit);
+        self.frontier.visited_before(job, visit.scheduled_url(), fingerprint);
+        let stage = self.known.stages.entry((job, fingerprint)).or_default();
+        *stage = stage_of(visit).max(*stage);
+    }
+
+    /// The state may have lost the batch that put a visit where its ticket says.
+    fn find_entry(&mut self, ticket: Option<Ticket>) -> Result<Entered, EngineError> {
+        let Some(ticket) = ticket else { return Ok(Entered::Nowhere) };
+        let Ticket { at, order } = ticket;
+        let before = OrderKey { sequence: order.sequence.saturating_sub(1), ..order };
+        if self.state.load_queue(at, Some(before), 1)?.first().is_some_and(|entry| entry.order == order) {
+            return Ok(Entered::Queued(ticket));
+        }
+        let delayed = match &mut self.known.delayed {
+            Some(delayed) => delayed,
+            none => {
+                let (entries, _) = self.state.load_due(Millis::NEVER, usize::MAX)?;
+                none.insert(entries.into_iter().map(|d| ((d.at, d.entry.order), d.due)).collect())
+            }
+        };
+        Ok(match delayed.get(&(at, order)) {
+            Some(due) => Entered::Delayed { due: *due, ticket },
+            None => Entered::Nowhere,
+        })
+    }
+
     /// A visit as its worker would have handed it over. None if its job is not open: it stays where it is.
     fn item_of(
-        &self,
+        &mut self,
         found: RecoveredVisit,
         reader: &dyn CatalogueReader,
     ) -> Result<Option<Item>, StoreError> {
@@ -122,7 +190,13 @@ impl Recoverer<'_> {
             });
         let mut item = if found.has_response {
             let exchange = self.archive.read(&found.at)?;
-            self.with_response(&job, &found, &fate, &exchange)
+            let fetched = fetched_again(&found, &exchange);
+            self.tell_host(&visit, &fetched);
+            let mut item = self.with_response(&job, &found, &fate, &fetched);
+            if visit.kind == RequestKind::Robots {
+                self.keep_robots(&job, &visit, &fetched, &mut item);
+            }
+            item
         } else {
             without_response(&found, &fate)
         };
@@ -146,15 +220,14 @@ impl Recoverer<'_> {
         job: &JobContext,
         found: &RecoveredVisit,
         fate: &Fate,
-        exchange: &StoredExchange,
+        fetched: &Fetched,
     ) -> Item {
         let metadata = &found.metadata;
         let visit = metadata.visit.clone();
-        let fetched = fetched_again(found, exchange);
         let buffers = RefCell::new(Buffers::new());
         let decoding = RefCell::new(DecodeScratch::new());
         let facts = facts_of(found);
-        let mut made = worker::make(job, &visit, &fetched, fate, &facts, self.key, &buffers, &decoding);
+        let mut made = worker::make(job, &visit, fetched, fate, &facts, self.key, &buffers, &decoding);
         made.archived(&found.at.to_string(), found.duplicate_of.as_ref());
         made.item.settled = Some(Settled {
             token: None,
@@ -167,6 +240,38 @@ impl Recoverer<'_> {
         });
         made.item
     }
+
+    /// The host may have asked for patience, and been forgotten.
+    fn tell_host(&mut self, visit: &Visit, fetched: &Fetched) {
+        let (status, ended) = (fetched.status.as_u16(), fetched.timings.ended);
+        let header = fetched.headers.get("retry-after").filter(|_| matches!(status, 429 | 503));
+        let retry_after = header.and_then(|value| parse_retry_after(value.as_bytes(), ended));
+        let outcome = classify::outcome(visit, AnswerResult::Status(status), &fetched.timings, retry_after);
+        self.frontier.answered_before(&visit.url, &Answer { ended, outcome }, now());
+    }
+
+    /// A robots.txt is kept as if it had just come. One that was redirected is asked for again, and so is that of a host
+    /// for which nothing is queued any more: whoever asks then looks for its sitemaps, too.
+    fn keep_robots(&mut self, job: &JobContext, visit: &Visit, fetched: &Fetched, item: &mut Item) {
+        let Some(origin) = &visit.source else { return };
+        if fetched.redirect().is_some() || !self.frontier.serves(job.id, origin.host()) {
+            return;
+        }
+        let (status, ended) = (fetched.status.as_u16(), fetched.timings.ended);
+        let mut scratch = DecodeScratch::new();
+        let body = decode(&fetched.headers, &fetched.body, ROBOTS_BYTES, &mut scratch).bytes.to_vec();
+        item.robots = Some(RobotsRow {
+            origin: origin.origin().to_owned(),
+            fetched_at: ended,
+            status: Some(status),
+            body: body.clone(),
+        });
+        item.host = Some(worker::host_row(origin, status, &body, ended));
+        let answer = (status, body);
+        if let Some(news) = self.frontier.robots_answered_before(origin, &job.agent, answer, ended, now()) {
+            offer_sitemaps(self.frontier, self.jobs, self.key, &news, now());
+        }
+    }
 }
 
 fn stopped(failure: &mut Option<EngineError>, error: EngineError) -> StoreError {
@@ -178,14 +283,18 @@ fn stopped(failure: &mut Option<EngineError>, error: EngineError) -> StoreError 
 fn fate_of(found: &RecoveredVisit) -> Fate {
     let metadata = &found.metadata;
     let completion = match &metadata.outcome {
-        VisitOutcome::Final => Completion::Done { counted: metadata.status.is_some() },
+        VisitOutcome::Final => {
+            let is_page = metadata.visit.kind == RequestKind::Page;
+            Completion::Done { counted: is_page && metadata.status.is_some() }
+        }
         VisitOutcome::Retry { due } => Completion::Retry { due: *due },
         VisitOutcome::Redirect { to } => {
             Completion::Redirect { to: to.clone(), status: metadata.status.unwrap_or(302) }
         }
     };
-    // Whatever was tried again and ended without an answer had been tried as often as makes sense.
-    let last = matches!(metadata.outcome, VisitOutcome::Final) && metadata.status.is_none();
+    // Whatever was tried again and ended without a good answer had been tried as often as makes sense.
+    let bad = metadata.status.is_none_or(|status| status == 429 || status >= 500);
+    let last = matches!(metadata.outcome, VisitOutcome::Final) && bad;
     let dead_letter = last && metadata.error.is_some() && metadata.visit.attempt > 0;
     Fate { completion, error: metadata.error.clone(), dead_letter }
 }

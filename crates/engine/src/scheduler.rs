@@ -142,6 +142,10 @@ impl Scheduler {
     fn schedule(&mut self) -> Result<(), EngineError> {
         loop {
             let at = now();
+            if self.frontier.has_changes() {
+                // Nothing is asked for that a killed process would not find in its queue again.
+                self.apply(Vec::new())?;
+            }
             let wake = self.dispatch(at)?;
             self.send_orders();
             if at >= self.run.next_snapshot {
@@ -180,7 +184,7 @@ impl Scheduler {
                     self.order(to, Order::Robots(dispatch));
                 }
                 Step::Resolve { host, name } => self.order(host as usize, Order::Resolve { host, name }),
-                Step::Refuse { token, visit, ticket, skip } => self.refuse(token, *visit, ticket, skip),
+                Step::Refuse { token, visit, ticket, skip } => self.refuse(token, *visit, ticket, skip, at),
                 Step::Fail { token, visit, ticket, error } => self.fail(token, *visit, ticket, &error, at),
                 Step::LoadQueue { host, at: place, after, limit } => {
                     self.apply(Vec::new())?;
@@ -227,7 +231,12 @@ impl Scheduler {
         }
     }
 
-    fn refuse(&mut self, token: Token, visit: Visit, ticket: Ticket, skip: Skip) {
+    fn refuse(&mut self, token: Token, visit: Visit, ticket: Ticket, skip: Skip, at: Millis) {
+        // It was asked for, and where it leads may not be: that is a failure, no refusal.
+        if !visit.hops.is_empty() {
+            let error = format!("redirect: to {}, {}: {}", visit.url, skip.reason, skip.detail);
+            return self.fail(token, visit, ticket, &error, at);
+        }
         let row = SkippedRow {
             job: visit.job,
             url: visit.scheduled_url().as_str().to_owned(),
@@ -241,7 +250,8 @@ impl Scheduler {
         self.inbox.put(Item { settled: Some(settled), skipped, ..Item::default() });
     }
 
-    /// A URL whose host has no address: it failed without a request.
+    /// A URL whose host has no address, or that was redirected to what may not be asked for: it failed without a
+    /// request.
     fn fail(&mut self, token: Token, visit: Visit, ticket: Ticket, error: &str, at: Millis) {
         let timings = FetchTimings { started: at, ended: at, ..FetchTimings::default() };
         let metadata = VisitMetadata {
@@ -260,8 +270,10 @@ impl Scheduler {
         };
         let page = (visit.kind == RequestKind::Page)
             .then(|| worker::failed_page(&visit, &metadata, "scheduler").capped());
-        Counters::add(&self.counters.pages, 1);
-        Counters::add(&self.counters.failed, 1);
+        if page.is_some() {
+            Counters::add(&self.counters.pages, 1);
+            Counters::add(&self.counters.failed, 1);
+        }
         self.inbox.put(Item { settled: Some(settled(token, ticket, visit)), page, ..Item::default() });
     }
 
@@ -281,7 +293,7 @@ impl Scheduler {
                 Report::Robots { token, answer, outcome } => {
                     self.frontier.answered(token, &answer, at);
                     if let Some(news) = self.frontier.robots_answered(token, outcome, at) {
-                        self.offer_sitemaps(&news, at);
+                        offer_sitemaps(&mut self.frontier, &self.jobs, &self.key, &news, at);
                     }
                 }
                 Report::Resolved { host, result } => self.frontier.resolved(host, result, at),
@@ -295,28 +307,6 @@ impl Scheduler {
             self.run.notices.pop_front();
         }
         Ok(())
-    }
-
-    /// A robots.txt that has just been read names sitemaps; one is looked for where it is by custom, too.
-    fn offer_sitemaps(&mut self, news: &RobotsNews, at: Millis) {
-        for job in self.jobs.all() {
-            let rules = job.rules();
-            if !job.spec.sitemaps
-                || !in_scope(&rules, &news.origin)
-                || !self.frontier.serves(job.id, news.origin.host())
-            {
-                continue;
-            }
-            let named = news.robots.sitemaps().iter().filter_map(|s| Url::parse(s, &job.normal).ok());
-            let mut urls: Vec<Url> = named.filter(|url| in_scope(&rules, url)).collect();
-            if urls.is_empty() {
-                let custom = format!("{}/sitemap.xml", news.origin.origin());
-                urls.extend(Url::parse(&custom, &job.normal).ok());
-            }
-            let found: Vec<Found> = urls.into_iter().map(|url| sitemap_found(url, 0, &self.key)).collect();
-            let source = Some(news.origin.clone());
-            self.frontier.discover(Discovery { job: job.id, round: 0, depth: 0, source, found }, at);
-        }
     }
 
     /// The catalogue has a batch: links are offered, visits end, and that is one atomic batch of the frontier.
@@ -371,9 +361,10 @@ impl Scheduler {
 
     /// Fetch slots are free, nothing is ready, and something waits to be stored: its links may be what is missing.
     fn flush_if_idle(&mut self, at: Millis, wake: Option<Millis>) {
-        let overview_waits = self.frontier.has_uncommitted();
+        let frontier = &self.frontier;
+        let worthwhile = frontier.has_uncommitted() && frontier.has_free_slots() && !frontier.has_backlog();
         let soon = wake.is_some_and(|wake| wake < at + WORTH_A_FLUSH);
-        if overview_waits && self.frontier.has_free_slots() && !soon && !self.run.flushing {
+        if worthwhile && !soon && !self.run.flushing {
             self.run.flushing = true;
             self.inbox.flush();
         }
@@ -465,6 +456,34 @@ fn settled(token: Token, ticket: Ticket, visit: Visit) -> Settled {
     }
 }
 
+/// A robots.txt that has just been read names sitemaps; one is looked for where it is by custom, too.
+pub(crate) fn offer_sitemaps(
+    frontier: &mut Frontier,
+    jobs: &Jobs,
+    key: &FingerprintKey,
+    news: &RobotsNews,
+    at: Millis,
+) {
+    for job in jobs.all() {
+        let rules = job.rules();
+        if !job.spec.sitemaps
+            || !in_scope(&rules, &news.origin)
+            || !frontier.serves(job.id, news.origin.host())
+        {
+            continue;
+        }
+        let named = news.robots.sitemaps().iter().filter_map(|s| Url::parse(s, &job.normal).ok());
+        let mut urls: Vec<Url> = named.filter(|url| in_scope(&rules, url)).collect();
+        if urls.is_empty() {
+            let custom = format!("{}/sitemap.xml", news.origin.origin());
+            urls.extend(Url::parse(&custom, &job.normal).ok());
+        }
+        let found: Vec<Found> = urls.into_iter().map(|url| sitemap_found(url, 0, key)).collect();
+        let source = Some(news.origin.clone());
+        frontier.discover(Discovery { job: job.id, round: 0, depth: 0, source, found }, at);
+    }
+}
+
 /// Ends a visit in the frontier: its links first. Gives back what the frontier refused of them.
 pub(crate) fn settle(
     frontier: &mut Frontier,
@@ -490,7 +509,7 @@ pub(crate) fn settle(
         }));
     }
     if let Some(note) = note {
-        frontier.page_seen(visit.job, &visit.url, note.duplicate, note.leads_elsewhere);
+        frontier.page_seen(visit.job, &visit.url, note);
     }
     match (token, ticket) {
         (Some(token), _) => frontier.completed(token, completion, at),

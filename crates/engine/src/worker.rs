@@ -46,6 +46,7 @@ pub(crate) struct WorkerParts {
     pub(crate) fetcher: FetcherOptions,
     pub(crate) tls: Tls,
     pub(crate) resolver: Resolver,
+    pub(crate) starts: Arc<Starts>,
 }
 
 /// Runs until its orders end; then what is under way is given up and the archive file is closed.
@@ -60,6 +61,7 @@ pub(crate) fn run(parts: WorkerParts) -> Result<(), EngineError> {
         name: format!("worker-{}", parts.number),
         fetcher: Fetcher::new(parts.fetcher, parts.tls, parts.resolver.clone()),
         resolver: parts.resolver,
+        starts: parts.starts,
         reports: parts.reports,
         inbox: parts.inbox,
         jobs: parts.jobs,
@@ -98,6 +100,7 @@ struct Worker {
     name: String,
     fetcher: Fetcher,
     resolver: Resolver,
+    starts: Arc<Starts>,
     reports: Sender<Vec<Report>>,
     inbox: Arc<Inbox>,
     jobs: Arc<Jobs>,
@@ -113,7 +116,7 @@ struct Worker {
 }
 
 /// robots.txt beyond this is not read; the parser itself stops earlier.
-const ROBOTS_BYTES: usize = 1 << 20;
+pub(crate) const ROBOTS_BYTES: usize = 1 << 20;
 const SITEMAP_BYTES: usize = 50 << 20;
 
 impl Worker {
@@ -164,6 +167,16 @@ impl Worker {
         }
     }
 
+    /// With one request at a time the end of the last one has passed when the next is handed out.
+    async fn keep_apart(&self, host: HostIndex, per_host: NonZeroU32, delay: Duration) {
+        if per_host.get() == 1 || delay.is_zero() {
+            return;
+        }
+        while let Err(due) = self.starts.begin(host, delay, now()) {
+            tokio::time::sleep(due.since(now()).max(Duration::from_millis(1))).await;
+        }
+    }
+
     async fn visit(&self, dispatch: Dispatch) {
         let Some(job) = self.jobs.get(dispatch.visit.job) else { return };
         let profile = job.profile(&dispatch.rules);
@@ -177,6 +190,7 @@ impl Worker {
             timeout: job.spec.timeout,
             max_body_bytes: if dispatch.visit.kind == RequestKind::Sitemap { SITEMAP_BYTES } else { most },
         };
+        self.keep_apart(dispatch.host, dispatch.per_host, dispatch.delay).await;
         let fetched = self.fetcher.fetch(request).await;
         Counters::add(&self.counters.requests, 1);
         match fetched {
@@ -297,6 +311,7 @@ impl Worker {
             timeout: dispatch.rules.robots().timeout,
             max_body_bytes: ROBOTS_BYTES,
         };
+        self.keep_apart(dispatch.host, dispatch.per_host, dispatch.delay).await;
         let fetched = self.fetcher.fetch(request).await;
         Counters::add(&self.counters.requests, 1);
         let report = self.robots_report(&job, dispatch, fetched);
@@ -401,7 +416,7 @@ fn robots_visit(job: &JobContext, url: &Url, origin: &Url) -> Visit {
     }
 }
 
-fn host_row(origin: &Url, status: u16, body: &[u8], at: Millis) -> HostRow {
+pub(crate) fn host_row(origin: &Url, status: u16, body: &[u8], at: Millis) -> HostRow {
     HostRow {
         host: origin.host().to_owned(),
         robots_text: Some(String::from_utf8_lossy(body).into_owned()),
@@ -475,7 +490,7 @@ pub(crate) struct Made {
     pub(crate) item: Item,
     pub(crate) metadata: VisitMetadata,
     pub(crate) discovery: Option<argiope_frontier::Discovery>,
-    pub(crate) note: Option<crate::item::PageNote>,
+    pub(crate) note: Option<argiope_frontier::admission::SeenPage>,
     pub(crate) scope_host: Option<Url>,
 }
 

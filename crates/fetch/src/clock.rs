@@ -18,6 +18,8 @@ pub(crate) fn micros(duration: Duration) -> u32 {
 pub(crate) struct Stopwatch {
     pub(crate) began: Instant,
     timings: FetchTimings,
+    /// What the start in whole milliseconds leaves out: the end must not seem earlier than it was.
+    rest: Duration,
     /// When the current stage began.
     mark: Instant,
 }
@@ -25,8 +27,11 @@ pub(crate) struct Stopwatch {
 impl Stopwatch {
     pub(crate) fn start(dns_us: u32) -> Stopwatch {
         let began = Instant::now();
-        let timings = FetchTimings { started: now(), dns_us, ..FetchTimings::default() };
-        Stopwatch { began, timings, mark: began }
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let started = Millis(u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX));
+        let rest = Duration::from_nanos(u64::from(since_epoch.subsec_nanos() % 1_000_000));
+        let timings = FetchTimings { started, dns_us, ..FetchTimings::default() };
+        Stopwatch { began, timings, rest, mark: began }
     }
 
     /// Ends a stage and begins the next; returns the length of the ended one.
@@ -56,7 +61,7 @@ impl Stopwatch {
     }
 
     pub(crate) fn finish(&self) -> FetchTimings {
-        let ended = self.timings.started + self.began.elapsed();
+        let ended = self.timings.started + (self.rest + self.began.elapsed());
         FetchTimings { ended, ..self.timings }
     }
 }

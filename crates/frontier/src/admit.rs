@@ -49,9 +49,13 @@ impl Frontier {
         let mut new = 0;
         // A page's links mostly lead to one shard.
         let mut fresh: Vec<(u16, Vec<Fingerprint>)> = Vec::new();
+        let mut last: Option<HostIndex> = None;
         for one in found {
-            let index = match self.by_name.get(one.url.host()) {
-                Some(index) => *index,
+            // ... and to one host.
+            let same =
+                last.filter(|index| self.host(*index).is_some_and(|host| *host.name == *one.url.host()));
+            let index = match same.or_else(|| self.by_name.get(one.url.host()).copied()) {
+                Some(index) => index,
                 None => match self.admit_host(job, one.url.host()) {
                     Ok(index) => index,
                     Err((shard, skip)) => {
@@ -62,6 +66,7 @@ impl Frontier {
                     }
                 },
             };
+            last = Some(index);
             let Some(shard) = self.host(index).map(|host| host.key.shard) else { continue };
             // What is refused below is known too from now on, so that it is told once; it is not stored, so that a later
             // run may decide anew.
@@ -180,7 +185,9 @@ impl Frontier {
             let patterns =
                 self.jobs.get(&job).map(|job| PatternTable::new(&job.limits.traps)).unwrap_or_default();
             host.queues.push(HostQueue::new(JobQueue::new(job), patterns));
+            self.wait_after_unclean_stop(index);
         }
+        let Some(host) = self.hosts.get_mut(index as usize) else { return };
         if not_before > now {
             self.delay_entry(Delayed { due: not_before, at, entry });
         } else {

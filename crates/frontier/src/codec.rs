@@ -40,8 +40,11 @@ pub fn encode_visit(visit: &Visit) -> Box<[u8]> {
 impl VisitFacts<'_> {
     pub(crate) fn encode(&self) -> Box<[u8]> {
         let source = self.source.map_or("", Url::as_str);
-        let lengths = self.hops.iter().map(|hop| hop.url.as_str().len() + 4).sum::<usize>();
-        let mut out = Vec::with_capacity(24 + self.url.as_str().len() + source.len() + lengths);
+        // To the byte: a boxed slice that had room left would be copied once more.
+        let hops = self.hops.iter().map(|hop| length_of(hop.status.into()) + text_length(hop.url.as_str()));
+        let numbers = [self.round.into(), self.depth.into(), self.scheduled_at.0, self.hops.len() as u64];
+        let length = 3 + text_length(self.url.as_str()) + text_length(source) + hops.sum::<usize>();
+        let mut out = Vec::with_capacity(length + numbers.into_iter().map(length_of).sum::<usize>());
         out.push(VERSION);
         out.push(match self.kind {
             RequestKind::Page => 0,
@@ -97,6 +100,15 @@ pub(crate) fn put_number(out: &mut Vec<u8>, mut number: u64) {
         number >>= 7;
     }
     out.push(number as u8);
+}
+
+/// The bytes that [`put_number`] writes.
+fn length_of(number: u64) -> usize {
+    (64 - (number | 1).leading_zeros() as usize).div_ceil(7)
+}
+
+fn text_length(text: &str) -> usize {
+    length_of(text.len() as u64) + text.len()
 }
 
 pub(crate) fn put_text(out: &mut Vec<u8>, text: &str) {
@@ -190,6 +202,15 @@ mod tests {
         };
         let bytes = encode_visit(&visit);
         assert_eq!(decode_visit(JobId(7), 41, &bytes), Ok(visit));
+    }
+
+    #[test]
+    fn the_length_of_a_number_is_known_before_it_is_written() {
+        for number in [0, 1, 127, 128, 16_383, 16_384, u64::from(u32::MAX), u64::MAX] {
+            let mut out = Vec::new();
+            put_number(&mut out, number);
+            assert_eq!(out.len(), length_of(number), "{number}");
+        }
     }
 
     proptest! {

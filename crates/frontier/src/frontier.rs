@@ -236,6 +236,8 @@ pub struct Frontier {
     /// Steps decided outside [`Frontier::next`].
     pub(crate) decided: VecDeque<Step>,
     pub(crate) notices: VecDeque<Notice>,
+    /// When this process started, if the one before it was killed.
+    pub(crate) unclean_start: Option<Millis>,
 }
 
 impl Frontier {
@@ -276,6 +278,7 @@ impl Frontier {
             dirty_hosts: Vec::new(),
             decided: VecDeque::new(),
             notices: VecDeque::new(),
+            unclean_start: None,
         }
     }
 
@@ -364,7 +367,9 @@ impl Frontier {
                 self.changes.changes.push(Change::Job { job: job.id, record });
             }
         }
-        std::mem::take(&mut self.changes)
+        // The next batch will be about as large.
+        let room = Vec::with_capacity(self.changes.changes.len().clamp(8, 4096));
+        std::mem::replace(&mut self.changes, StateBatch { changes: room, marks: Vec::new() })
     }
 
     /// What has happened that an operator wants to know.

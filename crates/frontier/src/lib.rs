@@ -36,6 +36,7 @@ pub mod memory;
 mod network;
 pub mod queue;
 mod ready;
+mod recovered;
 mod restore;
 pub mod seen;
 mod settle;
@@ -48,6 +49,7 @@ pub use frontier::{Dispatch, Frontier, FrontierConfig, RobotsDispatch, Rule, Ste
 pub use host::{Errand, WaitReason};
 pub use job::{Activity, JobCounts, JobLimits};
 pub use ready::HostIndex;
+pub use recovered::Entered;
 pub use restore::{LastStop, read_job_counts};
 pub use settle::{
     Answer, Completion, Disposition, JobProgress, Notice, RobotsAnswered, RobotsNews, Unresolved,

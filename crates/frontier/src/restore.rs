@@ -31,6 +31,7 @@ impl Frontier {
         last_stop: LastStop,
         now: Millis,
     ) -> Result<(), StateError> {
+        self.unclean_start = (last_stop == LastStop::Unclean).then_some(now);
         let mut reader = Reader { frontier: self, opens };
         state.restore(&mut reader, &|job| opens.contains_key(&job))?;
         for index in 0..self.hosts.len() {

@@ -1,5 +1,6 @@
 //! What became of things that were handed out: an answer frees the host, a completion ends the visit.
 
+use crate::admission::SeenPage;
 use crate::codec::decode_visit;
 use crate::frontier::{Frontier, InFlight, Step, TakenEntry, Ticket, Token};
 use crate::host::{Address, Errand, Place, RobotsHandle};
@@ -67,6 +68,9 @@ pub enum Unresolved {
     /// No resolver gave an answer.
     NoAnswer { why: Box<str> },
 }
+
+/// The stored status of a robots.txt that could not be had.
+const NO_ANSWER: u16 = 0;
 
 /// Tries at resolving a name when no resolver answers, before it is the host's failure.
 const DNS_TRIES: u8 = 3;
@@ -286,14 +290,14 @@ impl Frontier {
         self.reschedule_if_idle(index, now);
     }
 
-    fn count_done(&mut self, job: JobId, counted: bool) {
+    pub(crate) fn count_done(&mut self, job: JobId, counted: bool) {
         if let Some(state) = self.jobs.get_mut(&job) {
             state.counts.done += 1;
             state.counts.pages += u64::from(counted);
         }
     }
 
-    fn retry(&mut self, at: QueueAt, order: OrderKey, value: &[u8], due: Millis) {
+    pub(crate) fn retry(&mut self, at: QueueAt, order: OrderKey, value: &[u8], due: Millis) {
         let Ok(mut visit) = decode_visit(at.job, order.rank.saturating_sub(1), value) else { return };
         visit.attempt = visit.attempt.saturating_add(1);
         let order = OrderKey { sequence: self.new_sequence(), ..order };
@@ -313,11 +317,11 @@ impl Frontier {
     }
 
     /// Tells a host's pages apart from a trap's: called for each page with final content.
-    pub fn page_seen(&mut self, job: JobId, url: &Url, duplicate: bool, leads_elsewhere: bool) {
+    pub fn page_seen(&mut self, job: JobId, url: &Url, page: SeenPage) {
         let Some(index) = self.by_name.get(url.host()).copied() else { return };
         if let Some(queue) = self.host_mut(index).and_then(|host| host.queue_mut(job)) {
             let pattern = crate::admission::pattern::pattern_of(url);
-            queue.patterns.page_seen(pattern, duplicate, leads_elsewhere);
+            queue.patterns.page_seen(pattern, page);
         }
     }
 
@@ -395,6 +399,9 @@ impl Frontier {
         let policy = self.politeness.robots().clone();
         let Some(host) = self.host_mut(index) else { return };
         let handle = match stored {
+            Some(stored) if stored.expires > now && stored.status == NO_ANSWER => {
+                RobotsHandle::Unreachable { until: stored.expires }
+            }
             Some(stored) if stored.expires > now => {
                 let robots = Arc::new(parse_robots(&stored, agent, &policy));
                 host.politeness.raise_crawl_delay(robots.crawl_delay());
@@ -483,6 +490,9 @@ impl Frontier {
                     origin.robots = RobotsHandle::Unreachable { until };
                 }
                 self.notices.push_back(Notice::RobotsUnreachable { host: host.name.clone(), until });
+                let body = Box::default();
+                let stored = StoredRobots { fetched_at: now, expires: until, status: NO_ANSWER, body };
+                self.changes.changes.push(Change::Robots { origin: errand.origin.origin().into(), stored });
             }
         }
         // A Crawl-delay holds from the answer that told it.
@@ -562,7 +572,7 @@ pub struct RobotsNews {
 }
 
 /// What is stored of a robots.txt answers as it did when it was new.
-fn parse_robots(stored: &StoredRobots, agent: &str, policy: &RobotsPolicy) -> Robots {
+pub(crate) fn parse_robots(stored: &StoredRobots, agent: &str, policy: &RobotsPolicy) -> Robots {
     let answer =
         if stored.status == 0 { RobotsAnswer::NoAnswer } else { RobotsAnswer::Status(stored.status) };
     let why = match answer {

@@ -140,6 +140,11 @@ impl Frontier {
         self.in_flight.len() > self.asking
     }
 
+    /// Is something queued that is not handed out? Then new links are not what is missing.
+    pub fn has_backlog(&self) -> bool {
+        self.jobs.values().any(|job| job.counts.queued > job.in_progress)
+    }
+
     pub fn has_free_slots(&self) -> bool {
         self.asking + self.resolving < self.config.concurrency
     }

@@ -1,6 +1,6 @@
 //! Serves a lab web by itself, on one thread: `serve_lab [--listen ADDR:PORT] [--hosts N] [--pages N] [--seed N]
-//! [--profile plain|mixed|demo] [--small] [--latency 50ms] [--log FILE]`. Prints the first front page and serves until it is
-//! killed.
+//! [--profile plain|mixed|demo] [--small] [--latency 50ms] [--log FILE]`. Prints the front page of every site and serves until it
+//! is killed.
 
 use argiope_lab::{Lab, LabConfig, PageSize};
 use std::error::Error;
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let lab = Lab::start(config).await?;
-        println!("{}", lab.seeds().first().map_or("", String::as_str));
+        println!("{}", lab.seeds().join("\n"));
         lab.run_until(std::future::pending()).await?;
         Ok(())
     })

@@ -12,7 +12,7 @@ pub enum PageSize {
     /// About 30 KB, 12 KB gzipped, about 60 links: what the web looks like.
     #[default]
     Standard,
-    /// About 2 KB and a dozen links, for crawls of a million pages.
+    /// About 2 KB, 1 KB gzipped, and a dozen links, for crawls of a million pages.
     Small,
 }
 

@@ -6,7 +6,7 @@ use crate::words::{Vocabulary, capitalized};
 
 const THEMES: usize = 16;
 const PASSAGES: usize = 512;
-const PASSAGE_BYTES: usize = 4800;
+const PASSAGE_BYTES: usize = 5100;
 
 pub(crate) struct Theme {
     /// The rest of `<head>`: style and script.

@@ -195,7 +195,7 @@ impl Writer<'_> {
         out.extend_from_slice(b"\n<article>\n<h1>");
         self.title(out);
         out.extend_from_slice(b"</h1>\n<p>");
-        let words = if self.web.small() { 96 } else { 120 };
+        let words = if self.web.small() { 112 } else { 120 };
         self.web.vocabulary.run_of_words(random, words, out);
         out.extend_from_slice(b"</p>");
         out.extend_from_slice(self.plan.body.as_bytes());

@@ -28,9 +28,10 @@ const STARTS: &[&str] = &[
 const VOWELS: &[&str] = &["a", "e", "i", "o", "u", "ea", "ai", "ou", "ie"];
 const ENDS: &[&str] = &["", "n", "r", "s", "t", "l", "nd", "rk", "st", "m", "ck", "ng"];
 
-const RARE_WORDS: usize = 9000;
+/// So many that a page compresses as well as pages do, to two fifths.
+const RARE_WORDS: usize = 24_000;
 /// A power of two: a word is drawn with so many bits of chance.
-const DRAW_BITS: u32 = 15;
+const DRAW_BITS: u32 = 16;
 
 pub(crate) struct Vocabulary {
     words: Vec<String>,
@@ -77,7 +78,7 @@ impl Vocabulary {
         topics
     }
 
-    /// Appends a sentence of 6 to 20 words, a third of them topics if there are any.
+    /// Appends a sentence of 6 to 20 words, an eighth of them topics if there are any.
     pub(crate) fn sentence(&self, topics: &[String], random: &mut Random, out: &mut Vec<u8>) {
         let count = 6 + random.below(15);
         for position in 0..count {
@@ -90,7 +91,7 @@ impl Vocabulary {
                 let index = usize::try_from(random.next() % WITH_ENTITIES.len() as u64).unwrap_or(0);
                 out.extend_from_slice(WITH_ENTITIES.get(index).unwrap_or(&"").as_bytes());
             } else {
-                let topic = usize::try_from(random.below(80)).ok().and_then(|index| topics.get(index));
+                let topic = usize::try_from(random.below(128)).ok().and_then(|index| topics.get(index));
                 out.extend_from_slice(topic.map_or_else(|| self.word(random), String::as_str).as_bytes());
             }
         }

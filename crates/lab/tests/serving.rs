@@ -143,7 +143,7 @@ fn mean_sizes(page_size: PageSize) -> (usize, usize) {
             count += 1;
         }
     }
-    eprintln!("CAL {} {}", plain/count, zipped/count);    (plain / count, zipped / count)
+    (plain / count, zipped / count)
 }
 
 #[test]

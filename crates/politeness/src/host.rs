@@ -134,7 +134,8 @@ impl HostState {
         None
     }
 
-    fn obey_retry_after(
+    /// What an answer asks for with `Retry-After` holds for the whole host. The same answer may be told again.
+    pub fn obey_retry_after(
         &mut self,
         ended: Millis,
         outcome: &AnswerOutcome,

@@ -200,7 +200,8 @@ impl<'a> Auditor<'a> {
     }
 
     fn check_in_flight(&mut self, host: &mut HostState, row: &FetchRow) {
-        while host.in_flight.peek().is_some_and(|Reverse(ended)| *ended <= row.timings.started.0) {
+        // A start is rounded down to a millisecond, an end up: what seems to overlap by no more than that does not.
+        while host.in_flight.peek().is_some_and(|Reverse(ended)| *ended <= row.timings.started.0 + 1) {
             host.in_flight.pop();
         }
         host.in_flight.push(Reverse(row.timings.ended.0));

@@ -7,7 +7,7 @@ use crate::data;
 use crate::exit::Failure;
 use crate::settings::{LoadedConfig, load_config, politeness_of, profile_of};
 use argiope_fetch::RequestProfile;
-use argiope_model::{JobId, Millis};
+use argiope_model::{JobId, JobSpec, Millis};
 use argiope_politeness::robots::product_token;
 use argiope_politeness::{PolitenessRules, Robots, RobotsAnswer, RobotsNext, RobotsUse};
 use argiope_store::audit::{AuditReport, audit};
@@ -45,8 +45,7 @@ pub(crate) fn prove(
     let mut notes = Vec::new();
     for job in jobs {
         let spec = selection::spec(job)?;
-        let profile = RequestProfile::new(&profile_of(&spec)).map_err(Failure::failed)?;
-        agents.insert(job.id, product_token(profile.user_agent()).to_owned());
+        agents.insert(job.id, agent_of(&spec)?);
         if !spec.respect_robots {
             notes.push(format!(
                 "\nJob {} ignored robots.txt because it was told to (--ignore-robots); it is judged all the same.",
@@ -59,6 +58,12 @@ pub(crate) fn prove(
     let report = audit(reader, only, &mut |version, job, path| judge.allows(version, job, path))
         .map_err(|e| data::store_failure(&e))?;
     Ok(Audited { report, notes })
+}
+
+/// How robots.txt knows the job.
+pub(crate) fn agent_of(spec: &JobSpec) -> Result<String, Failure> {
+    let profile = RequestProfile::new(&profile_of(spec)).map_err(Failure::failed)?;
+    Ok(product_token(profile.user_agent()).to_owned())
 }
 
 /// Reads each version of a robots.txt once per user agent: the history comes host by host.
@@ -78,8 +83,10 @@ struct Known {
 impl RobotsJudge {
     fn allows(&mut self, version: &RobotsRow, job: JobId, path: &str) -> Option<bool> {
         let agent = self.agents.get(&job)?;
-        let is_known =
-            self.known.as_ref().is_some_and(|k| k.fetched_at == version.fetched_at && k.origin == version.origin);
+        let is_known = self
+            .known
+            .as_ref()
+            .is_some_and(|k| k.fetched_at == version.fetched_at && k.origin == version.origin);
         if !is_known {
             self.known = None;
         }
@@ -96,7 +103,7 @@ impl RobotsJudge {
 }
 
 /// What an answer to the request for robots.txt means, by the same policy that the crawl follows.
-fn read(rules: &PolitenessRules, version: &RobotsRow, agent: &str) -> Robots {
+pub(crate) fn read(rules: &PolitenessRules, version: &RobotsRow, agent: &str) -> Robots {
     let host = version.origin.split_once("://").map_or(version.origin.as_str(), |(_, host)| host);
     let answer = version.status.map_or(RobotsAnswer::NoAnswer, RobotsAnswer::Status);
     // No further try was to come where a page was asked for afterwards.

@@ -9,10 +9,12 @@ use crate::job::{cannot_resume, compare_for_resume};
 use crate::progress::Display;
 use crate::settings::{CrawlSettings, Output, ProcessSettings, reload_politeness};
 use crate::signals::{Signal, Signals};
-use argiope_engine::{Ended, Engine, EngineConfig, EngineError, JobOutcome, JobStart, OutputFile, Ports, Stop};
+use argiope_engine::{
+    Ended, Engine, EngineConfig, EngineError, JobOutcome, JobStart, OutputFile, Ports, Stop,
+};
 use argiope_fetch::{AddressPolicy, FetcherOptions, RequestProfile};
 use argiope_model::{JobId, JobSpec, Millis, Url};
-use argiope_store::catalogue::{Catalogue, Job, JobState, NewJob};
+use argiope_store::catalogue::{BriefKind, Catalogue, CatalogueReader, Job, JobState, NewJob};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -38,7 +40,8 @@ pub(crate) fn crawl(mut settings: CrawlSettings, quiet: bool, display: &Display)
     let mut catalogue = directory.catalogue()?;
     let job = find_or_create(catalogue.as_mut(), &settings, display)?;
     let profile = RequestProfile::new(&settings.profile).map_err(Failure::usage)?;
-    let start = JobStart { id: job.id, spec: settings.job.clone(), seeds: all_seeds(&mut settings, display)? };
+    let start =
+        JobStart { id: job.id, spec: settings.job.clone(), seeds: all_seeds(&mut settings, display)? };
     let archive = if settings.job.archive {
         Some(Arc::new(directory.archive(profile.user_agent(), settings.job.respect_robots)?))
     } else {
@@ -52,7 +55,8 @@ pub(crate) fn crawl(mut settings: CrawlSettings, quiet: bool, display: &Display)
         links: Box::new(directory.links()?),
     };
     let config = engine_config(&settings.process, &settings.addresses, &directory);
-    let signals = Signals::listen().map_err(|e| Failure::failed(format!("cannot listen for signals: {e}")))?;
+    let signals =
+        Signals::listen().map_err(|e| Failure::failed(format!("cannot listen for signals: {e}")))?;
     let began = Instant::now();
     let engine = Engine::start(config, ports, vec![start], output).map_err(|e| failure_of(&e))?;
     let server = ControlServer::start(&data::socket_path(&directory.path), engine.handle().clone(), job.id);
@@ -98,8 +102,26 @@ fn conclude(
     }
     match outcome {
         JobOutcome::Interrupted => Err(Failure::silent_interrupt()),
-        JobOutcome::Done | JobOutcome::Limit | JobOutcome::Blocked { .. } => Ok(Crawled { job: job.id }),
+        JobOutcome::Done => match without_any_answer(reader.as_ref(), job)? {
+            Some(failure) => Err(failure),
+            None => Ok(Crawled { job: job.id }),
+        },
+        JobOutcome::Limit | JobOutcome::Blocked { .. } => Ok(Crawled { job: job.id }),
     }
+}
+
+/// A crawl that was done without a single answer has failed: the name is wrong, or nobody is there.
+fn without_any_answer(reader: &dyn CatalogueReader, job: &Job) -> Result<Option<Failure>, Failure> {
+    let store = |e| data::store_failure(&e);
+    let counts = reader.counts(job.id).map_err(store)?;
+    if counts.pages == 0 || counts.failed < counts.pages {
+        return Ok(None);
+    }
+    let first = reader.briefs(job.id, BriefKind::Broken, 1).map_err(store)?;
+    let Some(page) = first.first() else { return Ok(None) };
+    let error = page.error.as_deref().unwrap_or("no answer");
+    let hint = format!("check the name and the network; 'argiope why {}' tells what was tried", page.url);
+    Ok(Some(Failure::failed(format!("no answer from any URL; {}: {error}", page.url)).hint(hint)))
 }
 
 /// The wall clock.
@@ -136,13 +158,18 @@ pub(crate) fn engine_config(
 }
 
 /// Unfinished jobs go on; finished ones begin anew.
-fn find_or_create(catalogue: &mut dyn Catalogue, settings: &CrawlSettings, display: &Display) -> Result<Job, Failure> {
+fn find_or_create(
+    catalogue: &mut dyn Catalogue,
+    settings: &CrawlSettings,
+    display: &Display,
+) -> Result<Job, Failure> {
     let store = |e| data::store_failure(&e);
     let reader = catalogue.reader().map_err(store)?;
     let known = reader.find_job(&settings.identity.key).map_err(store)?;
     if let Some(job) = known.filter(|job| !settings.fresh && goes_on(job, &settings.job)) {
-        let old: JobSpec = serde_json::from_str(&job.spec)
-            .map_err(|e| Failure::failed(format!("job {} cannot be read: {e}", job.id)).hint("start it anew with --fresh"))?;
+        let old: JobSpec = serde_json::from_str(&job.spec).map_err(|e| {
+            Failure::failed(format!("job {} cannot be read: {e}", job.id)).hint("start it anew with --fresh")
+        })?;
         let name = job.name.clone().unwrap_or_else(|| job.id.to_string());
         compare_for_resume(&old, &settings.job).map_err(|differences| cannot_resume(&name, &differences))?;
         if job.seeds_hash != seeds_hash(settings) {
@@ -215,7 +242,10 @@ fn reload(engine: &Engine, settings: &CrawlSettings, display: &Display) {
         Err(failure) => {
             let mut text = Vec::new();
             let _ = failure.print(&mut text);
-            display.message(&format!("not reloaded, the old settings hold: {}", String::from_utf8_lossy(&text).trim_end()));
+            display.message(&format!(
+                "not reloaded, the old settings hold: {}",
+                String::from_utf8_lossy(&text).trim_end()
+            ));
         }
     }
 }

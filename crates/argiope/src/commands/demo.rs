@@ -21,7 +21,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// Between two requests to a site: with it the demo takes about half a minute.
-const DELAY: Duration = Duration::from_millis(700);
+const DELAY: Duration = Duration::from_millis(500);
 /// What `robots.txt` of [`SiteKind::RobotsCrawlDelay`] asks for.
 const CRAWL_DELAY: Duration = Duration::from_secs(1);
 /// The crawler's clock counts whole milliseconds.
@@ -76,7 +76,10 @@ impl Place {
                 self.data.display()
             )
         } else {
-            format!("The data is in {}.\nA crawl of your own: argiope crawl https://example.com", self.data.display())
+            format!(
+                "The data is in {}.\nA crawl of your own: argiope crawl https://example.com",
+                self.data.display()
+            )
         };
         format!("\n{}\n", style.dim(&text))
     }
@@ -117,7 +120,8 @@ fn sample(reader: &dyn CatalogueReader, job: JobId) -> Result<Vec<PageRow>, Fail
     let mut rows = Vec::new();
     let each = &mut |stored: argiope_store::catalogue::StoredPage| {
         let page = &stored.row.page;
-        let is_telling = page.status == Some(200) && page.depth > 0 && page.title.is_some() && page.word_count > Some(50);
+        let is_telling =
+            page.status == Some(200) && page.depth > 0 && page.title.is_some() && page.word_count > Some(50);
         if is_telling && hosts.insert(stored.row.host.clone()) {
             rows.push(stored.row);
         }
@@ -139,18 +143,18 @@ fn listing(text: &mut String, row: &PageRow, style: Style) {
     }
 }
 
-/// A URL that robots.txt forbids, if possible one deeper than a front page.
+/// A URL that robots.txt forbids, if possible by a rule that is about more than the whole site.
 fn blocked(reader: &dyn CatalogueReader, job: JobId) -> Result<Option<String>, Failure> {
     let mut found: Option<String> = None;
     let each = &mut |row: argiope_store::catalogue::SkippedRow| {
         if row.reason != SkipReason::RobotsDisallowed {
             return Ok(ControlFlow::Continue(()));
         }
-        let is_deep = row.url.matches('/').count() > 3;
-        if is_deep || found.is_none() {
+        let is_telling = !row.detail.ends_with("Disallow: /");
+        if is_telling || found.is_none() {
             found = Some(row.url);
         }
-        Ok(if is_deep { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        Ok(if is_telling { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     };
     reader.skipped(Some(job), each).map_err(|e| data::store_failure(&e))?;
     Ok(found)

@@ -4,8 +4,8 @@ use super::selection;
 use crate::cli::{ExportArgs, ExportFormat, ExportWhat, GlobalOptions};
 use crate::data;
 use crate::exit::Failure;
-use crate::progress::numbers::counted;
 use crate::progress::Display;
+use crate::progress::numbers::counted;
 use argiope_store::catalogue::{CatalogueReader, Job, PageQuery};
 use argiope_store::error::{Result as Stored, StoreError};
 use argiope_store::export::{Format, Record, RecordWriter, SkippedRecord, write_atomically};
@@ -43,7 +43,12 @@ fn query(job: &Job) -> Result<PageQuery, Failure> {
     Ok(PageQuery { include_noindex: spec.index_noindex, ..PageQuery::of(job.id) })
 }
 
-fn pages(reader: &dyn CatalogueReader, queries: &[PageQuery], format: Format, to: &mut dyn Write) -> Stored<u64> {
+fn pages(
+    reader: &dyn CatalogueReader,
+    queries: &[PageQuery],
+    format: Format,
+    to: &mut dyn Write,
+) -> Stored<u64> {
     let mut document = Document::new(format, to)?;
     for query in queries {
         reader.pages(query, &mut |stored| document.add(&stored.row.page))?;
@@ -92,7 +97,10 @@ fn is_stdout(path: &Path) -> bool {
 }
 
 /// A regular file is there whole or not at all; a pipe or a device is written as it goes.
-pub(crate) fn write_to<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> Stored<T>) -> Result<T, Failure> {
+pub(crate) fn write_to<T>(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> Stored<T>,
+) -> Result<T, Failure> {
     let is_special = path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir());
     if is_stdout(path) {
         let mut to = BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
@@ -100,9 +108,9 @@ pub(crate) fn write_to<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> Sto
     }
     if is_special {
         let opened = OpenOptions::new().write(true).open(path);
-        let mut to = BufWriter::new(opened.map_err(|e| {
-            Failure::failed(format!("cannot write {}: {e}", path.display()))
-        })?);
+        let mut to = BufWriter::new(
+            opened.map_err(|e| Failure::failed(format!("cannot write {}: {e}", path.display())))?,
+        );
         return write(&mut to).and_then(|value| flushed(value, &mut to)).map_err(|e| output_failure(&e));
     }
     write_atomically(path, write).map_err(|e| data::store_failure(&e))

@@ -103,7 +103,11 @@ fn aligned(rows: &[[String; 8]]) -> String {
             .iter()
             .zip(widths)
             .zip(numbers)
-            .map(|((cell, width), right)| if right { format!("{cell:>width$}") } else { format!("{cell:width$}") })
+            .map(
+                |((cell, width), right)| {
+                    if right { format!("{cell:>width$}") } else { format!("{cell:width$}") }
+                },
+            )
             .collect();
         text.push_str(cells.join("  ").trim_end());
         text.push('\n');

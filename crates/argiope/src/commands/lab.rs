@@ -9,7 +9,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 pub(crate) fn run(global: &GlobalOptions, args: &LabArgs) -> Result<(), Failure> {
-    let signals = Signals::listen().map_err(|e| Failure::failed(format!("cannot listen for signals: {e}")))?;
+    let signals =
+        Signals::listen().map_err(|e| Failure::failed(format!("cannot listen for signals: {e}")))?;
     let lab = Lab::start_on_thread(config_of(args)?).map_err(|e| Failure::failed(e.to_string()))?;
     let mut out = std::io::stdout().lock();
     if !global.quiet {
@@ -36,7 +37,9 @@ fn config_of(args: &LabArgs) -> Result<LabConfig, Failure> {
     };
     match args.listen {
         Some(SocketAddr::V4(address)) => config.listen = address,
-        Some(SocketAddr::V6(_)) => return Err(Failure::usage("the lab listens on IPv4 loopback addresses only")),
+        Some(SocketAddr::V6(_)) => {
+            return Err(Failure::usage("the lab listens on IPv4 loopback addresses only"));
+        }
         None => {}
     }
     if let Some(hosts) = args.hosts {

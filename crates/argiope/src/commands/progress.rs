@@ -3,7 +3,8 @@
 use crate::data;
 use crate::exit::Failure;
 use crate::progress::{
-    Ending, HostSummary, Phase, RateMeter, Snapshot, Summary, WaitReason, Waiting, WaitingHost, style_for_stdout,
+    Ending, HostSummary, Phase, RateMeter, Snapshot, Summary, WaitReason, Waiting, WaitingHost,
+    style_for_stdout,
 };
 use crate::settings::CrawlSettings;
 use argiope_engine::{Ended, JobOutcome, Paused, Snapshot as Seen};
@@ -81,7 +82,11 @@ fn waiting(seen: &Seen) -> Vec<Waiting> {
         }
     }
     if seen.overview.at_address > 0 {
-        all.push(Waiting { reason: WaitReason::AddressBusy, hosts: seen.overview.at_address as u64, next_due: None });
+        all.push(Waiting {
+            reason: WaitReason::AddressBusy,
+            hosts: seen.overview.at_address as u64,
+            next_due: None,
+        });
     }
     all
 }
@@ -125,11 +130,8 @@ pub(crate) fn print_summary(reader: &dyn CatalogueReader, facts: &EndFacts<'_>) 
     // Pages on stdout are for programs: the summary is for people.
     let to_stderr = facts.output.as_deref() == Some(std::path::Path::new("-"));
     let text = summary.lines(style_for_stdout()).join("\n");
-    let written = if to_stderr {
-        writeln!(std::io::stderr(), "{text}")
-    } else {
-        writeln!(std::io::stdout(), "{text}")
-    };
+    let written =
+        if to_stderr { writeln!(std::io::stderr(), "{text}") } else { writeln!(std::io::stdout(), "{text}") };
     written.map_err(|e| Failure::output(&e))
 }
 
@@ -153,6 +155,7 @@ fn summary(reader: &dyn CatalogueReader, facts: &EndFacts<'_>) -> argiope_store:
         },
         elapsed: facts.elapsed,
         pages: counts.pages,
+        pages_now: facts.ended.snapshot.totals.pages.min(counts.pages),
         hosts: reader.host_count(id)?,
         requests: counts.requests,
         bytes: counts.received,
@@ -162,7 +165,11 @@ fn summary(reader: &dyn CatalogueReader, facts: &EndFacts<'_>) -> argiope_store:
         skipped: counts.by_skip.iter().map(|(r, n)| (*r, *n)).collect(),
         slowest: slowest
             .into_iter()
-            .map(|h| HostSummary { host: h.host, pages: h.pages, mean_fetch: Duration::from_millis(h.mean_fetch_ms) })
+            .map(|h| HostSummary {
+                host: h.host,
+                pages: h.pages,
+                mean_fetch: Duration::from_millis(h.mean_fetch_ms),
+            })
             .collect(),
         data: facts.settings.data_is_kept.then(|| facts.settings.process.data.clone()),
         output: facts.output.clone(),

@@ -14,7 +14,8 @@ pub(crate) fn run(global: &GlobalOptions, args: &ReportArgs) -> Result<(), Failu
     let jobs = selection::jobs(&reader, args.job.as_deref(), args.all)?;
     let mut text = String::new();
     for job in &jobs {
-        let report = Report::gather(&reader, job, ReportLimits::default(), now()).map_err(|e| data::store_failure(&e))?;
+        let report = Report::gather(&reader, job, ReportLimits::default(), now())
+            .map_err(|e| data::store_failure(&e))?;
         if !text.is_empty() {
             text.push('\n');
         }

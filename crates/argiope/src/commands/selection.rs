@@ -23,12 +23,17 @@ pub(crate) fn job(reader: &dyn CatalogueReader, wanted: Option<&str>) -> Result<
         Err(_) => reader.find_job(wanted),
     };
     found.map_err(store)?.ok_or_else(|| {
-        Failure::failed(format!("there is no job '{wanted}'")).hint("'argiope jobs' lists those that are there")
+        Failure::failed(format!("there is no job '{wanted}'"))
+            .hint("'argiope jobs' lists those that are there")
     })
 }
 
 /// The job that is meant, or all of them.
-pub(crate) fn jobs(reader: &dyn CatalogueReader, wanted: Option<&str>, all: bool) -> Result<Vec<Job>, Failure> {
+pub(crate) fn jobs(
+    reader: &dyn CatalogueReader,
+    wanted: Option<&str>,
+    all: bool,
+) -> Result<Vec<Job>, Failure> {
     if all {
         return reader.jobs().map_err(|e| data::store_failure(&e));
     }

@@ -54,7 +54,9 @@ pub(crate) fn run(global: &GlobalOptions, args: &StatusArgs) -> Result<(), Failu
             process(global),
             live.job
         )),
-        Owner::Silent(why) => Queue::Unknown(format!("{} has the directory and does not answer: {why}", process(global))),
+        Owner::Silent(why) => {
+            Queue::Unknown(format!("{} has the directory and does not answer: {why}", process(global)))
+        }
     };
     let state = state_word(&job, &owner, &global.data);
     let status = status(global, &job, state, &counts, &queue)?;
@@ -62,7 +64,8 @@ pub(crate) fn run(global: &GlobalOptions, args: &StatusArgs) -> Result<(), Failu
 }
 
 fn process(global: &GlobalOptions) -> String {
-    data::owner_pid(&global.data).map_or_else(|| String::from("another process"), |pid| format!("process {pid}"))
+    data::owner_pid(&global.data)
+        .map_or_else(|| String::from("another process"), |pid| format!("process {pid}"))
 }
 
 /// What is known of the URLs that wait.
@@ -169,7 +172,10 @@ fn text(status: &Status, queue: &Queue<'_>) -> String {
         let _ = write!(text, "\n  {name:<9} {value}");
     };
     line("seeds", printable(&seeds_in_short(&status.seeds)));
-    line("pages", format!("{} ({} failed), {}", count(status.pages), count(status.failed), bytes(status.bytes)));
+    line(
+        "pages",
+        format!("{} ({} failed), {}", count(status.pages), count(status.failed), bytes(status.bytes)),
+    );
     line("requests", count(status.requests));
     line("skipped", counted(status.skipped, "URL", "URLs"));
     match queue {
@@ -177,8 +183,12 @@ fn text(status: &Status, queue: &Queue<'_>) -> String {
             let urls = counted(live.queued, "URL", "URLs");
             line("queue", format!("{urls}, {} being fetched", count(live.in_progress)));
             let (active, waiting) = (count(live.hosts_active), count(live.hosts_waiting));
-            line("hosts", format!("{}: {active} active, {waiting} waiting for their time", count(live.hosts)));
-            let (pages, requests) = (counted(live.pages, "page", "pages"), counted(live.requests, "request", "requests"));
+            line(
+                "hosts",
+                format!("{}: {active} active, {waiting} waiting for their time", count(live.hosts)),
+            );
+            let (pages, requests) =
+                (counted(live.pages, "page", "pages"), counted(live.requests, "request", "requests"));
             line("this run", format!("{pages} in {requests}, {}", bytes(live.bytes)));
         }
         Queue::AtRest(_) => line("queue", counted(status.queued.unwrap_or(0), "URL", "URLs")),
@@ -194,7 +204,9 @@ fn text(status: &Status, queue: &Queue<'_>) -> String {
     text.push('\n');
     if matches!(queue, Queue::AtRest(_)) {
         text.push_str(match status.state {
-            "completed" | "failed" | "cancelled" => "Nobody runs it now; the same 'argiope crawl' command starts it anew.\n",
+            "completed" | "failed" | "cancelled" => {
+                "Nobody runs it now; the same 'argiope crawl' command starts it anew.\n"
+            }
             _ => "Nobody runs it now; the same 'argiope crawl' command goes on with it.\n",
         });
     }

@@ -92,7 +92,14 @@ impl Asked<'_> {
     }
 
     fn answer(&self, url: &str, decision: Decision, steps: Vec<WhyStep>) -> Answer {
-        Answer { url: url.to_owned(), decision, job: self.job.id.0, duplicate_of: None, steps, notes: Vec::new() }
+        Answer {
+            url: url.to_owned(),
+            decision,
+            job: self.job.id.0,
+            duplicate_of: None,
+            steps,
+            notes: Vec::new(),
+        }
     }
 
     /// Links to what is no web page are refused by that alone.
@@ -105,7 +112,10 @@ impl Asked<'_> {
 
     /// A URL that this job does not know may be another one's.
     fn note_other_jobs(&self, answer: &mut Answer) -> Result<(), Failure> {
-        if matches!(answer.decision, Decision::Fetched | Decision::Failed | Decision::Pending | Decision::Duplicate) {
+        if matches!(
+            answer.decision,
+            Decision::Fetched | Decision::Failed | Decision::Pending | Decision::Duplicate
+        ) {
             return Ok(());
         }
         let elsewhere = self.reader.page(None, &answer.url).map_err(|e| data::store_failure(&e))?;
@@ -139,7 +149,8 @@ impl Answer {
             ..spec.normal_form.clone()
         };
         let Ok(whole) = parse_typed(typed, &whole.compile()) else { return };
-        let is_whole = Url::from_stored(&self.url).is_ok_and(|url| url.path_and_query() == whole.path_and_query());
+        let is_whole =
+            Url::from_stored(&self.url).is_ok_and(|url| url.path_and_query() == whole.path_and_query());
         if is_whole {
             return;
         }
@@ -155,7 +166,8 @@ impl Answer {
 
     /// The decision's word is alone on the first line.
     pub(crate) fn text(&self) -> String {
-        let mut text = format!("{}\n  {} in job {}\n", self.decision.as_str(), printable(&self.url), self.job);
+        let mut text =
+            format!("{}\n  {} in job {}\n", self.decision.as_str(), printable(&self.url), self.job);
         let widest = self.steps.iter().map(|step| step.step.len()).max().unwrap_or(0);
         for step in &self.steps {
             let mark = if step.passed { "ok" } else { "no" };

@@ -6,7 +6,6 @@ use super::schema::{Key, Kind, Unit};
 use argiope_fetch::AddressPolicy;
 use std::net::{IpAddr, SocketAddr};
 
-const ANY_NUMBER: Kind = Kind::Whole { least: 0, most: u64::MAX };
 const AT_LEAST_ONE: Kind = Kind::Whole { least: 1, most: u64::MAX };
 const U32: Kind = Kind::Whole { least: 0, most: u32::MAX as u64 };
 const U32_AT_LEAST_ONE: Kind = Kind::Whole { least: 1, most: u32::MAX as u64 };

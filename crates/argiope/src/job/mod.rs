@@ -8,5 +8,5 @@ pub(crate) mod seed;
 
 pub(crate) use identity::JobIdentity;
 pub(crate) use list::SeedList;
-pub(crate) use resume::{Difference, cannot_resume, compare_for_resume};
-pub(crate) use seed::{SeedProblem, SeedRules, check_address, parse_seed, parse_typed};
+pub(crate) use resume::{cannot_resume, compare_for_resume};
+pub(crate) use seed::{SeedRules, check_address, parse_seed, parse_typed};

@@ -90,11 +90,6 @@ impl Display {
         });
     }
 
-    /// Draws the snapshot whatever the time: the phase has changed, or it is the last.
-    pub(crate) fn update_now(&self, snapshot: &Snapshot) {
-        self.with(|screen| screen.draw(snapshot));
-    }
-
     /// Writes a line that stays, above the block. Quiet swallows it.
     pub(crate) fn message(&self, text: &str) {
         self.with(|screen| {
@@ -243,8 +238,6 @@ mod tests {
         let lines = paper.take();
         assert_eq!(lines.lines().map(|l| &l[..3]).collect::<Vec<_>>(), ["5s ", "10s"]);
         assert!(!lines.contains('\x1b'));
-        display.update_now(&at(10_600));
-        assert!(paper.take().starts_with("10s | "));
         display.finish();
         assert_eq!(paper.take(), "");
     }
@@ -253,7 +246,7 @@ mod tests {
     fn quiet_shows_nothing_but_logged_errors() {
         let (display, paper) = display(Mode::Quiet);
         display.update(&at(0));
-        display.update_now(&at(10_000));
+        display.update(&at(10_000));
         display.message("hello");
         display.finish();
         assert_eq!(paper.take(), "");

@@ -8,8 +8,8 @@ pub(crate) mod render;
 pub(crate) mod snapshot;
 pub(crate) mod summary;
 
-pub(crate) use display::{Display, Mode, style_for_stdout};
+pub(crate) use display::{Display, style_for_stdout};
 pub(crate) use rate::RateMeter;
 pub(crate) use render::Style;
 pub(crate) use snapshot::{Phase, Snapshot, WaitReason, Waiting, WaitingHost};
-pub(crate) use summary::{Ending, HostSummary, Summary, shell_word};
+pub(crate) use summary::{Ending, HostSummary, Summary};

@@ -31,10 +31,6 @@ impl Style {
         self.paint("2", text)
     }
 
-    pub(crate) fn red(self, text: &str) -> String {
-        self.paint("31", text)
-    }
-
     pub(crate) fn yellow(self, text: &str) -> String {
         self.paint("33", text)
     }
@@ -91,9 +87,7 @@ fn headline(snapshot: &Snapshot, width: usize, style: Style) -> String {
 fn phase_note(phase: &Phase) -> Option<String> {
     match phase {
         Phase::Running => None,
-        Phase::Committing => Some(String::from("writing the last pages")),
         Phase::Stopping => Some(String::from("stopping; Ctrl-C again stops at once")),
-        Phase::Paused(why) => Some(format!("paused: {why}")),
         Phase::NetworkDown => Some(String::from("network down: waiting for it to come back")),
     }
 }
@@ -231,9 +225,7 @@ mod tests {
     #[test]
     fn every_phase_but_running_is_named() {
         assert_eq!(phase_note(&Phase::Running), None);
-        for phase in
-            [Phase::Committing, Phase::Stopping, Phase::Paused("disk full".into()), Phase::NetworkDown]
-        {
+        for phase in [Phase::Stopping, Phase::NetworkDown] {
             let shown = block(&Snapshot { phase: phase.clone(), ..snapshot() }, 110, Style::Plain);
             assert!(shown[0].contains(&phase_note(&phase).unwrap()), "{shown:?}");
         }

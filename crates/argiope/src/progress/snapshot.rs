@@ -7,12 +7,8 @@ use std::time::Duration;
 pub(crate) enum Phase {
     #[default]
     Running,
-    /// Everything is fetched, the last batches are being made durable.
-    Committing,
     /// A signal was received: what is in flight is finished.
     Stopping,
-    /// With what it waits for.
-    Paused(String),
     /// Too many hosts failed at once; probing until the network is back.
     NetworkDown,
 }

@@ -21,8 +21,6 @@ pub(crate) enum Ending {
     Interrupted,
     /// All that is left are hosts whose robots.txt cannot be had; with how many URLs.
     RobotsUnreachable(u64),
-    /// With what went wrong.
-    Stopped(String),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,14 +36,17 @@ pub(crate) struct Summary {
     pub(crate) job: String,
     pub(crate) ending: Ending,
     pub(crate) elapsed: Duration,
+    /// Of the whole job.
     pub(crate) pages: u64,
+    /// Of this run, which took `elapsed`.
+    pub(crate) pages_now: u64,
     pub(crate) hosts: u64,
     pub(crate) requests: u64,
     pub(crate) bytes: u64,
     pub(crate) queued: u64,
     /// Status -> pages.
     pub(crate) statuses: Vec<(u16, u64)>,
-    /// What went wrong without a response -> URLs.
+    /// What went wrong, with a response or without -> URLs.
     pub(crate) errors: Vec<(String, u64)>,
     pub(crate) skipped: Vec<(SkipReason, u64)>,
     pub(crate) slowest: Vec<HostSummary>,
@@ -62,25 +63,23 @@ impl Summary {
         let mut lines = vec![String::new(), self.headline(style)];
         let errors: u64 = self.errors.iter().map(|(_, n)| n).sum();
         let skipped: u64 = self.skipped.iter().map(|(_, n)| n).sum();
+        let now = match self.pages_now {
+            all if all == self.pages => String::new(),
+            some => format!(", {} of them", count(some)),
+        };
         lines.push(format!(
-            "  {} from {} in {}, {}; {} of data in {}",
+            "  {} from {}{now} in {}, {}; {} of data in {}",
             counted(self.pages, "page", "pages"),
             counted(self.hosts, "host", "hosts"),
             elapsed(self.elapsed),
-            rate(per_second(self.pages, self.elapsed)),
+            rate(per_second(self.pages_now, self.elapsed)),
             bytes(self.bytes),
             counted(self.requests, "request", "requests"),
         ));
         let statuses: Vec<(String, u64)> =
             self.statuses.iter().map(|(s, n)| (status_words(*s), *n)).collect();
         table(&mut lines, style, "By status", statuses, self.pages);
-        table(
-            &mut lines,
-            style,
-            &format!("Failed without an answer: {}", count(errors)),
-            self.errors.clone(),
-            errors,
-        );
+        table(&mut lines, style, &format!("Errors: {}", count(errors)), self.errors.clone(), errors);
         let skips: Vec<(String, u64)> =
             self.skipped.iter().map(|(reason, n)| (reason.as_str().to_owned(), *n)).collect();
         table(&mut lines, style, &format!("Skipped: {}", count(skipped)), skips, skipped);
@@ -108,9 +107,6 @@ impl Summary {
                 "Job {job} is done as far as it goes: {} wait for a robots.txt that cannot be had. Run the same \
                  command in an hour to try again.",
                 counted(*urls, "URL", "URLs")
-            )),
-            Ending::Stopped(why) => style.red(&format!(
-                "Job {job} has stopped: {why}. Nothing stored is lost; run the same command to go on."
             )),
         }
     }
@@ -244,6 +240,7 @@ mod tests {
             ending: Ending::Done,
             elapsed: Duration::from_secs(192),
             pages: 12_345,
+            pages_now: 12_345,
             hosts: 41,
             requests: 12_801,
             bytes: 420_000_000,
@@ -276,7 +273,7 @@ By status
   200 OK         12,000   97.2 %
   404 not found     345    2.8 %
 
-Failed without an answer: 3
+Errors: 3
   timeout  3  100.0 %
 
 Skipped: 1,203
@@ -309,9 +306,25 @@ What to type next
     }
 
     #[test]
+    fn a_crawl_that_went_on_tells_its_rate_from_this_run() {
+        let resumed = Summary { pages_now: 192, ..summary() }.lines(Style::Plain)[2].clone();
+        assert!(
+            resumed.starts_with("  12,345 pages from 41 hosts, 192 of them in 3m 12s, 1.0/s;"),
+            "{resumed}"
+        );
+    }
+
+    #[test]
+    fn data_that_is_not_kept_is_not_pointed_at() {
+        let text = Summary { data: None, ..summary() }.lines(Style::Plain).join("\n");
+        assert!(!text.contains("Where it is") && !text.contains("What to type next"), "{text}");
+    }
+
+    #[test]
     fn an_empty_crawl_has_no_empty_tables() {
         let empty = Summary {
             pages: 0,
+            pages_now: 0,
             elapsed: Duration::ZERO,
             statuses: Vec::new(),
             errors: Vec::new(),
@@ -323,7 +336,7 @@ What to type next
             ..summary()
         };
         let text = empty.lines(Style::Plain).join("\n");
-        for absent in ["By status", "Failed", "Skipped", "Slowest", "pages    ", "archive", "why"] {
+        for absent in ["By status", "Errors", "Skipped", "Slowest", "pages    ", "archive", "why"] {
             assert!(!text.contains(absent), "{absent} in {text}");
         }
     }
@@ -334,7 +347,6 @@ What to type next
         assert!(ended(Ending::Interrupted).contains("7 URLs are queued. Run the same command to go on."));
         assert!(ended(Ending::PageLimit).contains("7 URLs were left"));
         assert!(ended(Ending::RobotsUnreachable(2)).contains("2 URLs wait for a robots.txt"));
-        assert!(ended(Ending::Stopped("the disk is full".into())).contains("has stopped: the disk is full."));
     }
 
     #[test]

@@ -14,6 +14,6 @@ mod error;
 mod traps;
 
 pub use error::AdmissionError;
-pub use pattern::{PatternTable, leads_elsewhere, pattern_of};
+pub use pattern::{PatternTable, SeenPage, leads_elsewhere, pattern_of};
 pub use priority::{Band, SitemapHints, priority};
 pub use rules::{JobRules, Step};

@@ -131,6 +131,27 @@ struct Pattern {
     duplicates: u32,
     /// Pages that lead only to more of the same.
     closed: u32,
+    /// The text of the page before, where that one led on.
+    #[serde(default)]
+    last: Option<u64>,
+}
+
+/// What a fetched page says about its pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeenPage {
+    /// The same bytes were seen elsewhere.
+    pub duplicate: bool,
+    pub leads_elsewhere: bool,
+    /// The SimHash of the text of a page that leads on to more of its pattern. A calendar shows the same page with
+    /// other links on it, among the navigation of the whole site: no two are equal, and all lead elsewhere.
+    pub text: Option<u64>,
+}
+
+/// Bits in which the SimHashes of nearly the same text differ at most.
+const NEAR: u32 = 3;
+
+fn is_near(one: u64, other: u64) -> bool {
+    (one ^ other).count_ones() <= NEAR
 }
 
 impl Default for PatternTable {
@@ -171,13 +192,15 @@ impl PatternTable {
     }
 
     /// Takes note of a fetched page. A pattern that had to make room is not known any more; nothing is noted.
-    pub fn page_seen(&mut self, pattern: u64, duplicate: bool, leads_elsewhere: bool) {
+    pub fn page_seen(&mut self, pattern: u64, page: SeenPage) {
         if let Ok(at) = self.patterns.binary_search_by_key(&pattern, |known| known.pattern)
             && let Some(known) = self.patterns.get_mut(at)
         {
+            let again = known.last.zip(page.text).is_some_and(|(last, now)| is_near(last, now));
+            known.last = page.text;
             known.pages = known.pages.saturating_add(1);
-            known.duplicates = known.duplicates.saturating_add(u32::from(duplicate));
-            known.closed = known.closed.saturating_add(u32::from(!leads_elsewhere));
+            known.duplicates = known.duplicates.saturating_add(u32::from(page.duplicate || again));
+            known.closed = known.closed.saturating_add(u32::from(!page.leads_elsewhere));
         }
     }
 
@@ -202,7 +225,8 @@ impl PatternTable {
                 at -= usize::from(fewest < at);
             }
         }
-        self.patterns.insert(at, Pattern { pattern, urls: 0, pages: 0, duplicates: 0, closed: 0 });
+        self.patterns
+            .insert(at, Pattern { pattern, urls: 0, pages: 0, duplicates: 0, closed: 0, last: None });
         at
     }
 }

@@ -54,6 +54,30 @@ fn words_make_a_pattern() {
     }
 }
 
+fn seen(duplicate: bool, leads_elsewhere: bool) -> SeenPage {
+    SeenPage { duplicate, leads_elsewhere, text: None }
+}
+
+#[test]
+fn nearly_the_same_page_with_other_links_is_a_trap() {
+    let crawl_texts = |text: fn(u64) -> Option<u64>| {
+        let mut table = PatternTable::default();
+        let pages = (0..5000).filter(|n| {
+            let admitted = table.admit(7).is_ok();
+            table.page_seen(7, SeenPage { text: text(*n), ..seen(false, true) });
+            admitted
+        });
+        pages.count()
+    };
+    assert_eq!(crawl_texts(|n| Some(0xaaaa ^ (1 << (n % 3)))), 1000);
+    assert_eq!(
+        crawl_texts(|n| Some(n.wrapping_mul(0x9e37_79b9_7f4a_7c15))),
+        5000,
+        "other texts are other pages"
+    );
+    assert_eq!(crawl_texts(|_| None), 5000, "pages that do not lead on are no trap");
+}
+
 /// Admits and fetches `count` pages of one pattern; says how many came in.
 fn crawl(table: &mut PatternTable, count: u32, page: impl Fn(u32) -> (bool, bool)) -> u32 {
     (0..count)
@@ -61,7 +85,7 @@ fn crawl(table: &mut PatternTable, count: u32, page: impl Fn(u32) -> (bool, bool
             let admitted = table.admit(7).is_ok();
             if admitted {
                 let (duplicate, elsewhere) = page(*n);
-                table.page_seen(7, duplicate, elsewhere);
+                table.page_seen(7, seen(duplicate, elsewhere));
             }
             admitted
         })
@@ -97,14 +121,14 @@ fn nothing_is_a_trap_before_its_pages_prove_it() {
     let mut table = PatternTable::default();
     assert!((0..50_000).all(|_| table.admit(7).is_ok()));
     for _ in 0..49 {
-        table.page_seen(7, true, false);
+        table.page_seen(7, seen(true, false));
     }
     assert_eq!(table.admit(7), Ok(()));
-    table.page_seen(7, true, false);
+    table.page_seen(7, seen(true, false));
     assert!(table.admit(7).is_err());
     // A pattern can redeem itself.
     for _ in 0..10 {
-        table.page_seen(7, false, true);
+        table.page_seen(7, seen(false, true));
     }
     assert_eq!(table.admit(7), Ok(()));
 }
@@ -152,7 +176,7 @@ proptest! {
         let mut table = PatternTable::default();
         for (pattern, event) in events {
             if event == 0 {
-                table.page_seen(pattern, true, true);
+                table.page_seen(pattern, seen(true, true));
             } else {
                 prop_assert!(table.admit(pattern).is_ok());
                 prop_assert!(table.patterns.iter().any(|known| known.pattern == pattern));

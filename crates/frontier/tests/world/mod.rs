@@ -18,24 +18,24 @@ use std::time::Duration;
 type FastMap<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
 #[derive(Clone, Debug)]
-pub struct Plan {
-    pub seed: u64,
-    pub hosts: u32,
-    pub pages_per_host: u32,
+pub(crate) struct Plan {
+    pub(crate) seed: u64,
+    pub(crate) hosts: u32,
+    pub(crate) pages_per_host: u32,
     /// Job 2 wants the first so many hosts too.
-    pub shared_hosts: u32,
-    pub concurrency: usize,
+    pub(crate) shared_hosts: u32,
+    pub(crate) concurrency: usize,
     /// Crawl-delay of a host: up to so many seconds, a few far longer.
-    pub longest_delay: u64,
-    pub crashes: u32,
-    pub network_outages: u32,
-    pub failing_hosts: bool,
+    pub(crate) longest_delay: u64,
+    pub(crate) crashes: u32,
+    pub(crate) network_outages: u32,
+    pub(crate) failing_hosts: bool,
     /// Priorities are checked on so many hosts: it takes memory.
-    pub watched_hosts: u32,
+    pub(crate) watched_hosts: u32,
 }
 
 impl Plan {
-    pub fn small(seed: u64) -> Plan {
+    pub(crate) fn small(seed: u64) -> Plan {
         Plan {
             seed,
             hosts: 60,
@@ -50,13 +50,14 @@ impl Plan {
         }
     }
 
-    pub fn long_haul(seed: u64) -> Plan {
+    /// The part of one owner of a crawl of 100,000 hosts.
+    pub(crate) fn long_haul(seed: u64, owners: u32) -> Plan {
         Plan {
             seed,
-            hosts: std::env::var("SIM_HOSTS").map_or(100_000, |h| h.parse().unwrap()),
-            pages_per_host: 97,
-            shared_hosts: std::env::var("SIM_HOSTS").map_or(5_000, |h| h.parse::<u32>().unwrap() / 20),
-            concurrency: std::env::var("SIM_HOSTS").map_or(3_000, |h| h.parse::<usize>().unwrap() / 33),
+            hosts: 100_000 / owners,
+            pages_per_host: 93,
+            shared_hosts: 5_000 / owners,
+            concurrency: 3_000 / owners as usize,
             longest_delay: 20_000,
             crashes: 6,
             network_outages: 2,
@@ -68,17 +69,17 @@ impl Plan {
 
 /// What happened, for the assertions of the tests.
 #[derive(Clone, Debug, Default)]
-pub struct Told {
-    pub fetches: u64,
-    pub days: f64,
-    pub completed: u64,
-    pub failed: u64,
-    pub refused: u64,
-    pub retries: u64,
-    pub redirects: u64,
-    pub put_back: u64,
-    pub crashes: u32,
-    pub recovered: u64,
+pub(crate) struct Told {
+    pub(crate) fetches: u64,
+    pub(crate) days: f64,
+    pub(crate) completed: u64,
+    pub(crate) failed: u64,
+    pub(crate) refused: u64,
+    pub(crate) retries: u64,
+    pub(crate) redirects: u64,
+    pub(crate) put_back: u64,
+    pub(crate) crashes: u32,
+    pub(crate) recovered: u64,
 }
 
 const START: u64 = 1_800_000_000_000;
@@ -95,8 +96,8 @@ enum Event {
 }
 
 struct Flight {
+    host: u32,
     dispatch: Option<Box<Dispatch>>,
-    robots_url: Option<Url>,
     result: Answered,
 }
 
@@ -119,7 +120,7 @@ struct Witness {
     streak: (u32, u32),
 }
 
-pub struct Simulation {
+pub(crate) struct Simulation {
     plan: Plan,
     now: u64,
     frontier: Frontier,
@@ -142,7 +143,7 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    pub fn run(plan: &Plan) -> Told {
+    pub(crate) fn run(plan: &Plan) -> Told {
         let mut simulation = Simulation::new(plan.clone());
         simulation.seed();
         simulation.go();
@@ -227,7 +228,9 @@ impl Simulation {
     }
 
     fn discover(&mut self, job: JobId, depth: u32, source: Option<Url>, found: Vec<Found>) {
-        for one in &found {
+        // But for seeds, all of them are on one host.
+        let unwatched = source.is_some() && place_of(&found[0].url).0 >= self.plan.watched_hosts;
+        for one in found.iter().filter(|_| !unwatched) {
             let (host, page) = place_of(&one.url);
             // Each page is linked from one other only, but may be offered again after a crash.
             let new = !self.is_done(job, host, page);
@@ -302,11 +305,7 @@ impl Simulation {
                 Step::FetchRobots(robots) => {
                     let (host, _) = place_of(&robots.errand.url);
                     self.begin_request(host, None);
-                    let flight = Flight {
-                        dispatch: None,
-                        robots_url: Some(robots.errand.url.clone()),
-                        result: Answered::Robots,
-                    };
+                    let flight = Flight { host, dispatch: None, result: Answered::Robots };
                     self.take_off(robots.token, flight);
                 }
                 Step::Refuse { token, visit, ticket, .. } => {
@@ -358,7 +357,8 @@ impl Simulation {
         let visit = &dispatch.visit;
         let (host, page) = place_of(&visit.url);
         self.begin_request(host, Some(visit));
-        let (origin_host, origin_page) = place_of(visit.scheduled_url());
+        let (origin_host, origin_page) =
+            if visit.hops.is_empty() { (host, page) } else { place_of(visit.scheduled_url()) };
         assert!(
             !self.is_done(visit.job, origin_host, origin_page),
             "seed {}: {visit:?} again",
@@ -369,7 +369,7 @@ impl Simulation {
         }
         self.check_turns(visit, host);
         let result = self.world_says(visit, host, page);
-        self.take_off(dispatch.token, Flight { robots_url: None, result, dispatch: Some(dispatch) });
+        self.take_off(dispatch.token, Flight { host, result, dispatch: Some(dispatch) });
     }
 
     /// The best priority that is queued on this host for this job goes first.
@@ -450,8 +450,7 @@ impl Simulation {
 
     fn answer(&mut self, token: Token) {
         let Some(flight) = self.flights.get(&token) else { return };
-        let url = flight.robots_url.as_ref().or(flight.dispatch.as_ref().map(|d| &d.visit.url)).unwrap();
-        let (host, _) = place_of(url);
+        let host = flight.host;
         let witness = &mut self.witnesses[host as usize];
         witness.in_flight = 0;
         witness.last_end = self.now;

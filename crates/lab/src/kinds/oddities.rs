@@ -5,7 +5,7 @@ use crate::answer::{Answer, HTML};
 use crate::expected::Fate;
 use crate::web::{PIXEL, Site, Web};
 
-const MALFORMED: &str = "<html><head><title>Still a title<body><p>Unclosed <b>bold <i>and</b> crossed</i>\
+const MALFORMED: &str = "<html><head><title>Still a title</title ><body><p>Unclosed <b>bold <i>and</b> crossed</i>\
     <a href=/o/unquoted>unquoted<a href='/o/single' class=x>single</a><table><tr><td><p></table>\
     <a href=\"/o/tabs\tand\nbreaks\">broken</a><a/href=\"/o/slash\">slash</a><a href>empty</a>\
     <!-- a comment that <a href=\"/o/in-comment\">hides</a> -- > a link --><script>\"<a href='/o/in-script'>\"</script>\

@@ -22,6 +22,8 @@ pub(super) fn recover(root: &Path, catalogued: &[Position], found: OnRecovered<'
     }
     let mut recovery = Recovery::default();
     let failed = |error| StoreError::io(root.display().to_string(), error);
+    // What is given out is catalogued next: its files must outlive a power cut from now on.
+    sync_directory(root).map_err(failed)?;
     for name in warc_files(root).map_err(failed)? {
         let length = lengths.remove(&*name).unwrap_or(0);
         recover_file(root, &name, length, found, &mut recovery)?;
@@ -72,6 +74,7 @@ fn recover_file(
     let mut visits_found = 0;
     if length > catalogued {
         let mut file = File::open(&path).map_err(failed)?;
+        file.sync_data().map_err(failed)?;
         file.seek(SeekFrom::Start(catalogued)).map_err(failed)?;
         let mut visits = VisitReader::new(file, catalogued);
         let reason = loop {

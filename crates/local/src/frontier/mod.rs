@@ -11,8 +11,9 @@ use argiope_frontier::state::{
     Change, Delayed, QueueAt, Restore, ShardState, StateBatch, StateError, StateSync, StoredRobots,
 };
 use argiope_model::{Fingerprint, JobId, Millis};
-use fjall::config::{BlockSizePolicy, CompressionPolicy};
+use fjall::config::{BlockSizePolicy, CompressionPolicy, FilterPolicy};
 use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
+use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::path::Path;
 
@@ -41,20 +42,26 @@ impl FjallState {
             .cache_size(64 << 20)
             .manual_journal_persist(true)
             .max_journaling_size(512 << 20)
-            .worker_threads(2)
+            // With several, one of them turns in circles while another compacts, and takes a core from the crawl.
+            .worker_threads(1)
             .open()
             .map_err(failed)?;
         let plain = || KeyspaceCreateOptions::default().max_memtable_size(16 << 20);
+        // Read in ranges only: a filter for single keys would be made in vain.
+        let ranges = || plain().filter_policy(FilterPolicy::disabled());
+        // Most of what is written goes here. Beyond four full tables in memory fjall makes the writer wait; at a
+        // hundred thousand new URLs a second one fills in two seconds.
+        let queues = || ranges().max_memtable_size(32 << 20);
         let log = || {
             // Read once, at start, from end to end; fingerprints do not compress.
-            plain()
+            ranges()
                 .data_block_size_policy(BlockSizePolicy::all(64 << 10))
                 .data_block_compression_policy(CompressionPolicy::all(CompressionType::None))
         };
         let open = |name: &str| database.keyspace(name, plain).map_err(failed);
-        let queue = open("queue")?;
-        let delayed = open("delayed")?;
-        let hosts = open("hosts")?;
+        let queue = database.keyspace("queue", queues).map_err(failed)?;
+        let delayed = database.keyspace("delayed", ranges).map_err(failed)?;
+        let hosts = database.keyspace("hosts", ranges).map_err(failed)?;
         let jobs = open("jobs")?;
         let robots = open("robots")?;
         let seen = database.keyspace("seen", log).map_err(failed)?;
@@ -63,7 +70,7 @@ impl FjallState {
         Ok(FjallState { queue, delayed, hosts, jobs, robots, seen, meta, seen_sequence, database })
     }
 
-    fn change(&mut self, batch: &mut OwnedWriteBatch, change: &Change) {
+    fn change(&self, batch: &mut OwnedWriteBatch, change: &Change) {
         match change {
             Change::Queue { at, entry } => {
                 batch.insert(&self.queue, keys::queue(*at, entry.order).as_slice(), &*entry.value);
@@ -84,16 +91,27 @@ impl FjallState {
             Change::Robots { origin, stored } => {
                 batch.insert(&self.robots, origin.as_bytes(), keys::encode_robots(stored));
             }
-            Change::Seen { job, shard, fingerprints } => {
-                let mut packed = Vec::with_capacity(fingerprints.len() * 8);
-                for fingerprint in fingerprints {
-                    packed.extend_from_slice(&fingerprint.0.to_le_bytes());
-                }
-                batch.insert(&self.seen, keys::seen(*job, *shard, self.seen_sequence).as_slice(), packed);
-                self.seen_sequence += 1;
-            }
-            Change::ForgetJob(_) => {}
+            Change::Seen { .. } | Change::ForgetJob(_) => {}
         }
+    }
+
+    /// The fingerprints of a batch, as one entry for each job and shard.
+    fn log_seen(&mut self, batch: &mut OwnedWriteBatch, changes: &[Change]) {
+        let mut logs: BTreeMap<(JobId, u16), Vec<u8>> = BTreeMap::new();
+        for change in changes {
+            if let Change::Seen { job, shard, fingerprints } = change {
+                let log = logs.entry((*job, *shard)).or_default();
+                log.extend(fingerprints.iter().flat_map(|fingerprint| fingerprint.0.to_le_bytes()));
+            }
+        }
+        if logs.is_empty() {
+            return;
+        }
+        for ((job, shard), log) in logs {
+            batch.insert(&self.seen, keys::seen(job, shard, self.seen_sequence).as_slice(), log);
+            self.seen_sequence += 1;
+        }
+        batch.insert(&self.meta, SEEN_SEQUENCE, self.seen_sequence.to_be_bytes().as_slice());
     }
 
     /// Not atomic, for there may be millions: the job's record goes last, so that a crash leaves the job to be forgotten
@@ -143,14 +161,14 @@ impl StateSync for FjallSync {
 
 impl ShardState for FjallState {
     fn apply(&mut self, changes: &StateBatch) -> Result<(), StateError> {
-        let mut batch = OwnedWriteBatch::with_capacity(self.database.clone(), changes.changes.len() + 2);
-        let seen_before = self.seen_sequence;
+        // Handed to the kernel at once: what is queued here may be fetched and archived before the next sync, and a
+        // process that is killed then must find its entry again.
+        let mut batch = OwnedWriteBatch::with_capacity(self.database.clone(), changes.changes.len() + 2)
+            .durability(Some(PersistMode::Buffer));
         for change in &changes.changes {
             self.change(&mut batch, change);
         }
-        if self.seen_sequence != seen_before {
-            batch.insert(&self.meta, SEEN_SEQUENCE, self.seen_sequence.to_be_bytes().as_slice());
-        }
+        self.log_seen(&mut batch, &changes.changes);
         for (name, number) in &changes.marks {
             batch.insert(&self.meta, [MARK, name.as_bytes()].concat(), number.to_be_bytes().as_slice());
         }

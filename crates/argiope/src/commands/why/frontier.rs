@@ -2,14 +2,16 @@
 //! where nobody runs one, the frontier is read at rest.
 
 use super::{Answer, Asked};
+use crate::commands::audit;
 use crate::commands::crawl::engine_config;
 use crate::control::{self, Asked as Spoken, Owner, Question, Reply};
 use crate::data::{self, DataDirectory};
 use crate::exit::Failure;
 use crate::job::{JobIdentity, check_address};
-use crate::settings::{ProcessSettings, addresses_of, load_config};
+use crate::settings::{ProcessSettings, addresses_of, load_config, politeness_of};
 use argiope_engine::{JobStart, Why, WhyStep, why_at_rest};
 use argiope_model::{Decision, Url};
+use argiope_politeness::PolitenessRules;
 use argiope_store::catalogue::PageQuery;
 use std::ops::ControlFlow;
 
@@ -21,24 +23,62 @@ pub(super) fn ask(asked: &Asked<'_>, url: &Url) -> Result<Answer, Failure> {
     let why = match Owner::of(directory) {
         Owner::Running(live) if live.job == asked.job.id.0 => running(asked, url)?,
         Owner::Running(live) => {
-            let text = format!("{} works on job {} now, so that job {} cannot be asked", who(asked), live.job, asked.job.id);
+            let text = format!(
+                "{} works on job {} now, so that job {} cannot be asked",
+                who(asked),
+                live.job,
+                asked.job.id
+            );
             return Err(Failure::failed(text).hint("ask again when it has ended"));
         }
         Owner::Silent(error) => return Err(silent(asked, &error)),
         Owner::Nobody => at_rest(asked, url)?,
     };
-    let mut steps = vec![WhyStep::new("normal_form", true, url.as_str())];
+    let mut answer =
+        asked.answer(url.as_str(), why.decision, vec![WhyStep::new("normal_form", true, url.as_str())]);
     let closed = address_step(asked, url)?;
     let is_closed = closed.is_some();
-    steps.extend(closed);
-    steps.extend(why.steps);
+    answer.steps.extend(closed);
+    answer.steps.extend(why.steps);
+    add_robots(asked, url, &mut answer)?;
     // Nothing but the address speaks against it: it would be refused when it is connected to.
-    let decision = if is_closed && why.decision == Decision::Unknown { Decision::Filtered } else { why.decision };
-    Ok(asked.answer(url.as_str(), decision, steps))
+    if is_closed && answer.decision == Decision::Unknown {
+        answer.decision = Decision::Filtered;
+    }
+    Ok(answer)
+}
+
+/// The frontier forgets the robots.txt of a host that has nothing to do; the catalogue keeps the last one.
+fn add_robots(asked: &Asked<'_>, url: &Url, answer: &mut Answer) -> Result<(), Failure> {
+    if !asked.spec.respect_robots || answer.steps.iter().any(|step| step.step == "robots") {
+        return Ok(());
+    }
+    let versions = asked.reader.robots(url.origin()).map_err(|e| data::store_failure(&e))?;
+    let Some(version) = versions.last() else { return Ok(()) };
+    let config = load_config(asked.global)?;
+    let rules = PolitenessRules::compile(&politeness_of(&config.file)).map_err(Failure::usage)?;
+    let robots = audit::read(&rules, version, &audit::agent_of(asked.spec)?);
+    let verdict = robots.check(url.path_and_query());
+    let detail = match &verdict.rule {
+        None => String::from("no rule matches"),
+        Some(rule) => match rule.line() {
+            Some(line) => format!("line {line}: {rule}"),
+            None => rule.to_string(),
+        },
+    };
+    let detail = format!("{detail}, as of {}", version.fetched_at.rfc3339());
+    let at = answer.steps.iter().position(|step| step.step == "seen").unwrap_or(answer.steps.len());
+    answer.steps.insert(at, WhyStep::new("robots", verdict.allowed, detail));
+    if !verdict.allowed && matches!(answer.decision, Decision::Unknown | Decision::Pending) {
+        let is_there = version.status.is_some_and(|status| status < 500);
+        answer.decision = if is_there { Decision::RobotsDisallowed } else { Decision::RobotsUnreachable };
+    }
+    Ok(())
 }
 
 fn who(asked: &Asked<'_>) -> String {
-    data::owner_pid(&asked.global.data).map_or_else(|| String::from("another process"), |pid| format!("process {pid}"))
+    data::owner_pid(&asked.global.data)
+        .map_or_else(|| String::from("another process"), |pid| format!("process {pid}"))
 }
 
 fn silent(asked: &Asked<'_>, error: &str) -> Failure {

@@ -42,10 +42,8 @@ fn decision(row: &PageRow) -> Decision {
 
 fn attempted(row: &PageRow, requests: &[FetchRow]) -> Vec<WhyStep> {
     let page = &row.page;
-    let mut steps = vec![
-        WhyStep::new("normal_form", true, &*page.url),
-        found(row.source.as_deref(), Some(page.depth)),
-    ];
+    let mut steps =
+        vec![WhyStep::new("normal_form", true, &*page.url), found(row.source.as_deref(), Some(page.depth))];
     if let Some(last) = requests.last() {
         let detail = match &last.rule {
             Some(rule) => format!("line {}: {}", rule.line, rule.text),
@@ -62,7 +60,11 @@ fn attempted(row: &PageRow, requests: &[FetchRow]) -> Vec<WhyStep> {
         steps.push(WhyStep::new("content", true, format!("the same as that of {other}")));
     }
     if row.noindex {
-        steps.push(WhyStep::new("index", true, "noindex: fetched, and not shown unless the job says index_noindex"));
+        steps.push(WhyStep::new(
+            "index",
+            true,
+            "noindex: fetched, and not shown unless the job says index_noindex",
+        ));
     }
     steps
 }
@@ -109,7 +111,11 @@ fn outcome(row: &PageRow) -> WhyStep {
 }
 
 /// How the host is treated, all jobs together.
-pub(super) fn host_step(reader: &dyn CatalogueReader, host: &str, steps: &mut Vec<WhyStep>) -> Result<(), Failure> {
+pub(super) fn host_step(
+    reader: &dyn CatalogueReader,
+    host: &str,
+    steps: &mut Vec<WhyStep>,
+) -> Result<(), Failure> {
     let Some(row) = reader.host(host).map_err(|e| data::store_failure(&e))? else { return Ok(()) };
     let mut parts = vec![row.host.clone()];
     match row.robots_status {

@@ -1,0 +1,71 @@
+//! Crawls that are stopped and go on: nothing is lost, nothing is there twice.
+
+use crate::desk::{Desk, expected, json_lines, lab, sorted};
+use argiope_lab::{HostRule, SiteKind, check};
+use std::time::Duration;
+
+const KINDS: [SiteKind; 3] = [SiteKind::Ordinary, SiteKind::Duplicates, SiteKind::RobotsPaths];
+
+#[test]
+fn an_interrupted_crawl_goes_on_where_it_was() {
+    let (desk, lab) = (Desk::new(), lab(&KINDS, 30, 20));
+    let options = ["--delay", "10ms", "-o", "out.jsonl"];
+    let crawl = desk.start_crawl(&lab.seeds(), &options);
+    desk.wait_for_pages(5);
+    crawl.signal("-INT");
+    let stopped = crawl.wait();
+    assert_eq!(stopped.code, 130, "{}", stopped.stderr);
+    assert!(
+        stopped.stdout.contains("is interrupted") && stopped.stdout.contains("same command"),
+        "{}",
+        stopped.stdout
+    );
+    let some = json_lines(&desk.read("out.jsonl")).len();
+    assert!(some > 0 && some < expected(&lab).len());
+
+    let status = desk.status().unwrap();
+    assert_eq!(status["state"], "paused", "{status}");
+    assert!(status["queued"].as_u64() > Some(0), "{status}");
+    let said = desk.run(&["status"]).ok().stdout;
+    assert!(said.contains("goes on with it"), "{said}");
+
+    desk.crawl(&lab.seeds(), &options).ok();
+    assert_eq!(sorted(&json_lines(&desk.read("out.jsonl")), "url"), expected(&lab));
+    assert_eq!(sorted(&desk.pages(), "url"), expected(&lab));
+    assert_eq!(desk.run(&["jobs", "--json"]).ok().json_lines().len(), 1);
+    assert!(desk.run(&["audit"]).ok().stdout.starts_with("0 violations"));
+}
+
+#[test]
+fn a_killed_crawl_goes_on_and_has_every_page_once() {
+    let (desk, lab) = (Desk::new(), lab(&KINDS, 30, 20));
+    let options = ["--delay", "20ms", "-o", "out.jsonl"];
+    for pages in [1, 15, 40] {
+        let crawl = desk.start_crawl(&lab.seeds(), &options);
+        desk.wait_for_pages(pages);
+        crawl.kill();
+        assert_eq!(desk.status().unwrap()["state"], "interrupted");
+    }
+    desk.crawl(&lab.seeds(), &options).ok();
+    assert_eq!(sorted(&json_lines(&desk.read("out.jsonl")), "url"), expected(&lab));
+    assert_eq!(sorted(&desk.pages(), "url"), expected(&lab));
+    let audit = desk.run(&["audit"]);
+    assert_eq!(audit.code, 0, "{}", audit.stdout);
+    // What was in flight when the process died is known to the sites alone.
+    let early = check(&lab.access_log(), |_| HostRule::one_at_a_time(Duration::from_millis(19)));
+    assert_eq!(early, []);
+}
+
+#[test]
+fn other_settings_for_an_unfinished_job_are_refused_and_fresh_begins_anew() {
+    let (desk, lab) = (Desk::new(), lab(&[SiteKind::Ordinary], 40, 30));
+    let crawl = desk.start_crawl(&lab.seeds(), &["--delay", "10ms", "--name", "n"]);
+    desk.wait_for_pages(2);
+    crawl.signal("-TERM");
+    assert_eq!(crawl.wait().code, 130);
+    let other = desk.crawl(&lab.seeds(), &["--name", "n", "--delay", "0", "--scope", "any"]);
+    assert_eq!(other.code, 2, "{}", other.stderr);
+    assert!(other.stderr.contains("--fresh"), "{}", other.stderr);
+    desk.crawl(&lab.seeds(), &["--name", "n", "--delay", "0", "--scope", "any", "--fresh"]).ok();
+    assert_eq!(desk.run(&["jobs", "--json"]).ok().json_lines().len(), 2);
+}

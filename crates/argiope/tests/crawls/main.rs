@@ -1,0 +1,18 @@
+//! The program itself, crawling a lab web that runs inside the test.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test ends where something is not as it should be"
+)]
+
+mod audit;
+mod demo;
+mod desk;
+mod going_on;
+mod limits;
+mod results;
+mod running;
+mod why;

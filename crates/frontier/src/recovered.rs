@@ -1,0 +1,153 @@
+//! What a former process left behind, as its archive tells it: visits that were stored and not ended, robots.txt that
+//! was read and not kept, hosts that asked for patience.
+//!
+//! The archive may know more than the state: a machine that loses its power loses the last batches of the state, and
+//! the archive may have kept visits to what they had queued. Nothing of that is fetched again.
+
+use crate::codec::encode_visit;
+use crate::frontier::{Frontier, Ticket};
+use crate::queue::OrderKey;
+use crate::ready::HostIndex;
+use crate::settle::{Answer, Completion, RobotsNews, parse_robots};
+use crate::state::{Change, QueueAt, StoredRobots};
+use argiope_model::{Fingerprint, JobId, Millis, Url, Visit};
+use argiope_politeness::{RobotsAnswer, RobotsNext};
+use std::sync::Arc;
+
+/// Where the state has the entry of a visit that a former process had stored but not ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entered {
+    Queued(Ticket),
+    /// It came due, and that is forgotten.
+    Delayed {
+        due: Millis,
+        ticket: Ticket,
+    },
+    /// What had queued it is forgotten.
+    Nowhere,
+}
+
+impl Frontier {
+    /// There is a stored visit to this URL: whoever links to it brings nothing new. To be told of all such visits before
+    /// any links are offered, for the page that links there may be among them, too.
+    pub fn visited_before(&mut self, job: JobId, url: &Url, fingerprint: Fingerprint) {
+        let index = self.host_index(url.host());
+        let Some(shard) = self.host(index).map(|host| host.key.shard) else { return };
+        if self.seen.entry((job, shard)).or_default().insert(fingerprint) {
+            self.changes.changes.push(Change::Seen { job, shard, fingerprints: vec![fingerprint] });
+        }
+    }
+
+    /// Ends a visit that a former process had stored. No completion means that a later visit to the same URL, its retry or
+    /// the next hop, is stored as well: then only the entry goes.
+    pub fn complete_stored(
+        &mut self,
+        entered: Entered,
+        visit: &Visit,
+        completion: Option<Completion>,
+        now: Millis,
+    ) {
+        match (entered, completion) {
+            (Entered::Queued(ticket), Some(completion)) => {
+                self.complete_recovered(ticket, visit, completion, now);
+            }
+            (Entered::Queued(ticket), None) => self.drop_entry(ticket),
+            (Entered::Delayed { due, ticket }, completion) => {
+                let Ticket { at, order } = ticket;
+                self.changes.changes.push(Change::Undelay { due, at, order });
+                if let Some(job) = self.jobs.get_mut(&at.job) {
+                    job.counts.delayed = job.counts.delayed.saturating_sub(1);
+                    job.dirty = true;
+                }
+                self.complete_unqueued(visit, completion, now);
+            }
+            (Entered::Nowhere, completion) => self.complete_unqueued(visit, completion, now),
+        }
+    }
+
+    fn drop_entry(&mut self, ticket: Ticket) {
+        let Ticket { at, order } = ticket;
+        let Some(index) = self.by_key.get(&at.host).copied() else { return };
+        let Some(queue) = self.host_mut(index).and_then(|host| host.queue_mut(at.job)) else { return };
+        queue.queue.claim(order);
+        queue.queue.done(order);
+        self.changes.changes.push(Change::Unqueue { at, order });
+        if let Some(job) = self.jobs.get_mut(&at.job) {
+            job.counts.queued = job.counts.queued.saturating_sub(1);
+            job.dirty = true;
+        }
+        self.mark_dirty(index);
+    }
+
+    fn complete_unqueued(&mut self, visit: &Visit, completion: Option<Completion>, now: Millis) {
+        if let Some(job) = self.jobs.get_mut(&visit.job) {
+            job.dirty = true;
+        }
+        match completion {
+            None => {}
+            Some(Completion::Done { counted }) => self.count_done(visit.job, counted),
+            Some(Completion::Retry { due }) => {
+                let index = self.host_index(visit.url.host());
+                let Some(host) = self.host(index).map(|host| host.key) else { return };
+                let rank = match visit.hops.is_empty() {
+                    true => OrderKey::rank_of(visit.priority),
+                    false => OrderKey::CONTINUATION,
+                };
+                let depth = u8::try_from(visit.depth).unwrap_or(u8::MAX);
+                let order = OrderKey { rank, depth, sequence: 0 };
+                self.retry(QueueAt { job: visit.job, host }, order, &encode_visit(visit), due);
+            }
+            Some(Completion::Redirect { to, status }) => self.continue_at(visit.clone(), to, status, now),
+        }
+    }
+
+    /// A host's stored answer may have asked for patience, and its record may not know.
+    pub fn answered_before(&mut self, url: &Url, answer: &Answer, now: Millis) {
+        if answer.outcome.retry_after.is_none() {
+            return;
+        }
+        let index = self.host_index(url.host());
+        let rules = self.rules_of(index);
+        if let Some(host) = self.host_mut(index) {
+            host.politeness.obey_retry_after(answer.ended, &answer.outcome, &rules);
+        }
+        self.mark_dirty(index);
+        self.reschedule(index, now);
+    }
+
+    /// A robots.txt that a former process had stored, if its answer was a usable one.
+    pub fn robots_answered_before(
+        &mut self,
+        origin: &Url,
+        agent: &str,
+        (status, body): (u16, Vec<u8>),
+        fetched_at: Millis,
+        now: Millis,
+    ) -> Option<RobotsNews> {
+        let policy = self.politeness.robots().clone();
+        let RobotsNext::Use { expires, .. } = policy.next(RobotsAnswer::Status(status), 1, fetched_at) else {
+            return None;
+        };
+        let stored = StoredRobots { fetched_at, expires, status, body: body.into_boxed_slice() };
+        let robots = Arc::new(parse_robots(&stored, agent, &policy));
+        let index = self.host_index(origin.host());
+        if let Some(host) = self.host_mut(index) {
+            host.politeness.raise_crawl_delay(robots.crawl_delay());
+        }
+        self.wait_after_unclean_stop(index);
+        self.changes.changes.push(Change::Robots { origin: origin.origin().into(), stored });
+        self.mark_dirty(index);
+        self.reschedule(index, now);
+        Some(RobotsNews { origin: origin.clone(), robots })
+    }
+
+    /// A host that the state does not know, or not all of, may have been asked just before the process was killed: it is
+    /// owed its full delay from this process's start, too.
+    pub(crate) fn wait_after_unclean_stop(&mut self, index: HostIndex) {
+        let Some(start) = self.unclean_start else { return };
+        let delay = self.delay_of(index, start);
+        if let Some(host) = self.host_mut(index) {
+            host.politeness.after_unclean_stop(start, delay);
+        }
+    }
+}
