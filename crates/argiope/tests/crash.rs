@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use stored::{LAB_PAUSE, Stored, Wanted, patient, polite, requests, wanted};
+use stored::{Asked, LAB_PAUSE, Stored, Wanted, patient, polite, requests, wanted};
 use tempfile::TempDir;
 
 const DELAY: Duration = Duration::from_millis(50);
@@ -74,6 +74,8 @@ struct Crawl {
     stops: Vec<Stopped>,
     kills: u32,
     killed_before: bool,
+    /// Requests whose answers were lost with their process.
+    lost: HashSet<Asked>,
 }
 
 struct Process {
@@ -96,7 +98,16 @@ impl Crawl {
         arguments.push(output.to_str().unwrap().to_owned());
         arguments.extend(options.iter().map(|option| (*option).to_owned()));
         let random = Random::new(seed);
-        Crawl { lab, home, arguments, random, stops: Vec::new(), kills: 0, killed_before: false }
+        Crawl {
+            lab,
+            home,
+            arguments,
+            random,
+            stops: Vec::new(),
+            kills: 0,
+            killed_before: false,
+            lost: HashSet::new(),
+        }
     }
 
     fn from_all_sites(config: LabConfig, seed: u64, options: &[&str]) -> Crawl {
@@ -168,7 +179,9 @@ impl Crawl {
     fn stopped(&mut self, process: &Process, killed: bool) {
         let ended_us = now_us();
         let finished = self.stored().finished();
-        let counts = requests(&self.lab.access_log());
+        let log = self.lab.access_log();
+        let counts = requests(&log);
+        self.lost.extend(self.stored().lost(&log));
         let finished = finished.into_iter().map(|url| {
             let count = counts.get(&url).copied().unwrap_or(0);
             (url, count)
@@ -378,7 +391,7 @@ fn redirects_and_retries_go_on_when_killed_at_random() {
         crawl.finish();
         crawl.stored().check_all(&crawl.reference(), Some(&crawl.output()));
         crawl.check_politeness();
-        patient(&crawl.lab.access_log(), LAB_PAUSE);
+        patient(&crawl.lab.access_log(), LAB_PAUSE, &crawl.lost);
         // Other pages are asked for as the targets of redirects, too.
         crawl.check_no_second_fetch(|url| {
             url.contains("/r/") || url.contains("/error/") || url.contains("/gone/")

@@ -9,6 +9,7 @@ use crate::error::EngineError;
 use crate::item::{Item, LateRecord, Settled};
 use crate::job::{JobContext, Jobs};
 use crate::scheduler::{Report, now};
+use crate::starts::Starts;
 use argiope_fetch::{
     DecodeScratch, FetchError, FetchRequest, Fetched, Fetcher, FetcherOptions, Resolver, Tls,
     Truncation as Cut, decode,
@@ -21,6 +22,7 @@ use argiope_store::catalogue::{ErrorRow, FetchRow, HostRow, PageRow, RobotsRow, 
 use argiope_store::warc::{Truncation, VisitMetadata};
 use crossbeam_channel::Sender;
 use std::cell::{Cell, RefCell};
+use std::num::NonZeroU32;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;

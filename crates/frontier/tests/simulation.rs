@@ -50,7 +50,7 @@ fn a_network_that_goes_away_fails_no_url() {
 /// each has a frontier and a state of its own, so that all cores of the machine take part.
 #[test]
 fn ten_million_fetches_over_several_weeks() {
-    const OWNERS: u32 = 4;
+    const OWNERS: u32 = 16;
     let seeds: Mutex<Vec<u64>> = Mutex::new((7..7 + u64::from(OWNERS)).collect());
     let cores = std::thread::available_parallelism().map_or(1, usize::from).min(OWNERS as usize);
     let all = Mutex::new(Vec::new());

@@ -59,3 +59,14 @@ fn ignoring_robots_shows_in_the_audit() {
     let run = desk.run(&["audit"]);
     assert!(run.stdout.contains("Job 1 ignored robots.txt"), "{}", run.stdout);
 }
+
+#[test]
+fn several_connections_to_a_host_start_a_delay_apart() {
+    let (desk, lab) = (Desk::new(), lab(&[SiteKind::Ordinary, SiteKind::Ordinary], 40, 60));
+    desk.crawl(&lab.seeds(), &["--delay", "20ms", "--per-host", "6"]).ok();
+    let report = desk.run(&["audit", "--json"]).ok().json();
+    assert_eq!(report["violation_count"], 0, "{report}");
+    let most =
+        report["hosts"].as_array().unwrap().iter().filter_map(|host| host["max_in_flight"].as_u64()).max();
+    assert!(most > Some(1), "{report}");
+}

@@ -55,7 +55,11 @@ fn a_host_without_an_address_fails_the_crawl_and_says_so() {
     desk.write("argiope.yaml", &format!("dns:\n  resolvers: ['{}']\n", dns.address()));
     let run = desk.run(&["crawl", "http://nowhere.test/", "--delay", "0"]);
     assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
-    assert!(run.stderr.contains("http://nowhere.test/: dns:") && run.stderr.contains("hint: "), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("http://nowhere.test/: dns:") && run.stderr.contains("hint: "),
+        "{}",
+        run.stderr
+    );
     let pages = desk.pages();
     assert_eq!(pages.len(), 1);
     assert!(pages[0]["status"].is_null());

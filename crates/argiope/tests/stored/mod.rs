@@ -72,8 +72,12 @@ pub(crate) fn polite(log: &[AccessEntry], delay: Duration) {
     assert!(violations.is_empty(), "{} requests came early: {text:#?}", violations.len());
 }
 
-/// A host that has asked for patience is left alone for as long: the lab's answers of 429 and 503 ask for `pause`.
-pub(crate) fn patient(log: &[AccessEntry], pause: Duration) {
+/// Names a request in the lab's log.
+pub(crate) type Asked = (String, u64);
+
+/// A host that has asked for patience is left alone for as long: the lab's answers of 429 and 503 ask for `pause`. Answers
+/// that were lost with their process are nobody's to obey.
+pub(crate) fn patient(log: &[AccessEntry], pause: Duration, lost: &HashSet<Asked>) {
     let mut hosts: BTreeMap<&str, Vec<&AccessEntry>> = BTreeMap::new();
     for entry in log {
         hosts.entry(&entry.host).or_default().push(entry);
@@ -82,7 +86,8 @@ pub(crate) fn patient(log: &[AccessEntry], pause: Duration) {
         entries.sort_by_key(|entry| entry.started_us);
         for pair in entries.windows(2) {
             let [before, after] = pair else { continue };
-            let asked = matches!(before.status, 429 | 503) && before.path != "/robots.txt";
+            let known = !lost.contains(&(before.host.clone(), before.started_us));
+            let asked = matches!(before.status, 429 | 503) && before.path != "/robots.txt" && known;
             let gap = Duration::from_micros(after.started_us.saturating_sub(before.ended_us));
             assert!(
                 !asked || gap >= pause,
@@ -172,6 +177,21 @@ impl Stored {
             }
         }
         found
+    }
+
+    /// The requests of a log that the archive does not have.
+    pub(crate) fn lost(&self, log: &[AccessEntry]) -> HashSet<Asked> {
+        let mut visits: HashMap<String, Vec<(u64, u64)>> = HashMap::new();
+        for found in self.archived() {
+            let times = (found.timings.started.0 * 1000, found.timings.ended.0 * 1000);
+            visits.entry(found.visit.url.as_str().to_owned()).or_default().push(times);
+        }
+        // The crawler's times enclose the lab's.
+        let kept = |entry: &AccessEntry| {
+            let holds = |(from, to): &(u64, u64)| *from <= entry.started_us && entry.ended_us <= *to;
+            visits.get(&entry.url()).is_some_and(|times| times.iter().any(holds))
+        };
+        log.iter().filter(|entry| !kept(entry)).map(|entry| (entry.host.clone(), entry.started_us)).collect()
     }
 
     /// URLs as scheduled, whose last visit is in the archive.

@@ -62,7 +62,7 @@ impl Plan {
             crashes: 6,
             network_outages: 2,
             failing_hosts: true,
-            watched_hosts: 300,
+            watched_hosts: 100,
         }
     }
 }

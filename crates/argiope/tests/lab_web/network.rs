@@ -1,0 +1,54 @@
+//! The network goes away and comes back: nothing is lost, and no URL is blamed for it.
+
+use crate::desk::{Desk, wait_until};
+use argiope_lab::{Lab, LabConfig, Outage, PageSize};
+use std::time::Duration;
+use tokio::runtime::Runtime;
+
+/// Retries as they are by default would hide a failure that was counted: there are none.
+const CONFIG: &str = "\
+crawl: {timeout: 1s}
+politeness:
+  default_delay: 300ms
+  adaptive: false
+  retries: false
+  robots: {timeout: 1s}
+";
+
+fn outage(outage: Outage) {
+    let config = LabConfig {
+        hosts: 28,
+        pages: 12,
+        page_size: PageSize::Small,
+        log_capacity: 10_000,
+        ..LabConfig::plain()
+    };
+    let (runtime, desk, lab) = (Runtime::new().unwrap(), Desk::new(), Lab::start_on_thread(config).unwrap());
+    desk.write("argiope.yaml", CONFIG);
+    let crawl = desk.start_crawl(&lab.seeds(), &[]);
+    wait_until(|| lab.access_log().len() > 100);
+    runtime.block_on(lab.set_outage(outage)).unwrap();
+    wait_until(|| desk.status().is_some_and(|status| status.to_string().contains("network")));
+    // While it is away one request at a time is tried, not all hosts.
+    let before = lab.request_count();
+    std::thread::sleep(Duration::from_secs(3));
+    assert!(lab.request_count() - before < 28, "hosts are asked on and on");
+    runtime.block_on(lab.set_outage(Outage::None)).unwrap();
+    let run = crawl.wait().ok();
+    assert!(run.stderr.contains("network down"), "{}", run.stderr);
+    let pages = desk.pages();
+    assert_eq!(pages.len(), 28 * 12);
+    let failed: Vec<_> = pages.iter().filter(|page| page["error"].is_string()).collect();
+    assert!(failed.is_empty(), "{failed:?}");
+    assert_eq!(desk.run(&["audit", "--json"]).ok().json()["violation_count"], 0);
+}
+
+#[test]
+fn a_crawl_pauses_while_nobody_answers_and_loses_no_url() {
+    outage(Outage::Silent);
+}
+
+#[test]
+fn a_crawl_pauses_while_every_connection_is_refused_and_loses_no_url() {
+    outage(Outage::Refused);
+}

@@ -1,0 +1,51 @@
+//! Sites without end: a crawl takes some of their pages, finds out and ends.
+
+use crate::BRISK;
+use crate::desk::{Desk, lab};
+use argiope_lab::SiteKind;
+
+const JOB: &str = "\
+delay: 0
+traps: {urls_per_pattern: 50, pages_before_judgement: 20}
+";
+
+#[test]
+fn traps_are_left_after_a_while_and_a_shop_is_not_taken_for_one() {
+    let (desk, lab) = (Desk::new(), lab(&[SiteKind::Calendar, SiteKind::Endless, SiteKind::Shop], 40, 0));
+    desk.write("argiope.yaml", BRISK);
+    desk.write("job.yaml", JOB);
+    let run = desk.crawl(&lab.seeds(), &["-c", "job.yaml"]).ok();
+    assert!(run.stdout.contains("trap"), "{}", run.stdout);
+    let (log, expected) = (lab.access_log(), lab.expected());
+    for wanted in expected.fetched() {
+        assert!(log.iter().any(|entry| entry.url() == wanted.url), "{} was not asked for", wanted.url);
+    }
+    let taken = |part: &str| log.iter().filter(|entry| entry.path.starts_with(part)).count();
+    // A page of the calendar names thirty more before it is known what they are.
+    assert!((20..500).contains(&taken("/browse")), "{} of /browse", taken("/browse"));
+    assert!((20..1500).contains(&taken("/calendar/")), "{} of /calendar", taken("/calendar/"));
+    assert!(taken("/again/") < 100, "{} of /again", taken("/again/"));
+    assert!(taken("/deep/") < 1500, "{} of /deep", taken("/deep/"));
+    let skipped = desk.run(&["export", "--what", "skipped"]).ok().json_lines();
+    assert!(
+        skipped.iter().any(|row| row["reason"] == "trap" && row["url"].as_str().unwrap().contains("/browse"))
+    );
+    assert!(!skipped.iter().any(|row| row["url"].as_str().unwrap().contains("/product/")));
+}
+
+#[test]
+fn sessions_in_links_lead_to_the_same_pages() {
+    let (desk, lab) = (Desk::new(), lab(&[SiteKind::Endless], 8, 0));
+    desk.write("argiope.yaml", BRISK);
+    desk.crawl(&lab.seeds(), &["--depth", "1", "--delay", "0"]).ok();
+    desk.crawl(&[format!("{}sessions/start", lab.seeds()[0])], &["--depth", "1", "--delay", "0"]).ok();
+    let asked: Vec<String> =
+        lab.access_log().into_iter().map(|entry| entry.path.to_ascii_lowercase()).collect();
+    assert!(asked.iter().any(|path| path == "/sessions/start"));
+    assert!(
+        !asked
+            .iter()
+            .any(|path| path.contains("sid=") || path.contains("sessid") || path.contains("jsession")),
+        "{asked:?}"
+    );
+}
