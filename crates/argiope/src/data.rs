@@ -72,7 +72,7 @@ impl DataDirectory {
 
     fn with(path: &Path, meta: Meta, lock: File) -> Result<DataDirectory, Failure> {
         let text =
-            fs::read_to_string(path.join(SUFFIXES)).map_err(|e| cannot(path, "read the suffix list", &e))?;
+            fs::read_to_string(path.join(SUFFIXES)).map_err(|e| damaged(path, &format!("{SUFFIXES}: {e}")))?;
         let key = decode_key(&meta.fingerprint_key)
             .ok_or_else(|| damaged(path, "its fingerprint key is no key"))?;
         Ok(DataDirectory {
@@ -177,6 +177,9 @@ fn read_meta(path: &Path) -> Result<Option<Meta>, Failure> {
     let text = match fs::read_to_string(path.join(META)) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+            return Err(damaged(path, &format!("{META}: {error}")));
+        }
         Err(error) => return Err(cannot(path, "read the data directory", &error)),
     };
     let meta: Meta = serde_json::from_str(&text).map_err(|e| damaged(path, &format!("{META}: {e}")))?;

@@ -185,9 +185,7 @@ impl Frontier {
             let patterns =
                 self.jobs.get(&job).map(|job| PatternTable::new(&job.limits.traps)).unwrap_or_default();
             host.queues.push(HostQueue::new(JobQueue::new(job), patterns));
-            self.wait_after_unclean_stop(index);
         }
-        let Some(host) = self.hosts.get_mut(index as usize) else { return };
         if not_before > now {
             self.delay_entry(Delayed { due: not_before, at, entry });
         } else {
@@ -200,6 +198,9 @@ impl Frontier {
                 self.in_memory = self.in_memory + queue.in_memory() - before;
             }
             self.changes.changes.push(Change::Queue { at, entry });
+            if renamed {
+                self.wait_after_unclean_stop(index);
+            }
             if wakes {
                 self.reschedule(index, now);
             }

@@ -78,15 +78,19 @@ impl Frontier {
         let timer = self.timers.next_due(live);
         self.drop_ended_starts();
         let stale = self.started_order.front().map(|(at, _)| *at + self.config.stale_after);
-        let probe = self.network.down_since().map(|_| self.network.next_probe());
+        // While a probe is under way its answer is waited for, not the time of the next one.
+        let may_probe = self.has_room() && self.asking + self.resolving == 0;
+        let probe = self.network.down_since().filter(|_| may_probe).map(|_| self.network.next_probe());
         let times = [timer, self.next_due, self.network.next_expiry(), stale, probe];
         times.into_iter().flatten().min().map(|at| at.max(now))
     }
 
+    fn has_room(&self) -> bool {
+        self.has_free_slots() && self.in_flight.len() < self.config.max_outstanding
+    }
+
     fn may_dispatch(&mut self, now: Millis) -> bool {
-        let room = self.asking + self.resolving < self.config.concurrency
-            && self.in_flight.len() < self.config.max_outstanding;
-        if !room {
+        if !self.has_room() {
             return false;
         }
         match self.network.down_since() {

@@ -151,3 +151,119 @@ impl Frontier {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frontier::{FrontierConfig, Step};
+    use crate::memory::MemoryState;
+    use crate::state::ShardState;
+    use crate::{Discovery, Found, JobLimits, LastStop};
+    use argiope_model::{FingerprintKey, JobSpec, NormalRules, PublicSuffixes, RequestKind};
+    use argiope_politeness::{PolitenessRules, PolitenessSettings};
+    use std::collections::HashMap;
+    use std::time::Duration;
+
+    const JOB: JobId = JobId(1);
+    const START: Millis = Millis(1_800_000_000_000);
+    const DELAY: Duration = Duration::from_secs(3);
+
+    fn key() -> FingerprintKey {
+        FingerprintKey::new([3; 16])
+    }
+
+    /// A frontier after an unclean stop that left nothing.
+    fn restored(state: &MemoryState) -> Frontier {
+        let rules = PolitenessRules::compile(&PolitenessSettings::default()).unwrap();
+        let config = FrontierConfig { shards: 4, ..FrontierConfig::default() };
+        let suffixes = Arc::new(PublicSuffixes::bundled());
+        let mut frontier = Frontier::new(config, suffixes, key(), Arc::new(rules), START);
+        let spec = JobSpec { delay: Some(DELAY), ..JobSpec::default() };
+        let limits = JobLimits::of(&spec, "argiope");
+        let opens = HashMap::from([(JOB, limits.clone())]);
+        frontier.restore(state, &opens, LastStop::Unclean, START).unwrap();
+        frontier.open_job(JOB, limits);
+        frontier
+    }
+
+    fn url(text: &str) -> Url {
+        Url::parse(text, &NormalRules::default()).unwrap()
+    }
+
+    fn visit(text: &str) -> Visit {
+        Visit {
+            job: JOB,
+            kind: RequestKind::Page,
+            url: url(text),
+            round: 0,
+            attempt: 0,
+            depth: 1,
+            priority: 50,
+            scheduled_at: START,
+            hops: Vec::new(),
+            source: Some(url("http://a.test/")),
+        }
+    }
+
+    fn discover(frontier: &mut Frontier, text: &str) -> usize {
+        let found =
+            Found { fingerprint: key().of(text, 0), url: url(text), priority: 50, kind: RequestKind::Page };
+        let source = Some(url("http://a.test/"));
+        frontier.discover(Discovery { job: JOB, round: 0, depth: 1, source, found: vec![found] }, START).1
+    }
+
+    #[test]
+    fn links_to_what_is_stored_bring_nothing_new() {
+        let mut frontier = restored(&MemoryState::new());
+        let stored = visit("http://b.test/x");
+        frontier.visited_before(JOB, &stored.url, key().of("http://b.test/x", 0));
+        assert_eq!(discover(&mut frontier, "http://b.test/x"), 0);
+        frontier.complete_stored(Entered::Nowhere, &stored, Some(Completion::Done { counted: true }), START);
+        let progress = frontier.progress(JOB).unwrap();
+        assert_eq!((progress.queued, progress.pages, progress.done), (0, 1, 1));
+        assert!(progress.is_finished());
+    }
+
+    #[test]
+    fn a_retry_whose_entry_was_lost_waits_for_its_time() {
+        let mut state = MemoryState::new();
+        let mut frontier = restored(&state);
+        let due = START + Duration::from_secs(60);
+        let retry = Completion::Retry { due };
+        frontier.complete_stored(Entered::Nowhere, &visit("http://b.test/x"), Some(retry), START);
+        state.apply(&frontier.take_changes()).unwrap();
+        let (waiting, _) = state.load_due(due, 10).unwrap();
+        assert_eq!(waiting.len(), 1);
+        assert_eq!(frontier.progress(JOB).unwrap().delayed, 1);
+        // The entry is found again, and its visit is stored as well: it is done.
+        let ticket = Ticket { at: waiting[0].at, order: waiting[0].entry.order };
+        let again = Visit { attempt: 1, ..visit("http://b.test/x") };
+        let done = Some(Completion::Done { counted: true });
+        frontier.complete_stored(Entered::Delayed { due, ticket }, &again, done, START);
+        state.apply(&frontier.take_changes()).unwrap();
+        assert!(state.load_due(due, 10).unwrap().0.is_empty());
+        assert!(frontier.progress(JOB).unwrap().is_finished());
+    }
+
+    #[test]
+    fn an_entry_that_a_later_visit_has_overtaken_only_goes() {
+        let mut state = MemoryState::new();
+        let mut frontier = restored(&state);
+        assert_eq!(discover(&mut frontier, "http://b.test/x"), 1);
+        state.apply(&frontier.take_changes()).unwrap();
+        let (at, order) =
+            state.queues().map(|(at, queue)| (*at, *queue.keys().next().unwrap())).next().unwrap();
+        let entered = Entered::Queued(Ticket { at, order });
+        frontier.complete_stored(entered, &visit("http://b.test/x"), None, START);
+        state.apply(&frontier.take_changes()).unwrap();
+        assert_eq!(state.queues().count(), 0);
+        assert!(frontier.progress(JOB).unwrap().is_finished());
+    }
+
+    #[test]
+    fn a_host_that_is_new_after_an_unclean_stop_waits_its_delay_from_the_start() {
+        let mut frontier = restored(&MemoryState::new());
+        discover(&mut frontier, "http://b.test/x");
+        assert!(matches!(frontier.next(START), Step::Wait(Some(until)) if until == START + DELAY));
+    }
+}

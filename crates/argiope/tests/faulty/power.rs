@@ -38,7 +38,7 @@ struct SlowSync(ForgetfulState);
 impl StateSync for SlowSync {
     fn sync(&self) -> Result<(), StateError> {
         let reached = self.0.now.lock().unwrap().clone();
-        thread::sleep(Duration::from_millis(120));
+        thread::sleep(Duration::from_millis(400));
         *self.0.durable.lock().unwrap() = reached;
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use crate::BRISK;
 use crate::desk::{Desk, lab};
-use argiope_lab::SiteKind;
+use argiope_lab::{Lab, LabConfig, SiteKind};
 
 const JOB: &str = "\
 delay: 0
@@ -11,10 +11,17 @@ traps: {urls_per_pattern: 50, pages_before_judgement: 20}
 
 #[test]
 fn traps_are_left_after_a_while_and_a_shop_is_not_taken_for_one() {
-    let (desk, lab) = (Desk::new(), lab(&[SiteKind::Calendar, SiteKind::Endless, SiteKind::Shop], 40, 0));
+    // Pages of the usual size: what is the same on small ones is little beside what is not.
+    let config = LabConfig {
+        hosts: 3,
+        pages: 20,
+        kinds: vec![SiteKind::Calendar, SiteKind::Endless, SiteKind::Shop],
+        ..LabConfig::mixed()
+    };
+    let (desk, lab) = (Desk::new(), Lab::start_on_thread(config).unwrap());
     desk.write("argiope.yaml", BRISK);
     desk.write("job.yaml", JOB);
-    let run = desk.crawl(&lab.seeds(), &["-c", "job.yaml"]).ok();
+    let run = desk.start_crawl(&lab.seeds(), &["-c", "job.yaml"]).wait().ok();
     assert!(run.stdout.contains("trap"), "{}", run.stdout);
     let (log, expected) = (lab.access_log(), lab.expected());
     for wanted in expected.fetched() {

@@ -312,7 +312,7 @@ pub(crate) fn output_urls(path: &Path) -> Vec<String> {
     text.lines()
         .map(|line| {
             let page: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
-            page["url"].as_str().expect("a URL").to_owned()
+            page.get("url").and_then(Value::as_str).expect("a URL").to_owned()
         })
         .collect()
 }

@@ -41,11 +41,12 @@ impl FjallState {
         let database = Database::builder(directory)
             .cache_size(64 << 20)
             .manual_journal_persist(true)
-            .max_journaling_size(512 << 20)
+            // All of it is read when the database opens after a kill.
+            .max_journaling_size(256 << 20)
             // With several, one of them turns in circles while another compacts, and takes a core from the crawl.
             .worker_threads(1)
             .open()
-            .map_err(failed)?;
+            .map_err(unopened)?;
         let plain = || KeyspaceCreateOptions::default().max_memtable_size(16 << 20);
         // Read in ranges only: a filter for single keys would be made in vain.
         let ranges = || plain().filter_policy(FilterPolicy::disabled());
@@ -58,13 +59,13 @@ impl FjallState {
                 .data_block_size_policy(BlockSizePolicy::all(64 << 10))
                 .data_block_compression_policy(CompressionPolicy::all(CompressionType::None))
         };
-        let open = |name: &str| database.keyspace(name, plain).map_err(failed);
-        let queue = database.keyspace("queue", queues).map_err(failed)?;
-        let delayed = database.keyspace("delayed", ranges).map_err(failed)?;
-        let hosts = database.keyspace("hosts", ranges).map_err(failed)?;
+        let open = |name: &str| database.keyspace(name, plain).map_err(unopened);
+        let queue = database.keyspace("queue", queues).map_err(unopened)?;
+        let delayed = database.keyspace("delayed", ranges).map_err(unopened)?;
+        let hosts = database.keyspace("hosts", ranges).map_err(unopened)?;
         let jobs = open("jobs")?;
         let robots = open("robots")?;
-        let seen = database.keyspace("seen", log).map_err(failed)?;
+        let seen = database.keyspace("seen", log).map_err(unopened)?;
         let meta = open("meta")?;
         let seen_sequence = read_number(&meta, SEEN_SEQUENCE)?;
         Ok(FjallState { queue, delayed, hosts, jobs, robots, seen, meta, seen_sequence, database })
@@ -285,6 +286,25 @@ fn read_number(meta: &Keyspace, key: &[u8]) -> Result<u64, StateError> {
 fn corrupt(keyspace: &str, key: &[u8]) -> StateError {
     let hex: String = key.iter().map(|b| format!("{b:02x}")).collect();
     StateError::Corrupt(format!("entry {hex} of '{keyspace}' cannot be read"))
+}
+
+/// What keeps a database from being opened is mostly that a file of it is missing or not what it was.
+fn unopened(error: fjall::Error) -> StateError {
+    use std::io::ErrorKind::{AlreadyExists, InvalidData, NotFound, UnexpectedEof};
+    let damage =
+        |io: &std::io::Error| matches!(io.kind(), AlreadyExists | InvalidData | NotFound | UnexpectedEof);
+    let text = match &error {
+        fjall::Error::Io(io) | fjall::Error::Storage(fjall::LsmError::Io(io)) if damage(io) => {
+            format!("a file of it cannot be read: {io}")
+        }
+        fjall::Error::Storage(fjall::LsmError::Io(_)) => return failed(error),
+        fjall::Error::Storage(fjall::LsmError::ChecksumMismatch { .. }) => {
+            String::from("the checksum of a file is wrong")
+        }
+        fjall::Error::Storage(_) => String::from("a file of it is missing or cut off"),
+        _ => return failed(error),
+    };
+    StateError::Corrupt(text)
 }
 
 fn failed(error: fjall::Error) -> StateError {
