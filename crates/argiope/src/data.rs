@@ -71,8 +71,8 @@ impl DataDirectory {
     }
 
     fn with(path: &Path, meta: Meta, lock: File) -> Result<DataDirectory, Failure> {
-        let text =
-            fs::read_to_string(path.join(SUFFIXES)).map_err(|e| damaged(path, &format!("{SUFFIXES}: {e}")))?;
+        let text = fs::read_to_string(path.join(SUFFIXES))
+            .map_err(|e| damaged(path, &format!("{SUFFIXES}: {e}")))?;
         let key = decode_key(&meta.fingerprint_key)
             .ok_or_else(|| damaged(path, "its fingerprint key is no key"))?;
         Ok(DataDirectory {
@@ -230,7 +230,9 @@ fn decode_key(hex: &str) -> Option<[u8; 16]> {
 }
 
 fn cannot(path: &Path, what: &str, error: &std::io::Error) -> Failure {
-    Failure::failed(format!("cannot {what} {}: {error}", path.display()))
+    Failure::failed(format!("cannot {what} {}: {error}", path.display())).hint(
+        "--data DIR, or ARGIOPE_DATA, names a directory that can be written, or made where it is not there",
+    )
 }
 
 fn damaged(path: &Path, what: &str) -> Failure {

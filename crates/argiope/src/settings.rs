@@ -260,6 +260,15 @@ fn output_of(path: &Path) -> Result<Output, Failure> {
     if path == Path::new("-") {
         return Ok(Output::Stdout);
     }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+        return Err(Failure::usage(format!(
+            "cannot write '{}': there is no directory '{}'",
+            path.display(),
+            folder.display()
+        ))
+        .hint("make the directory first, or name another file"));
+    }
     match path.extension().and_then(|ending| ending.to_str()) {
         Some("jsonl" | "ndjson") => Ok(Output::Jsonl(path.to_owned())),
         Some("csv") => Ok(Output::Csv(path.to_owned())),

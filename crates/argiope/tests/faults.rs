@@ -417,7 +417,7 @@ fn power_cuts(kinds: &[SiteKind], pages: u32, cuts: &[(Step, u32)], strict: bool
 #[test]
 fn power_cuts_cost_only_what_no_disk_had() {
     let mut orphans = 0;
-    for first in [24, 30] {
+    for first in [36, 48] {
         let cuts = [(Step::ArchiveAppend, first), (Step::ArchiveAppend, 15), (Step::CatalogueCommit, 4)];
         orphans += power_cuts(&[SiteKind::Ordinary; 6], 16, &cuts, true);
     }

@@ -106,7 +106,10 @@ fn redirected(job: &JobContext, visit: &Visit, status: u16, location: &str) -> F
     if !is_seed(visit)
         && let Err(skip) = job.rules().judge(&to, visit.depth)
     {
-        return Fate::with_answer(visit, Some(format!("redirect: to {to}, {}: {}", skip.reason, skip.detail)));
+        return Fate::with_answer(
+            visit,
+            Some(format!("redirect: to {to}, {}: {}", skip.reason, skip.detail)),
+        );
     }
     Fate { completion: Completion::Redirect { to, status }, error: None, dead_letter: false }
 }

@@ -13,6 +13,9 @@ pub enum EngineError {
     Store(String),
     #[error("{0}")]
     Settings(String),
+    /// Nobody reads what is written to a pipe any more.
+    #[error("{0}")]
+    OutputClosed(String),
     #[error("a part of the crawl ended unexpectedly: {0}")]
     Panicked(String),
 }
@@ -23,6 +26,7 @@ impl From<StoreError> for EngineError {
             ErrorKind::DiskFull => EngineError::DiskFull(error.to_string()),
             ErrorKind::Corrupt => EngineError::Corrupt(error.to_string()),
             ErrorKind::Usage => EngineError::Settings(error.to_string()),
+            ErrorKind::OutputClosed => EngineError::OutputClosed(error.to_string()),
             _ => EngineError::Store(error.to_string()),
         }
     }

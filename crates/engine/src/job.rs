@@ -5,7 +5,7 @@ use argiope_frontier::admission::JobRules;
 use argiope_model::{JobId, JobSpec, Millis, NormalRules, PublicSuffixes, Url};
 use argiope_politeness::robots::product_token;
 use argiope_politeness::{DomainRules, HostRules};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -27,9 +27,13 @@ pub(crate) struct JobContext {
     rules: RwLock<Arc<JobRules>>,
     /// Counts the changes of the rules.
     rules_version: AtomicU32,
+    /// For the hosts of the seeds, and for all others, which get no cookie and no password of the job.
     profile: Arc<RequestProfile>,
-    /// By the name of a domain entry of the configuration.
-    domain_profiles: Mutex<HashMap<String, Arc<RequestProfile>>>,
+    stranger: Arc<RequestProfile>,
+    /// The hosts of the seeds, if there is something to keep from the others.
+    homes: Option<HashSet<Box<str>>>,
+    /// By the name of a domain entry of the configuration, and whether the host is a seed's.
+    domain_profiles: Mutex<HashMap<(String, bool), Arc<RequestProfile>>>,
     /// How robots.txt knows us.
     pub(crate) agent: Box<str>,
 }
@@ -43,7 +47,12 @@ impl JobContext {
         let spec = start.spec.clone();
         let rules = JobRules::compile(&spec, &start.seeds, suffixes, now)
             .map_err(|e| EngineError::Settings(e.to_string()))?;
-        let profile = RequestProfile::new(&profile_options(&spec, None)).map_err(EngineError::Settings)?;
+        let profile =
+            RequestProfile::new(&profile_options(&spec, None, true)).map_err(EngineError::Settings)?;
+        let stranger =
+            RequestProfile::new(&profile_options(&spec, None, false)).map_err(EngineError::Settings)?;
+        let has_secrets = spec.basic_auth.is_some() || !spec.cookies.is_empty();
+        let homes = has_secrets.then(|| start.seeds.iter().map(|url| url.host().into()).collect());
         Ok(JobContext {
             id: start.id,
             normal: spec.normal_form.compile(),
@@ -51,6 +60,8 @@ impl JobContext {
             rules_version: AtomicU32::new(0),
             agent: product_token(profile.user_agent()).into(),
             profile: Arc::new(profile),
+            stranger: Arc::new(stranger),
+            homes,
             domain_profiles: Mutex::new(HashMap::new()),
             spec,
         })
@@ -78,21 +89,24 @@ impl JobContext {
     }
 
     /// How requests to a host present themselves: as the job says, or as the entry for its domain does.
-    pub(crate) fn profile(&self, host: &HostRules) -> Arc<RequestProfile> {
-        let Some(domain) = host.domain().filter(|d| has_profile(d)) else { return Arc::clone(&self.profile) };
+    pub(crate) fn profile(&self, host: &HostRules, url: &Url) -> Arc<RequestProfile> {
+        let is_home = self.homes.as_ref().is_none_or(|homes| homes.contains(url.host()));
+        let own = if is_home { &self.profile } else { &self.stranger };
+        let Some(domain) = host.domain().filter(|d| has_profile(d)) else { return Arc::clone(own) };
         let mut known = self.domain_profiles.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(profile) = known.get(&domain.name) {
+        let name = (domain.name.clone(), is_home);
+        if let Some(profile) = known.get(&name) {
             return Arc::clone(profile);
         }
-        match RequestProfile::new(&profile_options(&self.spec, Some(domain))) {
+        match RequestProfile::new(&profile_options(&self.spec, Some(domain), is_home)) {
             Ok(profile) => {
                 let profile = Arc::new(profile);
-                known.insert(domain.name.clone(), Arc::clone(&profile));
+                known.insert(name, Arc::clone(&profile));
                 profile
             }
             Err(error) => {
                 tracing::error!(domain = domain.name, %error, "the headers of this domain cannot be used");
-                Arc::clone(&self.profile)
+                Arc::clone(own)
             }
         }
     }
@@ -110,10 +124,12 @@ fn has_profile(domain: &DomainRules) -> bool {
         || domain.proxy.is_some()
 }
 
-fn profile_options(spec: &JobSpec, domain: Option<&DomainRules>) -> ProfileOptions {
+/// Cookies and password of the job are for the hosts of its seeds, those of a domain entry for that domain.
+fn profile_options(spec: &JobSpec, domain: Option<&DomainRules>, is_home: bool) -> ProfileOptions {
     let mut headers = spec.headers.clone();
-    let mut cookies = spec.cookies.clone();
-    let mut basic_auth = spec.basic_auth.as_ref().map(|a| (a.username.clone(), a.password.clone()));
+    let mut cookies = if is_home { spec.cookies.clone() } else { BTreeMap::new() };
+    let mut basic_auth =
+        spec.basic_auth.as_ref().filter(|_| is_home).map(|a| (a.username.clone(), a.password.clone()));
     let mut proxy = spec.proxy.clone();
     if let Some(domain) = domain {
         headers.extend(domain.headers.clone());

@@ -483,14 +483,19 @@ fn list_unreachable(
             let entries = state.load_queue(place, after, SEEDS)?;
             let Some(last) = entries.last() else { break };
             after = Some(last.order);
-            let visits = entries.iter().filter_map(|e| decode_visit(job, e.order.rank.saturating_sub(1), &e.value).ok());
+            let visits = entries
+                .iter()
+                .filter_map(|e| decode_visit(job, e.order.rank.saturating_sub(1), &e.value).ok());
             let skipped = visits
                 .filter(|visit| visit.kind == RequestKind::Page)
                 .map(|visit| SkippedRow {
                     job,
                     url: visit.scheduled_url().as_str().to_owned(),
                     reason: SkipReason::RobotsUnreachable,
-                    detail: format!("robots.txt of {host} cannot be had; asked again after {}", until.rfc3339()),
+                    detail: format!(
+                        "robots.txt of {host} cannot be had; asked again after {}",
+                        until.rfc3339()
+                    ),
                     source: visit.source.as_ref().map(|url| url.as_str().to_owned()),
                 })
                 .collect();

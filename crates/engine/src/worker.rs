@@ -11,7 +11,7 @@ use crate::job::{JobContext, Jobs};
 use crate::scheduler::{Report, now};
 use crate::starts::Starts;
 use argiope_fetch::{
-    DecodeScratch, FetchError, FetchRequest, Fetched, Fetcher, FetcherOptions, Resolver, Tls,
+    AddressPolicy, DecodeScratch, FetchError, FetchRequest, Fetched, Fetcher, FetcherOptions, Resolver, Tls,
     Truncation as Cut, decode,
 };
 use argiope_frontier::{Answer, Completion, Dispatch, HostIndex, RobotsAnswered, RobotsDispatch, Unresolved};
@@ -22,6 +22,7 @@ use argiope_store::catalogue::{ErrorRow, FetchRow, HostRow, PageRow, RobotsRow, 
 use argiope_store::warc::{Truncation, VisitMetadata};
 use crossbeam_channel::Sender;
 use std::cell::{Cell, RefCell};
+use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -61,6 +62,7 @@ pub(crate) fn run(parts: WorkerParts) -> Result<(), EngineError> {
     let WorkerParts { mut orders, appender, .. } = parts;
     let worker = Rc::new(Worker {
         name: format!("worker-{}", parts.number),
+        policy: parts.fetcher.addresses.clone(),
         fetcher: Fetcher::new(parts.fetcher, parts.tls, parts.resolver.clone()),
         resolver: parts.resolver,
         starts: parts.starts,
@@ -100,6 +102,7 @@ fn seed(number: usize) -> u64 {
 
 struct Worker {
     name: String,
+    policy: AddressPolicy,
     fetcher: Fetcher,
     resolver: Resolver,
     starts: Arc<Starts>,
@@ -155,7 +158,11 @@ impl Worker {
             Order::Robots(dispatch) => self.robots(*dispatch).await,
             Order::Resolve { host, name } => {
                 let result = match self.resolver.resolve(&name).await {
-                    Ok(resolved) => Ok((resolved.addresses, resolved.expires)),
+                    Ok(resolved) => match refused(&self.policy, &resolved.addresses) {
+                        // Not even robots.txt can be asked for there.
+                        Some(why) => Err(Unresolved::NoSuchHost { until: resolved.expires, why }),
+                        None => Ok((resolved.addresses, resolved.expires)),
+                    },
                     Err(error) => {
                         let why = format!("dns: {error}").into();
                         Err(match error.retry_at() {
@@ -181,7 +188,7 @@ impl Worker {
 
     async fn visit(&self, dispatch: Dispatch) {
         let Some(job) = self.jobs.get(dispatch.visit.job) else { return };
-        let profile = job.profile(&dispatch.rules);
+        let profile = job.profile(&dispatch.rules, &dispatch.visit.url);
         let most = usize::try_from(job.spec.max_body).unwrap_or(usize::MAX);
         let request = FetchRequest {
             url: &dispatch.visit.url,
@@ -303,7 +310,7 @@ impl Worker {
 
     async fn robots(&self, dispatch: RobotsDispatch) {
         let Some(job) = self.jobs.get(dispatch.job) else { return };
-        let profile = job.profile(&dispatch.rules);
+        let profile = job.profile(&dispatch.rules, &dispatch.errand.url);
         let request = FetchRequest {
             url: &dispatch.errand.url,
             addresses: &dispatch.addresses,
@@ -401,6 +408,17 @@ impl Worker {
         let location = fetched.redirect()?;
         Base::new(url).ok()?.join(&location, &job.normal).ok()
     }
+}
+
+/// Why none of the addresses may be connected to; the connector looks at each again.
+fn refused(policy: &AddressPolicy, addresses: &[IpAddr]) -> Option<Box<str>> {
+    let mut why = None;
+    for address in addresses {
+        why = Some(policy.check(*address).err()?);
+    }
+    let refused = why?;
+    let flag = if refused.class.opened_by_allow_private() { " and --allow-private is not given" } else { "" };
+    Some(format!("private_address: {refused}{flag}").into())
 }
 
 fn robots_visit(job: &JobContext, url: &Url, origin: &Url) -> Visit {

@@ -141,7 +141,7 @@ impl Fetcher {
                 kind: failure.kind,
                 url: request.url.clone(),
                 address: progress.address.get(),
-                timings: progress.stopwatch.borrow().finish(),
+                timings: progress.stopwatch.borrow().give_up(),
                 source: failure.source,
             })
         })

@@ -60,6 +60,14 @@ impl Stopwatch {
         self.timings.download_us = self.lap();
     }
 
+    /// The end of a fetch that failed: what it was waiting for counts as long as it waited.
+    pub(crate) fn give_up(&self) -> FetchTimings {
+        let waited = micros(self.mark.elapsed());
+        let mut timings = self.finish();
+        timings.first_byte_us = timings.first_byte_us.saturating_add(waited);
+        timings
+    }
+
     pub(crate) fn finish(&self) -> FetchTimings {
         let ended = self.timings.started + (self.rest + self.began.elapsed());
         FetchTimings { ended, ..self.timings }

@@ -358,10 +358,6 @@ impl Frontier {
             Address::Missing { until, .. } if *until > now => AddressNeed::Missing,
             _ => {
                 let name: Box<str> = name_without_port(&host.name).into();
-                if let Some(address) = literal(&name) {
-                    host.address = Address::Known { addresses: Arc::from([address]), expires: Millis::NEVER };
-                    return AddressNeed::Known;
-                }
                 host.address = Address::Asking;
                 self.resolving += 1;
                 self.reschedule(index, now);
@@ -500,10 +496,6 @@ pub(crate) fn robots_errand(origin: &str) -> Option<Errand> {
 }
 
 /// The address that a host name spells out.
-fn literal(name: &str) -> Option<IpAddr> {
-    name.trim_start_matches('[').trim_end_matches(']').parse().ok()
-}
-
 /// `example.com:8080` -> `example.com`.
 fn name_without_port(host: &str) -> &str {
     match host.rfind(':') {

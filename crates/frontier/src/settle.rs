@@ -63,7 +63,7 @@ pub enum Disposition {
 /// Why a name has no address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unresolved {
-    /// There is no such name, until then.
+    /// There is no such name, or it has no address that may be connected to, until then.
     NoSuchHost { until: Millis, why: Box<str> },
     /// No resolver gave an answer.
     NoAnswer { why: Box<str> },

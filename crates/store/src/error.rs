@@ -9,6 +9,8 @@ use std::io;
 pub enum ErrorKind {
     /// The data cannot be trusted; the message says how to recover.
     Corrupt,
+    /// Whoever read our output has gone.
+    OutputClosed,
     /// No room left on the device. Nothing of the failed batch is stored.
     DiskFull,
     /// Another process holds what is needed; asking again later may help.
@@ -27,6 +29,7 @@ impl ErrorKind {
     pub fn as_str(self) -> &'static str {
         match self {
             ErrorKind::Corrupt => "corrupt",
+            ErrorKind::OutputClosed => "output closed",
             ErrorKind::DiskFull => "disk full",
             ErrorKind::Busy => "busy",
             ErrorKind::TooNew => "too new",
@@ -68,6 +71,7 @@ impl StoreError {
                 (ErrorKind::DiskFull, String::from("no space left; free some and run the same command again"))
             }
             io::ErrorKind::NotFound => (ErrorKind::NotFound, error.to_string()),
+            io::ErrorKind::BrokenPipe => (ErrorKind::OutputClosed, error.to_string()),
             _ => (ErrorKind::Io, error.to_string()),
         };
         StoreError { kind, subject: subject.into(), message, source: Some(Box::new(error)) }

@@ -34,7 +34,7 @@ pub(crate) struct CrawlArgs {
     pub(crate) output: Option<PathBuf>,
 
     /// How many links away from the seeds (default 10)
-    #[arg(long, value_name = "N", help_heading = "How far")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "How far")]
     pub(crate) depth: Option<u32>,
     /// Stop after this many stored pages
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "How far")]

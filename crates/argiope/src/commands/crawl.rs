@@ -265,6 +265,7 @@ fn failure_of(error: &EngineError) -> Failure {
         EngineError::DiskFull(_) => Failure::failed(error).hint(DISK_FULL),
         EngineError::Corrupt(_) => Failure::failed(error).hint(CORRUPT),
         EngineError::Settings(_) => Failure::usage(error),
+        EngineError::OutputClosed(_) => Failure::output(&std::io::ErrorKind::BrokenPipe.into()),
         EngineError::Store(_) | EngineError::Panicked(_) => Failure::failed(error),
     }
 }

@@ -95,8 +95,10 @@ fn a_name_that_nobody_answers_for_is_tried_again_and_fails_in_the_end() {
     desk.write("argiope.yaml", &config(&[dns.address()]));
     desk.crawl(&lab.seeds(), &[]).ok();
     let pages = desk.pages();
-    assert_eq!((pages.len(), errors(&pages).len()), (5, 1), "{pages:?}");
-    assert!(errors(&pages)[0].starts_with("dns: "), "{pages:?}");
+    let (lost, found): (Vec<&Value>, Vec<&Value>) =
+        pages.iter().partition(|page| page["url"].as_str().unwrap().starts_with("http://site1."));
+    assert!(!lost.is_empty() && lost.iter().all(|page| page["error"].as_str().unwrap().starts_with("dns: ")));
+    assert_eq!(found.iter().filter(|page| page["status"] == 200).count(), 4);
     assert!(dns.query_count(&format!("site1.{ZONE}")) >= 3);
 }
 

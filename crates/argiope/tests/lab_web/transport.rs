@@ -31,8 +31,8 @@ fn failures_name_their_kind() {
 fn what_never_answers_or_drips_costs_its_timeout_and_no_more() {
     for path in ["/t/never", "/t/drip"] {
         let page = crawled().page(SiteKind::Transport, path);
-        let fetch_ms = page["fetch_ms"].as_u64().unwrap();
-        assert!((900..5000).contains(&fetch_ms), "{page}");
+        assert!(page["fetch_ms"].as_u64() >= Some(900), "what was waited is told: {page}");
+        assert!(page["error"].as_str().unwrap().contains("after 1 s"), "{page}");
     }
     assert_eq!(crawled().count(SiteKind::Transport, "/t/never"), 2, "tried once more");
 }

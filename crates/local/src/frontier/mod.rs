@@ -15,6 +15,7 @@ use fjall::config::{BlockSizePolicy, CompressionPolicy, FilterPolicy};
 use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 /// Before the name of a mark.
@@ -38,14 +39,16 @@ pub struct FjallState {
 
 impl FjallState {
     pub fn open(directory: &Path) -> Result<FjallState, StateError> {
-        let database = Database::builder(directory)
+        let builder = Database::builder(directory)
             .cache_size(64 << 20)
             .manual_journal_persist(true)
             // All of it is read when the database opens after a kill.
             .max_journaling_size(256 << 20)
             // With several, one of them turns in circles while another compacts, and takes a core from the crawl.
-            .worker_threads(1)
-            .open()
+            .worker_threads(1);
+        // Rubbish in its journal makes the store panic rather than say so.
+        let database = catch_unwind(AssertUnwindSafe(|| builder.open()))
+            .map_err(|_| StateError::Corrupt(String::from("its journal cannot be read")))?
             .map_err(unopened)?;
         let plain = || KeyspaceCreateOptions::default().max_memtable_size(16 << 20);
         // Read in ranges only: a filter for single keys would be made in vain.
