@@ -194,7 +194,11 @@ impl Scheduler {
                 }
                 Step::LoadRobots { host, scheme, agent, origin } => {
                     let stored = self.state.load_robots(&origin)?;
-                    self.frontier.robots_loaded(host, scheme, &agent, stored, at);
+                    let known = self.frontier.robots_loaded(host, scheme, &agent, stored, at);
+                    if let (Some(robots), Ok(origin)) = (known, Url::from_stored(&format!("{origin}/"))) {
+                        let news = RobotsNews { origin, robots };
+                        offer_sitemaps(&mut self.frontier, &self.jobs, &self.key, &news, at);
+                    }
                 }
                 Step::LoadDue { until, limit } => {
                     self.apply(Vec::new())?;

@@ -388,6 +388,7 @@ impl Frontier {
         self.reschedule(index, now);
     }
 
+    /// What the state has of a robots.txt. Gives back what it says, if it still holds: its sitemaps may be news to a job.
     pub fn robots_loaded(
         &mut self,
         index: HostIndex,
@@ -395,9 +396,10 @@ impl Frontier {
         agent: &str,
         stored: Option<StoredRobots>,
         now: Millis,
-    ) {
+    ) -> Option<Arc<Robots>> {
         let policy = self.politeness.robots().clone();
-        let Some(host) = self.host_mut(index) else { return };
+        let host = self.host_mut(index)?;
+        let mut known = None;
         let handle = match stored {
             Some(stored) if stored.expires > now && stored.status == NO_ANSWER => {
                 RobotsHandle::Unreachable { until: stored.expires }
@@ -405,12 +407,14 @@ impl Frontier {
             Some(stored) if stored.expires > now => {
                 let robots = Arc::new(parse_robots(&stored, agent, &policy));
                 host.politeness.raise_crawl_delay(robots.crawl_delay());
+                known = Some(Arc::clone(&robots));
                 RobotsHandle::Known { robots, expires: stored.expires }
             }
             _ => RobotsHandle::Missing,
         };
         host.origin_mut(scheme, agent).robots = handle;
         self.reschedule(index, now);
+        known
     }
 
     /// The answer to a request for robots.txt (after [`Frontier::answered`] freed the host). The sitemaps it names are
