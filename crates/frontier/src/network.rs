@@ -55,13 +55,16 @@ impl NetworkWatch {
         self.suspects.iter().filter(|s| s.visit.is_some()).count()
     }
 
-    /// Any answer from anywhere: the network is there.
-    pub(crate) fn succeeded(&mut self) -> Verdicts {
-        self.down_since = None;
+    /// An answer from anywhere to a request made then: since then the network was there. Of failures after that it
+    /// proves nothing: answers that were under way when a network went are told of among the first failures.
+    pub(crate) fn succeeded(&mut self, asked_at: Millis) -> Verdicts {
+        self.down_since = self.down_since.filter(|since| *since >= asked_at);
         if self.suspects.is_empty() {
             return Verdicts::default();
         }
-        Verdicts { release: self.suspects.drain(..).filter_map(|s| s.visit).collect(), put_back: Vec::new() }
+        let earlier = self.suspects.iter().take_while(|s| s.at < asked_at).count();
+        let release = self.suspects.drain(..earlier).filter_map(|s| s.visit).collect();
+        Verdicts { release, put_back: Vec::new() }
     }
 
     pub(crate) fn failed(&mut self, host: HostIndex, visit: Option<Token>, now: Millis) -> Verdicts {
@@ -136,16 +139,21 @@ mod tests {
         assert!(watch.may_probe(Millis(7000)));
         assert!(!watch.may_probe(Millis(7001)));
         assert_eq!(watch.failed(5, Some(token(99)), Millis(7002)).put_back, vec![token(99)]);
-        watch.succeeded();
+        watch.succeeded(Millis(1999));
+        assert_eq!(watch.down_since(), Some(Millis(2000)), "it was asked for before");
+        watch.succeeded(Millis(7002));
         assert_eq!(watch.down_since(), None);
     }
 
     #[test]
-    fn one_success_gives_every_held_failure_to_its_host() {
+    fn one_success_gives_every_earlier_failure_to_its_host() {
         let mut watch = NetworkWatch::default();
         watch.failed(1, Some(token(1)), Millis(0));
         watch.failed(2, None, Millis(0));
-        assert_eq!(watch.succeeded().release, vec![token(1)]);
+        watch.failed(3, Some(token(3)), Millis(20));
+        assert_eq!(watch.succeeded(Millis(10)).release, vec![token(1)]);
+        assert_eq!(watch.held(), 1, "the network may have gone since");
+        assert_eq!(watch.succeeded(Millis(30)).release, vec![token(3)]);
         assert_eq!(watch.held(), 0);
     }
 

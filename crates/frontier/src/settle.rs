@@ -37,6 +37,12 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// When the request was made, but for the time its body took.
+    fn asked_at(&self) -> Millis {
+        let latency_ms = u64::try_from(self.outcome.latency.as_millis()).unwrap_or(u64::MAX);
+        Millis(self.ended.0.saturating_sub(latency_ms))
+    }
+
     /// Nobody was reached: the host's fault, or the network's.
     fn is_unreachable(&self) -> bool {
         use FailureKind::{Connect, NameUnresolved, Reset, Timeout};
@@ -98,7 +104,7 @@ impl Frontier {
         self.mark_dirty(index);
         self.reschedule(index, now);
         if !answer.is_unreachable() {
-            let verdicts = self.network.succeeded();
+            let verdicts = self.network.succeeded(answer.asked_at());
             self.decide(verdicts, now);
             return Disposition::Record;
         }
@@ -499,11 +505,12 @@ impl Frontier {
                 self.changes.changes.push(Change::Robots { origin: errand.origin.origin().into(), stored });
             }
         }
-        // A Crawl-delay holds from the answer that told it.
+        // A Crawl-delay holds from the answer that told it, whose end was rounded up where `now` was cut off.
+        let told = Millis(now.0.saturating_add(1));
         let rules = self.rules_of(index);
         let delay = self.base_delay_of(index, &rules, now);
         if let Some(host) = self.host_mut(index) {
-            host.politeness.started(now, delay);
+            host.politeness.started(told, delay);
         }
         self.mark_dirty(index);
         self.reschedule(index, now);

@@ -50,6 +50,8 @@ fn no_more_pages_than_wanted_are_fetched_and_what_fails_gives_its_page_back() {
     owner.add(&["http://c.test/", "http://d.test/"]);
     owner.wait();
     assert_eq!(owner.answer(a.token, TIMEOUT), Disposition::Hold);
+    // Asked for after that, so that its answer says whose failure it was.
+    owner.now = owner.now + SECOND;
     owner.page(b.token);
     assert!(matches!(owner.ask(), Asked::Release(token) if token == a.token));
     owner.complete(a.token, Completion::Retry { due: owner.now + HOUR });
