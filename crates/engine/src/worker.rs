@@ -56,6 +56,9 @@ pub(crate) struct WorkerParts {
 pub(crate) fn run(parts: WorkerParts) -> Result<(), EngineError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
+        // A task may work on a page for a third of a millisecond: sockets and orders are looked at every few of them.
+        .event_interval(8)
+        .global_queue_interval(4)
         .build()
         .map_err(|e| EngineError::Settings(format!("no runtime for a worker: {e}")))?;
     let local = tokio::task::LocalSet::new();
@@ -203,12 +206,14 @@ impl Worker {
         let fetched = self.fetcher.fetch(request).await;
         Counters::add(&self.counters.requests, 1);
         match fetched {
-            Ok(fetched) => self.answered(&job, dispatch, &fetched),
+            Ok(fetched) => self.answered(&job, dispatch, &fetched).await,
             Err(error) => self.failed(dispatch, &error),
         }
     }
 
-    fn answered(&self, job: &JobContext, dispatch: Dispatch, fetched: &Fetched) {
+    /// The news of an answer goes out before its page is worked on: with many answers at once the hosts' next requests are
+    /// under way while their pages wait for this thread.
+    async fn answered(&self, job: &JobContext, dispatch: Dispatch, fetched: &Fetched) {
         Counters::add(&self.counters.bytes, fetched.body.len() as u64);
         let ended = fetched.timings.ended;
         let retry_after =
@@ -220,12 +225,12 @@ impl Worker {
         let result = AnswerResult::Status(head.status);
         let obeyed = retry_after.filter(|_| matches!(head.status, 429 | 503));
         let outcome = classify::outcome(&dispatch.visit, result, &fetched.timings, obeyed);
-        let token = dispatch.token;
+        self.report(Report::Answered { token: dispatch.token, answer: Answer { ended, outcome } });
+        tokio::task::yield_now().await;
         match self.item_of(job, dispatch, fetched, fate) {
             Ok(item) => self.inbox.put(item),
             Err(error) => self.report(Report::Fatal(error)),
         }
-        self.report(Report::Answered { token, answer: Answer { ended, outcome } });
     }
 
     /// Everything that is stored of an answer; its exchange is in the archive when this returns.
