@@ -17,7 +17,7 @@ use argiope_fetch::{
 use argiope_frontier::{Answer, Completion, Dispatch, HostIndex, RobotsAnswered, RobotsDispatch, Unresolved};
 use argiope_model::{Base, FingerprintKey, Millis, Page, RequestKind, Url, Visit};
 use argiope_politeness::{AnswerResult, RobotsAnswer, parse_retry_after};
-use argiope_store::archive::{Appender, Exchange, Response};
+use argiope_store::archive::{Appended, Appender, Exchange, Response};
 use argiope_store::catalogue::{ErrorRow, FetchRow, HostRow, PageRow, RobotsRow, RobotsRule, error_kind};
 use argiope_store::warc::{Truncation, VisitMetadata};
 use crossbeam_channel::Sender;
@@ -233,6 +233,21 @@ impl Worker {
         }
     }
 
+    /// Hands an exchange to the archive, if there is one.
+    fn append(&self, metadata: &VisitMetadata, fetched: &Fetched) -> Result<Option<Appended>, EngineError> {
+        let mut appender = self.appender.borrow_mut();
+        let Some(appender) = appender.as_mut() else { return Ok(None) };
+        let response = Response { head: &fetched.head, body: &fetched.body, body_sha256: None };
+        let exchange = Exchange {
+            metadata,
+            address: Some(fetched.address.ip()),
+            request_head: Some(&fetched.request_head),
+            response: Some(response),
+            previous: None,
+        };
+        Ok(Some(appender.append(&exchange)?))
+    }
+
     /// Everything that is stored of an answer; its exchange is in the archive when this returns.
     fn item_of(
         &self,
@@ -251,14 +266,7 @@ impl Worker {
         };
         let mut made = make(job, &visit, fetched, &fate, &facts, &self.key, &self.buffers, &self.decoding);
         let kept = made.metadata.outcome != argiope_store::warc::VisitOutcome::Final || job.spec.archive;
-        if kept && let Some(appender) = self.appender.borrow_mut().as_mut() {
-            let appended = appender.append(&Exchange {
-                metadata: &made.metadata,
-                address: Some(fetched.address.ip()),
-                request_head: Some(&fetched.request_head),
-                response: Some(Response { head: &fetched.head, body: &fetched.body, body_sha256: None }),
-                previous: None,
-            })?;
+        if kept && let Some(appended) = self.append(&made.metadata, fetched)? {
             made.archived(&appended.at.to_string(), appended.duplicate_of.as_ref());
             made.item.position = Some(appended.position());
         }
@@ -352,20 +360,7 @@ impl Worker {
                 let status = fetched.status.as_u16();
                 let mut metadata = facts.metadata(&visit, &fate, fetched.timings, Some(status));
                 metadata.truncated = fetched.truncated.map(truncation);
-                if let Some(appender) = self.appender.borrow_mut().as_mut() {
-                    let appended = appender.append(&Exchange {
-                        metadata: &metadata,
-                        address: Some(fetched.address.ip()),
-                        request_head: Some(&fetched.request_head),
-                        response: Some(Response {
-                            head: &fetched.head,
-                            body: &fetched.body,
-                            body_sha256: None,
-                        }),
-                        previous: None,
-                    })?;
-                    item.position = Some(appended.position());
-                }
+                item.position = self.append(&metadata, &fetched)?.map(|appended| appended.position());
                 let mut row = facts.fetch_row(&visit, &metadata, &fate);
                 row.bytes = fetched.body.len() as u64;
                 row.address = Some(fetched.address.ip().to_string());
