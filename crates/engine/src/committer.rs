@@ -34,16 +34,20 @@ impl Inbox {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Nobody is woken for one item: the committer looks by itself.
+    /// Nobody is woken for one item, unless it is waited for: the committer looks by itself.
     pub(crate) fn put(&self, item: Item) {
-        self.lock().items.push(item);
+        let mut waiting = self.lock();
+        waiting.items.push(item);
+        if waiting.flush {
+            self.wake.notify_one();
+        }
     }
 
     pub(crate) fn put_job(&self, update: JobUpdate) {
         self.lock().jobs.push(update);
     }
 
-    /// Close the batch now: there are fetch slots, and nothing is ready.
+    /// Close the batch now, or with the next item: there are fetch slots, and nothing is ready.
     pub(crate) fn flush(&self) {
         self.lock().flush = true;
         self.wake.notify_one();
@@ -69,7 +73,6 @@ impl Inbox {
                 let done = waiting.closed && items.is_empty() && jobs.is_empty();
                 return (!done).then_some((items, jobs));
             }
-            waiting.flush = false;
             let wait = if left.is_zero() { age } else { left };
             waiting = self.wake.wait_timeout(waiting, wait).unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -95,6 +98,8 @@ pub(crate) struct Stored {
     pub(crate) settled: Vec<Settled>,
     pub(crate) positions: Vec<Position>,
     pub(crate) batch: u64,
+    /// How long storing it took.
+    pub(crate) took: Duration,
 }
 
 impl Committer {
@@ -127,6 +132,7 @@ impl Committer {
         jobs: Vec<JobUpdate>,
         recovered: bool,
     ) -> Result<Stored, EngineError> {
+        let started = Instant::now();
         let mut batch = Batch { at: now(), jobs, recovered, ..Batch::default() };
         let mut links = LinkBatch::new();
         let mut settled = Vec::with_capacity(items.len());
@@ -159,7 +165,7 @@ impl Committer {
         if let Some(output) = &mut self.output {
             output.write(&batch.pages, &committed)?;
         }
-        Ok(Stored { settled, positions, batch: committed.batch })
+        Ok(Stored { settled, positions, batch: committed.batch, took: started.elapsed() })
     }
 
     fn store(
@@ -226,6 +232,13 @@ mod tests {
         inbox.put(Item::default());
         inbox.flush();
         assert_eq!(inbox.take(long, 3).map(|(items, _)| items.len()), Some(1));
+        // The answer was reported before its page was ready.
+        inbox.flush();
+        std::thread::scope(|scope| {
+            let taken = scope.spawn(|| inbox.take(long, 3).map(|(items, _)| items.len()));
+            inbox.put(Item::default());
+            assert_eq!(taken.join().unwrap(), Some(1));
+        });
         inbox.put(Item::default());
         inbox.close();
         assert_eq!(inbox.take(long, 3).map(|(items, _)| items.len()), Some(1));

@@ -107,11 +107,17 @@ pub(crate) struct RunState {
     pub(crate) ended: HashMap<JobId, JobEnd>,
     /// A flush was asked for and its batch has not come back.
     pub(crate) flushing: bool,
+    /// Before this, starved hosts wait: storing may take a part of the time only.
+    pub(crate) flush_after: Millis,
 }
 
 const SNAPSHOT_EVERY: Duration = Duration::from_millis(200);
 /// A host that waits longer than this, with nothing else to do, does not keep a crawl running.
 const BLOCKED: Duration = Duration::from_secs(600);
+/// The share of the fetch slots, one in so many, that hosts without links must leave free for a batch to be closed early.
+const STARVED_SHARE: usize = 16;
+/// A batch that was closed early is followed by a pause of so many times the time it took to store.
+const PAUSE_AFTER_FLUSH: u32 = 2;
 /// A batch is closed early only if nothing comes due before this.
 const WORTH_A_FLUSH: Duration = Duration::from_millis(40);
 const NOTICES: usize = 20;
@@ -154,8 +160,9 @@ impl Scheduler {
             if self.is_over(at) {
                 return Ok(());
             }
-            self.flush_if_idle(at, wake);
-            let until = wake.unwrap_or(Millis::NEVER).min(self.run.next_snapshot).max(Millis(at.0 + 1));
+            let flush_at = self.flush_if_idle(at, wake).unwrap_or(Millis::NEVER);
+            let until = wake.unwrap_or(Millis::NEVER).min(flush_at).min(self.run.next_snapshot);
+            let until = until.max(Millis(at.0 + 1));
             match self.reports.recv_timeout(until.since(now()).min(SNAPSHOT_EVERY)) {
                 Ok(batch) => self.take(batch)?,
                 Err(RecvTimeoutError::Timeout) => {}
@@ -316,6 +323,7 @@ impl Scheduler {
     /// The catalogue has a batch: links are offered, visits end, and that is one atomic batch of the frontier.
     fn stored(&mut self, stored: Stored, at: Millis) -> Result<(), EngineError> {
         self.run.flushing = false;
+        self.run.flush_after = at + stored.took * PAUSE_AFTER_FLUSH;
         for settled in stored.settled {
             let refused = settle(&mut self.frontier, settled, &self.jobs, &self.scope, at);
             if !refused.is_empty() {
@@ -363,15 +371,27 @@ impl Scheduler {
         }
     }
 
-    /// Fetch slots are free, nothing is ready, and something waits to be stored: its links may be what is missing.
-    fn flush_if_idle(&mut self, at: Millis, wake: Option<Millis>) {
+    /// Fetch slots are free, nothing is ready, and something waits to be stored: its links may be what is missing. When
+    /// to look again, if it is too early.
+    fn flush_if_idle(&mut self, at: Millis, wake: Option<Millis>) -> Option<Millis> {
         let frontier = &self.frontier;
-        let worthwhile = frontier.has_uncommitted() && frontier.has_free_slots() && !frontier.has_backlog();
-        let soon = wake.is_some_and(|wake| wake < at + WORTH_A_FLUSH);
-        if worthwhile && !soon && !self.run.flushing {
-            self.run.flushing = true;
-            self.inbox.flush();
+        if self.run.flushing || !frontier.has_uncommitted() || !frontier.has_free_slots() {
+            return None;
         }
+        if frontier.has_backlog() {
+            // Others have work, but these hosts' connections are idle.
+            if frontier.starved_hosts() * STARVED_SHARE < frontier.concurrency() {
+                return None;
+            }
+            if at < self.run.flush_after {
+                return Some(self.run.flush_after);
+            }
+        } else if wake.is_some_and(|wake| wake < at + WORTH_A_FLUSH) {
+            return None;
+        }
+        self.run.flushing = true;
+        self.inbox.flush();
+        None
     }
 
     fn is_over(&mut self, at: Millis) -> bool {

@@ -22,6 +22,7 @@ use argiope_store::catalogue::{ErrorRow, FetchRow, HostRow, PageRow, RobotsRow, 
 use argiope_store::warc::{Truncation, VisitMetadata};
 use crossbeam_channel::Sender;
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::rc::Rc;
@@ -56,9 +57,6 @@ pub(crate) struct WorkerParts {
 pub(crate) fn run(parts: WorkerParts) -> Result<(), EngineError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        // A task may work on a page for a third of a millisecond: sockets and orders are looked at every few of them.
-        .event_interval(8)
-        .global_queue_interval(4)
         .build()
         .map_err(|e| EngineError::Settings(format!("no runtime for a worker: {e}")))?;
     let local = tokio::task::LocalSet::new();
@@ -80,10 +78,14 @@ pub(crate) fn run(parts: WorkerParts) -> Result<(), EngineError> {
         random: Cell::new(seed(parts.number)),
         outbox: RefCell::new(Vec::new()),
         flush: Notify::new(),
+        pages: RefCell::new(WaitingPages::default()),
+        page_waits: Notify::new(),
     });
     local.block_on(&runtime, async {
         let flusher = Rc::clone(&worker);
         tokio::task::spawn_local(async move { flusher.flush_reports().await });
+        let reader = Rc::clone(&worker);
+        tokio::task::spawn_local(async move { reader.work_on_pages().await });
         while let Some(batch) = orders.recv().await {
             for order in batch {
                 tokio::task::spawn_local(Rc::clone(&worker).carry_out(order));
@@ -121,7 +123,37 @@ struct Worker {
     /// Reports of this turn of the runtime: they go out together, so that the scheduler is woken once.
     outbox: RefCell<Vec<Report>>,
     flush: Notify,
+    /// Answers whose pages are yet to be worked on.
+    pages: RefCell<WaitingPages>,
+    page_waits: Notify,
 }
+
+/// An answer that has been reported and waits for this thread to have nothing more urgent to do.
+struct WaitingPage {
+    job: Arc<JobContext>,
+    dispatch: Dispatch,
+    fetched: Fetched,
+    fate: Fate,
+}
+
+#[derive(Default)]
+struct WaitingPages {
+    queue: VecDeque<WaitingPage>,
+    bytes: usize,
+}
+
+impl WaitingPages {
+    /// So many that hosts had better wait for them.
+    fn is_full(&self) -> bool {
+        self.queue.len() >= MOST_WAITING_PAGES || self.bytes >= MOST_WAITING_BYTES
+    }
+}
+
+/// With so many the scheduler has enough to do.
+const MOST_REPORTS: usize = 16;
+/// More than the answers that come at once on a worker's share of the connections.
+const MOST_WAITING_PAGES: usize = 128;
+const MOST_WAITING_BYTES: usize = 32 << 20;
 
 /// robots.txt beyond this is not read; the parser itself stops earlier.
 pub(crate) const ROBOTS_BYTES: usize = 1 << 20;
@@ -133,16 +165,30 @@ impl Worker {
             self.flush.notified().await;
             // Once around the runtime's queue: whoever is ready now reports first.
             tokio::task::yield_now().await;
-            let reports = std::mem::take(&mut *self.outbox.borrow_mut());
-            if !reports.is_empty() && self.reports.send(reports).is_err() {
-                return;
+            if !self.send_reports() {
+                continue;
             }
+            // Where all cores are busy with pages, the scheduler comes first: connections wait for it.
+            std::thread::yield_now();
         }
     }
 
     fn report(&self, report: Report) {
-        self.outbox.borrow_mut().push(report);
-        self.flush.notify_one();
+        let mut outbox = self.outbox.borrow_mut();
+        outbox.push(report);
+        let many = outbox.len() >= MOST_REPORTS;
+        drop(outbox);
+        if many {
+            self.send_reports();
+        } else {
+            self.flush.notify_one();
+        }
+    }
+
+    /// False if there was nothing to send. A scheduler that has ended needs no reports.
+    fn send_reports(&self) -> bool {
+        let reports = std::mem::take(&mut *self.outbox.borrow_mut());
+        !reports.is_empty() && self.reports.send(reports).is_ok()
     }
 
     /// In [0, 1).
@@ -206,14 +252,14 @@ impl Worker {
         let fetched = self.fetcher.fetch(request).await;
         Counters::add(&self.counters.requests, 1);
         match fetched {
-            Ok(fetched) => self.answered(&job, dispatch, &fetched).await,
+            Ok(fetched) => self.answered(job, dispatch, fetched),
             Err(error) => self.failed(dispatch, &error),
         }
     }
 
-    /// The news of an answer goes out before its page is worked on: with many answers at once the hosts' next requests are
-    /// under way while their pages wait for this thread.
-    async fn answered(&self, job: &JobContext, dispatch: Dispatch, fetched: &Fetched) {
+    /// The news of an answer goes out before its page is worked on, so that the host's next request is under way
+    /// meanwhile; unless so many pages wait that hosts have to wait for them.
+    fn answered(&self, job: Arc<JobContext>, dispatch: Dispatch, fetched: Fetched) {
         Counters::add(&self.counters.bytes, fetched.body.len() as u64);
         let ended = fetched.timings.ended;
         let retry_after =
@@ -221,13 +267,44 @@ impl Worker {
         let location = fetched.redirect();
         let head =
             Head { status: fetched.status.as_u16(), location: location.as_deref(), retry_after, ended };
-        let fate = classify::answered(job, &dispatch.visit, &head, &dispatch.rules, self.chance());
+        let fate = classify::answered(&job, &dispatch.visit, &head, &dispatch.rules, self.chance());
         let result = AnswerResult::Status(head.status);
         let obeyed = retry_after.filter(|_| matches!(head.status, 429 | 503));
         let outcome = classify::outcome(&dispatch.visit, result, &fetched.timings, obeyed);
-        self.report(Report::Answered { token: dispatch.token, answer: Answer { ended, outcome } });
-        tokio::task::yield_now().await;
-        match self.item_of(job, dispatch, fetched, fate) {
+        let report = Report::Answered { token: dispatch.token, answer: Answer { ended, outcome } };
+        let page = WaitingPage { job, dispatch, fetched, fate };
+        let mut pages = self.pages.borrow_mut();
+        if pages.is_full() {
+            drop(pages);
+            self.work_on(page);
+            self.report(report);
+        } else {
+            self.report(report);
+            pages.bytes += page.fetched.body.len();
+            pages.queue.push_back(page);
+            self.page_waits.notify_one();
+        }
+    }
+
+    /// One page between two looks at the sockets: a page takes as long as a hundred of those.
+    async fn work_on_pages(&self) {
+        loop {
+            let next = self.pages.borrow_mut().queue.pop_front();
+            match next {
+                Some(page) => {
+                    let bytes = page.fetched.body.len();
+                    self.work_on(page);
+                    self.pages.borrow_mut().bytes -= bytes;
+                    tokio::task::yield_now().await;
+                }
+                None => self.page_waits.notified().await,
+            }
+        }
+    }
+
+    fn work_on(&self, page: WaitingPage) {
+        let WaitingPage { job, dispatch, fetched, fate } = page;
+        match self.item_of(&job, dispatch, &fetched, fate) {
             Ok(item) => self.inbox.put(item),
             Err(error) => self.report(Report::Fatal(error)),
         }

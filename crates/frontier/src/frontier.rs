@@ -24,6 +24,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// A host whose delay is over within this time has nothing but new links to wait for.
+const STARVES_WITHIN: Duration = Duration::from_millis(100);
+
 /// Names something that was handed out until it is settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Token(pub u64);
@@ -226,6 +229,8 @@ pub struct Frontier {
     pub(crate) started_order: VecDeque<(Millis, Token)>,
     /// Requests under way.
     pub(crate) asking: usize,
+    /// Hosts that could be asked now, had their pages been stored.
+    pub(crate) starved: usize,
     pub(crate) resolving: usize,
     pub(crate) next_token: u64,
     pub(crate) next_sequence: u64,
@@ -269,6 +274,7 @@ impl Frontier {
             in_flight: FastMap::default(),
             started_order: VecDeque::new(),
             asking: 0,
+            starved: 0,
             resolving: 0,
             next_token: 1,
             next_sequence: started_at.0 << 20,
@@ -494,6 +500,14 @@ impl Frontier {
         let host = self.hosts.get(index as usize)?;
         let (place, rank) = host.place_now(host.rules.as_deref()?, &self.jobs, now);
         let host = self.hosts.get_mut(index as usize)?;
+        let starved = place == Place::Idle
+            && host.in_flight == 0
+            && host.politeness.next_allowed() <= now + STARVES_WITHIN
+            && host.has_outstanding();
+        if starved != host.starved {
+            host.starved = starved;
+            self.starved = if starved { self.starved + 1 } else { self.starved.saturating_sub(1) };
+        }
         if place == Place::Idle {
             host.wait_for_budget(index, &mut self.jobs);
             if host.in_flight == 0 {

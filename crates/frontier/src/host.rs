@@ -138,6 +138,8 @@ pub(crate) struct Host {
     pub(crate) new_url_tokens_at: Millis,
     /// Its record on disk is out of date.
     pub(crate) dirty: bool,
+    /// It could be asked now, but what it may be asked for is in pages that are not stored yet.
+    pub(crate) starved: bool,
     /// The host's connections in use, a bit each.
     lanes: u128,
 }
@@ -165,6 +167,7 @@ impl Host {
             new_url_tokens: f32::INFINITY,
             new_url_tokens_at: Millis(0),
             dirty: true,
+            starved: false,
             lanes: 0,
         }
     }
@@ -213,7 +216,7 @@ impl Host {
     /// Lets go of what can be had again, once there is nothing to do for the host. While a page of it is still on its
     /// way to the catalogue, its links may bring more.
     pub(crate) fn rest(&mut self) {
-        if self.queues.iter().any(|q| q.queue.outstanding() > 0) {
+        if self.has_outstanding() {
             return;
         }
         self.origins.retain(|o| matches!(o.robots, RobotsHandle::Asked | RobotsHandle::Unreachable { .. }));
@@ -225,6 +228,11 @@ impl Host {
             self.address = Address::Unknown;
         }
         self.turn = 0;
+    }
+
+    /// Pages of it are on their way to the catalogue.
+    pub(crate) fn has_outstanding(&self) -> bool {
+        self.queues.iter().any(|q| q.queue.outstanding() > 0)
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {

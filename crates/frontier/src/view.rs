@@ -145,6 +145,16 @@ impl Frontier {
         self.jobs.values().any(|job| job.counts.queued > job.in_progress)
     }
 
+    /// Hosts that could be asked now, but for links in pages that are not stored yet.
+    pub fn starved_hosts(&self) -> usize {
+        self.starved
+    }
+
+    /// Requests that may be under way at once.
+    pub fn concurrency(&self) -> usize {
+        self.config.concurrency
+    }
+
     pub fn has_free_slots(&self) -> bool {
         self.asking + self.resolving < self.config.concurrency
     }
