@@ -175,6 +175,7 @@ fn assemble(
         })
         .collect();
     let is_text = encoding.is_some();
+    let text = (is_text && input.wants.text).then(|| collector.text.collapsed());
     let fingerprints = Fingerprints::of(&mut collector.text);
     let metadata = std::mem::take(&mut collector.metadata);
     Extracted {
@@ -190,7 +191,7 @@ fn assemble(
         robots: metadata.robots,
         open_graph: metadata.open_graph,
         headings,
-        text: (is_text && input.wants.text).then(|| collector.text.collapsed()),
+        text,
         word_count: is_text.then_some(fingerprints.word_count),
         simhash: fingerprints.simhash,
         content_hash: content_hash(input.body),

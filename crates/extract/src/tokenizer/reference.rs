@@ -14,7 +14,8 @@ pub(super) fn decode_in_text(rest: &[u8]) -> (Cow<'_, [u8]>, usize) {
         [b'&', b'g', b't', b';', ..] => (Cow::Borrowed(b">"), 4),
         [b'&', b'q', b'u', b'o', b't', b';', ..] => (Cow::Borrowed(b"\""), 6),
         [b'&', b'n', b'b', b's', b'p', b';', ..] => (Cow::Borrowed("\u{a0}".as_bytes()), 6),
-        _ => look_up(rest),
+        [b'&', b'#' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z', ..] => look_up(rest),
+        _ => (Cow::Borrowed(b"&"), 1),
     }
 }
 
@@ -78,7 +79,7 @@ mod tests {
             ("&#99999999999;", "\u{fffd}", 14),
             ("&", "&", 1),
             ("& ", "&", 1),
-            ("&;", "&;", 2),
+            ("&;", "&", 1),
             ("&#;", "&#;", 3),
             ("&unknown;", "&unknown;", 9),
         ] {
