@@ -1,16 +1,13 @@
-//! Takes a page apart in one pass: the tokenizer of html5gum calls, the collector decides what each tag means.
+//! What the tags of a page mean: the tokenizer calls, once per tag and piece of text, in the order of the page.
 //!
 //! There is no tree. What a tree would know and this must, is kept as a few flags: inside a template, inside
-//! noscript, inside foreign content, inside an anchor or a heading. Character references arrive decoded.
+//! noscript, inside foreign content, inside an anchor or a heading. Character references in text arrive decoded.
 
 use crate::element::{Element, Raw};
 use crate::links::{LinkCollection, LinkKind};
 use crate::metadata::{LONGEST_VALUE, Metadata};
-use crate::tag::{Attribute, Name, Tag};
+use crate::tag::{Attribute, Tag};
 use crate::text::{Text, collapsed};
-use html5gum::emitters::Emitter;
-use html5gum::{Error, State};
-use std::convert::Infallible;
 
 const MOST_HEADINGS: usize = 1000;
 
@@ -38,10 +35,7 @@ pub(crate) struct Collector {
     pub(crate) links: LinkCollection,
     pub(crate) metadata: Metadata,
     pub(crate) headings: Vec<HeadingRange>,
-    tag: Tag,
     destination: Destination,
-    /// The name of the element whose end tag alone ends raw text.
-    raw: Option<Name>,
     title: Vec<u8>,
     templates: u32,
     foreign: u32,
@@ -72,9 +66,7 @@ impl Collector {
         self.links.start(plan.most_links);
         self.metadata = Metadata::default();
         self.headings.clear();
-        self.tag.forget_large_buffers();
         self.destination = Destination::Visible;
-        self.raw = None;
         self.title.clear();
         self.templates = 0;
         self.foreign = 0;
@@ -96,39 +88,51 @@ impl Collector {
         self.end_title();
     }
 
-    fn start_tag(&mut self) -> Option<State> {
-        let element = self.tag.element();
+    /// A start tag, complete. If no markup follows it up to its end tag, the answer is how to read that; the end tag
+    /// then is for [`Collector::end_raw`].
+    #[inline]
+    pub(crate) fn start_tag(&mut self, tag: &Tag<'_>) -> Option<Raw> {
+        let element = tag.element;
         if element.separates_words() {
             self.text.end_word();
         }
-        // Without the tree of a browser: a slash ends an element in XHTML and in foreign content only.
-        let closed = self.tag.self_closing && (self.xhtml || self.foreign > 0);
         match element {
-            Element::Inline | Element::Other => {}
-            Element::A => self.start_anchor(closed),
-            Element::Area => self.add_link(Attribute::Href, LinkKind::Area),
-            Element::Img => self.take_alternative_text(),
-            Element::Link => self.add_link_element(),
+            Element::Inline | Element::Other => None,
+            Element::A => {
+                self.start_anchor(tag);
+                None
+            }
+            _ => self.start_element(tag),
+        }
+    }
+
+    fn start_element(&mut self, tag: &Tag<'_>) -> Option<Raw> {
+        let closed = self.is_closed(tag);
+        match tag.element {
+            Element::Inline | Element::Other | Element::A => {}
+            Element::Area => self.add_link(tag, Attribute::Href, LinkKind::Area),
+            Element::Img => self.take_alternative_text(tag),
+            Element::Link => self.add_link_element(tag),
             Element::Meta if self.templates == 0 => {
-                let refresh = self.metadata.read_meta(&self.tag, &self.agent, self.wants_open_graph);
+                let refresh = self.metadata.read_meta(tag, &self.agent, self.wants_open_graph);
                 if let Some(target) = refresh {
-                    self.links.add(target, b"", LinkKind::Refresh);
+                    self.links.add(&target, b"", LinkKind::Refresh);
                 }
             }
-            Element::Base if self.templates == 0 => self.metadata.read_base(&self.tag),
+            Element::Base if self.templates == 0 => self.metadata.read_base(tag),
             Element::Meta | Element::Base => {}
-            Element::Html => self.metadata.read_language(&self.tag),
+            Element::Html => self.metadata.read_language(tag),
             Element::Heading(level) => {
                 self.end_heading();
                 if self.destination == Destination::Visible && self.wants_headings && !closed {
                     self.heading = Some((level, self.text.position()));
                 }
             }
+            // An empty element; only `iframe` has content, and none of it is markup.
+            Element::Frame => self.add_link(tag, Attribute::Src, LinkKind::Frame),
             Element::Iframe => {
-                self.add_link(Attribute::Src, LinkKind::Frame);
-                // `frame` is an empty element; only `iframe` has content, and none of it is markup.
-                let has_content = self.tag.name.as_bytes() == b"iframe";
-                return (!closed && has_content).then(|| self.start_raw(Raw::Text, Destination::Nowhere));
+                self.add_link(tag, Attribute::Src, LinkKind::Frame);
+                return (!closed).then(|| self.start_raw(Raw::Text, Destination::Nowhere));
             }
             Element::Noscript => {
                 self.noscript = !closed;
@@ -139,8 +143,7 @@ impl Collector {
                 self.aim();
             }
             Element::Foreign => {
-                let is_closed = self.tag.self_closing;
-                self.foreign = self.foreign.saturating_add(u32::from(!is_closed));
+                self.foreign = self.foreign.saturating_add(u32::from(!tag.self_closing));
             }
             Element::Title => {
                 let is_of_page = self.foreign == 0 && self.templates == 0 && self.metadata.title.is_none();
@@ -158,21 +161,33 @@ impl Collector {
         None
     }
 
-    fn start_raw(&mut self, raw: Raw, to: Destination) -> State {
-        self.raw = Some(self.tag.name);
-        self.destination = to;
-        raw.state()
+    /// Without the tree of a browser: a slash ends an element in XHTML and in foreign content only.
+    fn is_closed(&self, tag: &Tag<'_>) -> bool {
+        tag.self_closing && self.is_in_foreign_content()
     }
 
-    fn end_tag(&mut self) {
-        let element = self.tag.element();
+    /// Whether what a page may hold here is XML rather than HTML.
+    pub(crate) fn is_in_foreign_content(&self) -> bool {
+        self.xhtml || self.foreign > 0
+    }
+
+    fn start_raw(&mut self, raw: Raw, to: Destination) -> Raw {
+        self.destination = to;
+        raw
+    }
+
+    /// The end tag of an element without markup. All of these separate words.
+    pub(crate) fn end_raw(&mut self) {
+        self.text.end_word();
+        self.end_title();
+        self.aim();
+    }
+
+    /// Any other end tag.
+    #[inline]
+    pub(crate) fn end_tag(&mut self, element: Element) {
         if element.separates_words() {
             self.text.end_word();
-        }
-        if self.raw.take().is_some() {
-            self.end_title();
-            self.aim();
-            return;
         }
         match element {
             Element::A => self.end_anchor(),
@@ -190,6 +205,12 @@ impl Collector {
         }
     }
 
+    /// Whether text that comes now is kept.
+    #[inline]
+    pub(crate) fn keeps_text(&self) -> bool {
+        self.destination != Destination::Nowhere
+    }
+
     /// Where text goes outside of raw elements.
     fn aim(&mut self) {
         let hidden = self.templates > 0 || self.noscript;
@@ -197,7 +218,7 @@ impl Collector {
     }
 
     #[inline]
-    fn push_text(&mut self, piece: &[u8]) {
+    pub(crate) fn push_text(&mut self, piece: &[u8]) {
         match self.destination {
             Destination::Visible => self.text.push(piece),
             Destination::Nowhere => {}
@@ -224,15 +245,15 @@ impl Collector {
     }
 
     /// An anchor inside an anchor ends the outer one.
-    fn start_anchor(&mut self, closed: bool) {
+    fn start_anchor(&mut self, tag: &Tag<'_>) {
         self.end_anchor();
         if self.templates > 0 {
             return;
         }
-        let Some(href) = self.tag.value(Attribute::Href) else { return };
-        let rel = self.tag.value(Attribute::Rel).unwrap_or_default();
-        let position = self.links.add(href, rel, LinkKind::Anchor);
-        if self.wants_anchors && !closed {
+        let Some(href) = tag.value(Attribute::Href) else { return };
+        let rel = tag.value(Attribute::Rel).unwrap_or_default();
+        let position = self.links.add(&href, &rel, LinkKind::Anchor);
+        if self.wants_anchors && !self.is_closed(tag) {
             self.anchor = position.map(|position| (position, self.text.position()));
         }
     }
@@ -244,28 +265,27 @@ impl Collector {
     }
 
     /// A picture speaks for a link that has no words of its own.
-    fn take_alternative_text(&mut self) {
+    fn take_alternative_text(&mut self, tag: &Tag<'_>) {
         if let Some((position, start)) = self.anchor
             && self.text.between(start, self.text.position()).is_empty()
             && self.links.lacks_anchor(position)
-            && let Some(alt) = self.tag.value(Attribute::Alt)
+            && let Some(alt) = tag.value(Attribute::Alt)
         {
-            self.links.set_anchor(position, alt);
+            self.links.set_anchor(position, &alt);
         }
     }
 
-    fn add_link(&mut self, attribute: Attribute, kind: LinkKind) {
+    fn add_link(&mut self, tag: &Tag<'_>, attribute: Attribute, kind: LinkKind) {
         if self.templates > 0 {
             return;
         }
-        if let Some(href) = self.tag.value(attribute) {
-            self.links.add(href, self.tag.value(Attribute::Rel).unwrap_or_default(), kind);
+        if let Some(href) = tag.value(attribute) {
+            self.links.add(&href, &tag.value(Attribute::Rel).unwrap_or_default(), kind);
         }
     }
 
-    fn add_link_element(&mut self) {
-        let (Some(href), Some(rel)) = (self.tag.value(Attribute::Href), self.tag.value(Attribute::Rel))
-        else {
+    fn add_link_element(&mut self, tag: &Tag<'_>) {
+        let (Some(href), Some(rel)) = (tag.value(Attribute::Href), tag.value(Attribute::Rel)) else {
             return;
         };
         if self.templates > 0 {
@@ -275,7 +295,7 @@ impl Collector {
             rel.split(u8::is_ascii_whitespace).any(|part| part.eq_ignore_ascii_case(word.as_bytes()))
         };
         let kind = if says("canonical") {
-            self.metadata.read_canonical(&self.tag);
+            self.metadata.read_canonical(&href);
             LinkKind::Canonical
         } else if says("alternate") && !says("stylesheet") {
             LinkKind::Alternate
@@ -284,108 +304,6 @@ impl Collector {
         } else {
             return;
         };
-        self.links.add(href, rel, kind);
+        self.links.add(&href, &rel, kind);
     }
-}
-
-/// Lends a collector to the tokenizer for one page.
-pub(crate) struct Lent<'c>(pub(crate) &'c mut Collector);
-
-impl Emitter for Lent<'_> {
-    type Token = Infallible;
-
-    #[inline]
-    fn should_emit_errors(&mut self) -> bool {
-        false
-    }
-
-    fn emit_error(&mut self, _error: Error) {}
-
-    #[inline]
-    fn pop_token(&mut self) -> Option<Infallible> {
-        None
-    }
-
-    fn set_last_start_tag(&mut self, _last_start_tag: Option<&[u8]>) {}
-
-    fn emit_eof(&mut self) {
-        self.0.finish();
-    }
-
-    #[inline]
-    fn emit_string(&mut self, piece: &[u8]) {
-        self.0.push_text(piece);
-    }
-
-    #[inline]
-    fn init_start_tag(&mut self) {
-        self.0.tag.start(false);
-    }
-
-    #[inline]
-    fn init_end_tag(&mut self) {
-        self.0.tag.start(true);
-    }
-
-    #[inline]
-    fn push_tag_name(&mut self, part: &[u8]) {
-        self.0.tag.name.push(part);
-    }
-
-    #[inline]
-    fn set_self_closing(&mut self) {
-        self.0.tag.self_closing = true;
-    }
-
-    #[inline]
-    fn init_attribute(&mut self) {
-        self.0.tag.start_attribute();
-    }
-
-    #[inline]
-    fn push_attribute_name(&mut self, part: &[u8]) {
-        self.0.tag.push_attribute_name(part);
-    }
-
-    #[inline]
-    fn init_attribute_value(&mut self) {
-        self.0.tag.start_value();
-    }
-
-    #[inline]
-    fn push_attribute_value(&mut self, part: &[u8]) {
-        self.0.tag.push_value(part);
-    }
-
-    #[inline]
-    fn emit_current_tag(&mut self) -> Option<State> {
-        if self.0.tag.is_end {
-            self.0.end_tag();
-            return None;
-        }
-        self.0.tag.end_attribute();
-        self.0.start_tag()
-    }
-
-    #[inline]
-    fn current_is_appropriate_end_tag_token(&mut self) -> bool {
-        self.0.tag.is_end && self.0.raw.is_some_and(|raw| raw.as_bytes() == self.0.tag.name.as_bytes())
-    }
-
-    #[inline]
-    fn adjusted_current_node_present_but_not_in_html_namespace(&mut self) -> bool {
-        self.0.xhtml || self.0.foreign > 0
-    }
-
-    fn init_comment(&mut self) {}
-    fn push_comment(&mut self, _part: &[u8]) {}
-    fn emit_current_comment(&mut self) {}
-    fn init_doctype(&mut self) {}
-    fn push_doctype_name(&mut self, _part: &[u8]) {}
-    fn set_force_quirks(&mut self) {}
-    fn emit_current_doctype(&mut self) {}
-    fn set_doctype_public_identifier(&mut self, _value: &[u8]) {}
-    fn set_doctype_system_identifier(&mut self, _value: &[u8]) {}
-    fn push_doctype_public_identifier(&mut self, _part: &[u8]) {}
-    fn push_doctype_system_identifier(&mut self, _part: &[u8]) {}
 }

@@ -1,8 +1,8 @@
 //! Bytes in, links, metadata, text and fingerprints out. Nothing here does I/O, reads a clock or keeps anything
 //! but buffers between pages; whatever the net sends, it answers with what it could find.
 //!
-//! A page walks through the modules in this order: `charset` says how its bytes are read, `collector` takes them
-//! apart in one pass with html5gum, filling `text`, `links` and `metadata`; `simhash` and
+//! A page walks through the modules in this order: `charset` says how its bytes are read, `tokenizer` takes them
+//! apart in one pass, `collector` fills `text`, `links` and `metadata` with what it finds; `simhash` and
 //! `content_hash` sum it up; [`resolve`] turns references into URLs. `sitemap` reads the other thing that holds
 //! URLs, and `inspect` shows a page to a person.
 
@@ -14,14 +14,17 @@ mod inspect;
 mod links;
 mod media;
 mod metadata;
+#[cfg(test)]
+mod oracle;
 mod page;
-mod reader;
 mod resolve;
 mod robots;
+mod scan;
 mod simhash;
 mod sitemap;
 mod tag;
 mod text;
+mod tokenizer;
 
 pub use content_hash::{ContentHash, content_hash};
 pub use inspect::{InspectedLink, Inspection, inspect_page};

@@ -25,39 +25,40 @@ pub(crate) struct Metadata {
 }
 
 impl Metadata {
-    pub(crate) fn read_base(&mut self, tag: &Tag) {
+    pub(crate) fn read_base(&mut self, tag: &Tag<'_>) {
         if self.base.is_none() {
-            self.base = reference(tag);
+            self.base = tag.value(Attribute::Href).map(|href| reference(&href));
         }
     }
 
-    pub(crate) fn read_canonical(&mut self, tag: &Tag) {
+    pub(crate) fn read_canonical(&mut self, href: &[u8]) {
         if self.canonical.is_none() {
-            self.canonical = reference(tag);
+            self.canonical = Some(reference(href));
         }
     }
 
-    pub(crate) fn read_language(&mut self, tag: &Tag) {
+    pub(crate) fn read_language(&mut self, tag: &Tag<'_>) {
         if self.html_language.is_none() {
-            self.html_language = tag.value(Attribute::Lang).and_then(collapsed);
+            self.html_language = tag.value(Attribute::Lang).and_then(|language| collapsed(&language));
         }
     }
 
     /// Takes what a `<meta>` says; the answer is the reference it refreshes to, if it does.
-    pub(crate) fn read_meta<'t>(
+    pub(crate) fn read_meta(
         &mut self,
-        tag: &'t Tag,
+        tag: &Tag<'_>,
         agent: &str,
         wants_open_graph: bool,
-    ) -> Option<&'t [u8]> {
+    ) -> Option<Vec<u8>> {
         let content = tag.value(Attribute::Content)?;
-        let content = content.get(..LONGEST_VALUE).unwrap_or(content);
-        if let Some(name) = tag.text(Attribute::Property).or_else(|| tag.text(Attribute::Name)) {
-            self.read_named(name.trim(), content, agent, wants_open_graph);
+        let content = content.get(..LONGEST_VALUE).unwrap_or(&content);
+        if let Some(name) = tag.value(Attribute::Property).or_else(|| tag.value(Attribute::Name)) {
+            self.read_named(String::from_utf8_lossy(&name).trim(), content, agent, wants_open_graph);
         }
-        let equivalent = tag.text(Attribute::HttpEquiv)?;
+        let equivalent = tag.value(Attribute::HttpEquiv)?;
+        let equivalent = String::from_utf8_lossy(&equivalent);
         if equivalent.trim().eq_ignore_ascii_case("refresh") {
-            return refresh_target(content);
+            return refresh_target(content).map(<[u8]>::to_vec);
         }
         if equivalent.trim().eq_ignore_ascii_case("content-language") && self.content_language.is_none() {
             self.content_language = collapsed(content);
@@ -99,8 +100,8 @@ impl Metadata {
     }
 }
 
-fn reference(tag: &Tag) -> Option<String> {
-    tag.text(Attribute::Href).map(|href| href.trim().to_owned())
+fn reference(href: &[u8]) -> String {
+    String::from_utf8_lossy(href).trim().to_owned()
 }
 
 /// `5; url='/next'` -> `/next`. Browsers take almost anything between the number and the URL.

@@ -1,18 +1,17 @@
 //! One page in, everything that is known about it out.
 
 use crate::charset;
-use crate::collector::{Collector, Lent, Plan};
+use crate::collector::{Collector, Plan};
 use crate::content_hash::{ContentHash, content_hash};
 use crate::links::FoundLinks;
 use crate::media::Media;
-use crate::reader::PageReader;
 use crate::resolve::Positions;
 use crate::robots::RobotsDirectives;
 use crate::simhash::{Fingerprints, SimHash};
 use crate::text::collapsed;
+use crate::tokenizer::tokenize;
 use argiope_model::Url;
 use encoding_rs::{Encoding, UTF_8};
-use html5gum::Tokenizer;
 use serde::Serialize;
 use std::borrow::Cow;
 
@@ -111,6 +110,16 @@ impl Scratch {
 
 /// Reads a page. Whatever the bytes are, the time is linear in their number and so is the memory.
 pub fn extract(input: &Input<'_>, scratch: &mut Scratch) -> Extracted {
+    extract_by(tokenize, input, scratch)
+}
+
+/// The same with any tokenizer, so that two can be compared.
+#[inline]
+pub(crate) fn extract_by(
+    tokenize: impl FnOnce(&[u8], &mut Collector),
+    input: &Input<'_>,
+    scratch: &mut Scratch,
+) -> Extracted {
     let media = Media::of(input.content_type, input.body);
     let plan = Plan {
         xhtml: media == Media::Xhtml,
@@ -130,7 +139,7 @@ pub fn extract(input: &Input<'_>, scratch: &mut Scratch) -> Extracted {
     if let Some(encoding) = encoding {
         let bytes = readable(input.body, encoding);
         if media.is_markup() {
-            let Ok(()) = Tokenizer::new_with_emitter(PageReader::new(&bytes), Lent(collector)).finish();
+            tokenize(&bytes, collector);
         } else {
             collector.text.push(&bytes);
             collector.finish();
@@ -166,6 +175,7 @@ fn assemble(
         })
         .collect();
     let is_text = encoding.is_some();
+    let text = (is_text && input.wants.text).then(|| collector.text.collapsed());
     let fingerprints = Fingerprints::of(&mut collector.text);
     let metadata = std::mem::take(&mut collector.metadata);
     Extracted {
@@ -181,7 +191,7 @@ fn assemble(
         robots: metadata.robots,
         open_graph: metadata.open_graph,
         headings,
-        text: (is_text && input.wants.text).then(|| collector.text.collapsed()),
+        text,
         word_count: is_text.then_some(fingerprints.word_count),
         simhash: fingerprints.simhash,
         content_hash: content_hash(input.body),

@@ -4,7 +4,7 @@
 //!
 //! The values are stored and compared across runs: whatever changes them makes old pages strangers.
 
-use crate::text::{PADDING, Text};
+use crate::text::{PADDING, Text, offset};
 use serde::Serialize;
 use std::fmt;
 use xxhash_rust::xxh3::xxh3_64;
@@ -62,17 +62,40 @@ pub(crate) struct Fingerprints {
 }
 
 impl Fingerprints {
+    /// Leaves the text in lower case.
     pub(crate) fn of(text: &mut Text) -> Fingerprints {
+        text.lower();
         let mut counters = Counters::default();
         let mut word_count = 0u32;
         let (mut older, mut old) = (0, 0);
         text.visit_words(|raw, words| {
-            for [start, end] in words {
-                let hash = hash_of_word(raw, *start as usize, *end as usize);
+            // Eight at a time once there are shingles.
+            let (first, others) = words.split_at_checked(SHINGLE_WORDS as usize - 1).unwrap_or((words, &[]));
+            let (eights, last) = others.as_chunks::<8>();
+            for word in first {
+                let hash = hash_of_word(raw, *word);
                 word_count = word_count.saturating_add(1);
                 if word_count >= SHINGLE_WORDS {
                     counters.add(shingle(older, old, hash));
                 }
+                (older, old) = (old, hash);
+            }
+            let (mut before_last, mut before) = (older, old);
+            for eight in eights {
+                let mut shingles = [0; 8];
+                for (slot, word) in shingles.iter_mut().zip(eight) {
+                    let hash = hash_of_word(raw, *word);
+                    *slot = shingle(before_last, before, hash);
+                    (before_last, before) = (before, hash);
+                }
+                counters.add_eight(shingles);
+            }
+            (older, old) = (before_last, before);
+            word_count = word_count.saturating_add(offset(eights.len() * 8));
+            for word in last {
+                let hash = hash_of_word(raw, *word);
+                word_count = word_count.saturating_add(1);
+                counters.add(shingle(older, old, hash));
                 (older, old) = (old, hash);
             }
         });
@@ -83,9 +106,11 @@ impl Fingerprints {
     }
 }
 
-/// ASCII is hashed sixteen letters at a time in two registers, most words so without a branch on their length.
+/// ASCII, in lower case, is hashed sixteen letters at a time in two registers, most words so without a branch on their
+/// length.
 #[inline(always)]
-fn hash_of_word(raw: &[u8], start: usize, end: usize) -> u64 {
+fn hash_of_word(raw: &[u8], [start, end]: [u32; 2]) -> u64 {
+    let (start, end) = (start as usize, end as usize);
     let length = end.wrapping_sub(start);
     let (Some((low, high)), Some((low_mask, high_mask))) = (window(raw, start), MASKS.get(length)) else {
         return hash_of_long_word(raw.get(start..end).unwrap_or_default());
@@ -99,7 +124,7 @@ fn hash_of_word(raw: &[u8], start: usize, end: usize) -> u64 {
 
 #[inline(always)]
 fn window(raw: &[u8], start: usize) -> Option<(u64, u64)> {
-    let (halves, _) = raw.get(start..)?.first_chunk::<PADDING>()?.as_chunks::<8>();
+    let (halves, _) = raw.get(start..start + PADDING)?.as_chunks::<8>();
     match halves {
         [low, high] => Some((u64::from_le_bytes(*low), u64::from_le_bytes(*high))),
         _ => None,
@@ -121,7 +146,7 @@ const MASKS: [(u64, u64); PADDING + 1] = {
 
 #[inline(always)]
 fn hash_of_sixteen(before: u64, low: u64, high: u64) -> u64 {
-    folded_product(lower(low) ^ 0x2d35_8dcc_aa6c_78a5 ^ before, lower(high) ^ 0x8bb8_4b93_962e_acc9)
+    folded_product(low ^ 0x2d35_8dcc_aa6c_78a5 ^ before, high ^ 0x8bb8_4b93_962e_acc9)
 }
 
 #[inline(never)]
@@ -138,14 +163,6 @@ fn hash_of_long_word(word: &[u8]) -> u64 {
 }
 
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
-
-/// ASCII letters in lower case, eight at a time. Only for bytes below 0x80.
-#[inline]
-fn lower(letters: u64) -> u64 {
-    let from_a = letters.wrapping_add(0x3f3f_3f3f_3f3f_3f3f);
-    let beyond_z = letters.wrapping_add(0x2525_2525_2525_2525);
-    letters | (((from_a ^ beyond_z) & HIGH_BITS) >> 2)
-}
 
 #[inline]
 fn folded_product(a: u64, b: u64) -> u64 {
@@ -197,33 +214,24 @@ fn shingle(first: u64, second: u64, third: u64) -> u64 {
     mixed ^ (mixed >> 29)
 }
 
-/// 64 counters, transposed: bit `i` of `planes[p]` is bit `p` of counter `i`. Eight hashes at a time are summed by
-/// carry-save adders before they reach the higher planes.
+/// 64 counters, transposed: bit `i` of `planes[p]` is bit `p` of counter `i`.
 #[derive(Default)]
 struct Counters {
-    pending: [u64; 8],
-    pending_count: usize,
     planes: [u64; 32],
     total: u32,
 }
 
 impl Counters {
-    #[inline]
     fn add(&mut self, hash: u64) {
-        if let Some(slot) = self.pending.get_mut(self.pending_count) {
-            *slot = hash;
-        }
-        self.pending_count += 1;
         self.total = self.total.saturating_add(1);
-        if self.pending_count == self.pending.len() {
-            self.fold_eight();
-            self.pending_count = 0;
-        }
+        self.ripple(hash, 0);
     }
 
+    /// Eight hashes are summed by carry-save adders before they reach the higher planes.
     #[inline]
-    fn fold_eight(&mut self) {
-        let [a, b, c, d, e, f, g, h] = self.pending;
+    fn add_eight(&mut self, hashes: [u64; 8]) {
+        self.total = self.total.saturating_add(8);
+        let [a, b, c, d, e, f, g, h] = hashes;
         let [ones, twos, fours, ..] = &mut self.planes;
         let (sum, two_a) = carry_save(*ones, a, b);
         let (sum, two_b) = carry_save(sum, c, d);
@@ -252,23 +260,16 @@ impl Counters {
     }
 
     /// The bits set in more than half of the hashes.
-    fn majority(mut self) -> u64 {
-        for at in 0..self.pending_count {
-            let hash = self.pending.get(at).copied().unwrap_or_default();
-            self.ripple(hash, 0);
+    fn majority(self) -> u64 {
+        let half = self.total / 2;
+        // All counters are compared at once, from their highest bits on.
+        let (mut more, mut equal) = (0, u64::MAX);
+        for (weight, plane) in self.planes.iter().enumerate().rev() {
+            let half_bit = if (half >> weight) & 1 == 1 { u64::MAX } else { 0 };
+            more |= equal & plane & !half_bit;
+            equal &= !(plane ^ half_bit);
         }
-        let mut majority = 0;
-        for bit in 0..64 {
-            let count = self
-                .planes
-                .iter()
-                .enumerate()
-                .fold(0u64, |sum, (weight, plane)| sum | (((plane >> bit) & 1) << weight));
-            if count * 2 > u64::from(self.total) {
-                majority |= 1 << bit;
-            }
-        }
-        majority
+        more
     }
 }
 
@@ -352,7 +353,9 @@ mod tests {
         #[test]
         fn counters_agree_with_plain_counting(hashes in prop::collection::vec(any::<u64>(), 1..200)) {
             let mut counters = Counters::default();
-            hashes.iter().for_each(|hash| counters.add(*hash));
+            let (eights, last) = hashes.as_chunks::<8>();
+            eights.iter().for_each(|eight| counters.add_eight(*eight));
+            last.iter().for_each(|hash| counters.add(*hash));
             let plain = (0..64).fold(0u64, |bits, bit| {
                 let set = hashes.iter().filter(|hash| (**hash >> bit) & 1 == 1).count();
                 if set * 2 > hashes.len() { bits | (1 << bit) } else { bits }

@@ -5,8 +5,15 @@
 #[derive(Default)]
 pub(crate) struct Text {
     raw: Vec<u8>,
-    /// Positions where blank and word meet, of the part being visited.
-    edges: Vec<u32>,
+    edges: Edges,
+}
+
+/// Positions where blank and word meet, of the part being visited.
+#[derive(Default)]
+struct Edges {
+    /// With room for a block more than a batch.
+    positions: Vec<u32>,
+    used: usize,
 }
 
 /// Buffers above this are given back after a page.
@@ -65,6 +72,11 @@ impl Text {
         self.raw.get(start as usize..end as usize).unwrap_or_default().trim_ascii()
     }
 
+    /// All letters of ASCII in lower case, for whoever compares words and needs the text no longer.
+    pub(crate) fn lower(&mut self) {
+        self.raw.make_ascii_lowercase();
+    }
+
     /// Calls `visit` with the text, which goes on for at least [`PADDING`] bytes after the last word, and with start and
     /// end of some of the words in it, until all have been visited.
     pub(crate) fn visit_words(&mut self, mut visit: impl FnMut(&[u8], &[[u32; 2]])) {
@@ -87,14 +99,14 @@ impl Text {
                 blanks |= more;
                 pending_blanks = over;
             }
-            push_edges(&mut self.edges, blanks ^ ((blanks << 1) | before), offset(position));
+            self.edges.push(blanks ^ ((blanks << 1) | before), offset(position));
             before = blanks >> 63;
             position += BLOCK;
-            if self.edges.len() >= BATCH {
-                hand_on(&self.raw, &mut self.edges, &mut visit);
+            if self.edges.used >= BATCH {
+                self.edges.hand_on(&self.raw, &mut visit);
             }
         }
-        hand_on(&self.raw, &mut self.edges, &mut visit);
+        self.edges.hand_on(&self.raw, &mut visit);
         self.raw.truncate(length);
     }
 
@@ -151,37 +163,46 @@ fn blank_bits(block: &[u8; BLOCK]) -> (u64, bool) {
 /// of their bytes that lie in the next block.
 fn wide_blank_bits(rest: &[u8]) -> (u64, u64) {
     let mut bits = 0u128;
-    for (at, byte) in rest.iter().take(BLOCK).enumerate() {
-        if matches!(byte, 0xc2 | 0xe2 | 0xe3) {
-            let length = blank_length(rest.get(at..).unwrap_or_default());
-            bits |= ((1u128 << length) - 1) << at;
-        }
+    let block = rest.get(..BLOCK).unwrap_or(rest);
+    for at in memchr::memchr3_iter(0xc2, 0xe2, 0xe3, block) {
+        let length = blank_length(rest.get(at..).unwrap_or_default());
+        bits |= ((1u128 << length) - 1) << at;
     }
     (bits as u64, (bits >> 64) as u64)
 }
 
-/// Adds the positions of the set bits. Eight at a time, needed or not: which is cheaper than asking after each.
-#[inline]
-fn push_edges(edges: &mut Vec<u32>, mut bits: u64, base: u32) {
-    let count = bits.count_ones() as usize;
-    let mut positions = [0u32; BLOCK];
-    let (groups, _) = positions.as_chunks_mut::<8>();
-    for group in groups.iter_mut().take(count.div_ceil(8)) {
-        for position in group {
-            *position = base.wrapping_add(bits.trailing_zeros());
-            bits &= bits.wrapping_sub(1);
+impl Edges {
+    fn clear(&mut self) {
+        self.positions.resize(BATCH + BLOCK, 0);
+        self.used = 0;
+    }
+
+    /// Adds the positions of the set bits. Eight at a time, needed or not: which is cheaper than asking after each.
+    #[inline]
+    fn push(&mut self, mut bits: u64, base: u32) {
+        let count = bits.count_ones() as usize;
+        let free = self.positions.get_mut(self.used..self.used + BLOCK).unwrap_or_default();
+        let (groups, _) = free.as_chunks_mut::<8>();
+        for group in groups.iter_mut().take(count.div_ceil(8)) {
+            for position in group {
+                *position = base.wrapping_add(bits.trailing_zeros());
+                bits &= bits.wrapping_sub(1);
+            }
+        }
+        self.used += count;
+    }
+
+    /// Hands on the words that are complete.
+    fn hand_on(&mut self, raw: &[u8], visit: &mut impl FnMut(&[u8], &[[u32; 2]])) {
+        let (words, rest) = self.positions.get(..self.used).unwrap_or_default().as_chunks::<2>();
+        visit(raw, words);
+        let open = rest.first().copied();
+        self.used = 0;
+        if let (Some(open), Some(first)) = (open, self.positions.first_mut()) {
+            *first = open;
+            self.used = 1;
         }
     }
-    edges.extend_from_slice(positions.get(..count).unwrap_or_default());
-}
-
-/// Hands on the words that are complete.
-fn hand_on(raw: &[u8], edges: &mut Vec<u32>, visit: &mut impl FnMut(&[u8], &[[u32; 2]])) {
-    let (words, rest) = edges.as_chunks::<2>();
-    visit(raw, words);
-    let open = rest.first().copied();
-    edges.clear();
-    edges.extend(open);
 }
 
 /// Bodies are limited far below 4 GB by whoever fetched them; a larger one loses positions, not memory safety.

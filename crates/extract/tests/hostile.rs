@@ -65,6 +65,66 @@ fn floods_of_one_construct_are_survived() {
     }
 }
 
+/// What would cost the square of its length, if anything looked for its end again and again.
+#[test]
+fn eight_megabytes_of_each_beginning_without_an_end_are_read_to_the_end() {
+    let url = Url::parse("https://example.com/a/b", &NormalRules::default()).unwrap();
+    let input = Input {
+        body: b"",
+        content_type: Some("text/html; charset=utf-8"),
+        url: &url,
+        x_robots_tag: &[],
+        agent: "argiope",
+        limits: Limits::default(),
+        wants: Wants::NONE,
+    };
+    let mut scratch = Scratch::new();
+    for (start, flood) in [
+        ("", "<"),
+        ("", "</"),
+        ("", "<a "),
+        ("", "<a b="),
+        ("", "<a href='"),
+        ("", "<a href=\""),
+        ("<a ", "href=x "),
+        ("<a href=\"", "&"),
+        ("<a href='", "&amp"),
+        ("", "&"),
+        ("", "&a"),
+        ("", "&#1"),
+        ("", "&CounterClockwiseContourIntegra"),
+        ("&", "a"),
+        ("&#", "1"),
+        ("", "<!"),
+        ("", "<!--"),
+        ("<!--", "-"),
+        ("<!--", "--!"),
+        ("<!--", ">"),
+        ("<svg>", "<![CDATA["),
+        ("<svg><![CDATA[", "]"),
+        ("<svg>", "<![CDATA[]]>"),
+        ("", "<!DOCTYPE "),
+        ("", "<?"),
+        ("<script>", "</script"),
+        ("<script>", "<!--<script>"),
+        ("<script><!--", "-"),
+        ("<script><!--<script>", "</script>"),
+        ("<textarea>", "</textarea"),
+        ("<title>", "&"),
+        ("<title>", "</title x='"),
+        ("<style>", "</"),
+        ("<plaintext>", "\0"),
+        ("", "\r"),
+        ("", "\0<"),
+    ] {
+        let mut page = start.to_owned();
+        page.push_str(&flood.repeat(8 * MEGABYTE / flood.len()));
+        let extracted = extract(&Input { body: page.as_bytes(), ..input }, &mut scratch);
+        assert!(extracted.links.len() <= 1, "{start:?} {flood:?}");
+        assert!(extracted.title.is_none_or(|title| title.len() <= 64 * 1024), "{start:?} {flood:?}");
+    }
+}
+
 #[test]
 fn ten_megabytes_of_nothing_but_brackets_are_text() {
     let extracted = html(&vec![b'<'; 10 * MEGABYTE]);
