@@ -143,12 +143,20 @@ struct WaitingPages {
 }
 
 impl WaitingPages {
+    fn pop(&mut self) -> Option<WaitingPage> {
+        let page = self.queue.pop_front()?;
+        self.bytes = self.bytes.saturating_sub(page.fetched.body.len());
+        Some(page)
+    }
+
     /// So many that hosts had better wait for them.
     fn is_full(&self) -> bool {
         self.queue.len() >= MOST_WAITING_PAGES || self.bytes >= MOST_WAITING_BYTES
     }
 }
 
+const MANY_WAITING_PAGES: usize = 64;
+const PAGES_OF_A_LONG_TURN: usize = 8;
 /// With so many the scheduler has enough to do.
 const MOST_REPORTS: usize = 16;
 /// More than the answers that come at once on a worker's share of the connections.
@@ -286,19 +294,24 @@ impl Worker {
         }
     }
 
-    /// One page between two looks at the sockets: a page takes as long as a hundred of those.
+    /// One page between two looks at the sockets: a page takes as long as a hundred of those. With many waiting it is not
+    /// the network that is short, and looking seldom is cheaper.
     async fn work_on_pages(&self) {
         loop {
-            let next = self.pages.borrow_mut().queue.pop_front();
-            match next {
-                Some(page) => {
-                    let bytes = page.fetched.body.len();
-                    self.work_on(page);
-                    self.pages.borrow_mut().bytes -= bytes;
-                    tokio::task::yield_now().await;
-                }
-                None => self.page_waits.notified().await,
+            let turn = match self.pages.borrow().queue.len() {
+                0 => None,
+                1..MANY_WAITING_PAGES => Some(1),
+                MANY_WAITING_PAGES.. => Some(PAGES_OF_A_LONG_TURN),
+            };
+            let Some(turn) = turn else {
+                self.page_waits.notified().await;
+                continue;
+            };
+            for _ in 0..turn {
+                let next = self.pages.borrow_mut().pop();
+                next.into_iter().for_each(|page| self.work_on(page));
             }
+            tokio::task::yield_now().await;
         }
     }
 
