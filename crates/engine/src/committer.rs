@@ -1,6 +1,7 @@
 //! The committer closes batches. For each: archive synced, links synced, catalogue committed, output written; then the
 //! frontier is told. It sleeps until a batch is old or large enough, or somebody has nothing else to do.
 
+use crate::copies::Copies;
 use crate::counters::Counters;
 use crate::error::EngineError;
 use crate::item::{Item, Settled};
@@ -86,6 +87,7 @@ pub(crate) struct Committer {
     pub(crate) appender: Option<Box<dyn Appender>>,
     pub(crate) links: Box<dyn Links>,
     pub(crate) output: Option<Output>,
+    pub(crate) copies: Copies,
     pub(crate) counters: Arc<Counters>,
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) reports: Sender<Vec<Report>>,
@@ -148,7 +150,10 @@ impl Committer {
             for skipped in &item.skipped {
                 self.counters.skipped(skipped.reason, 1);
             }
-            batch.pages.extend(item.page);
+            if let Some(mut page) = item.page {
+                self.copies.mark(&mut page);
+                batch.pages.push(page);
+            }
             batch.fetches.extend(item.fetch);
             batch.skipped.append(&mut item.skipped);
             batch.errors.extend(item.error);

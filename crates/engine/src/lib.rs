@@ -13,6 +13,7 @@
 mod classify;
 mod committer;
 mod config;
+mod copies;
 mod counters;
 mod digest;
 mod error;

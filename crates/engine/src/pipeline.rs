@@ -9,6 +9,7 @@
 
 use crate::committer::{Committer, Inbox};
 use crate::config::{EngineConfig, Ports};
+use crate::copies::Copies;
 use crate::counters::Counters;
 use crate::error::EngineError;
 use crate::job::{JobContext, JobStart, Jobs};
@@ -274,6 +275,7 @@ impl Workshop {
             appender: None,
             links,
             output: None,
+            copies: Copies::default(),
             counters: Arc::clone(counters),
             inbox: Arc::clone(inbox),
             reports: reports.clone(),

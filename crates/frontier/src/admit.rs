@@ -130,8 +130,11 @@ impl Frontier {
         }
         let rate = state.limits.new_urls_per_source;
         let not_before = match source {
-            Some(source) => self.source_allows(source, rate.per_second, rate.burst, now),
-            None => now,
+            // A host's own pages are fetched at its own pace, however many it names: only others have to be spared.
+            Some(source) if source.host() != one.url.host() => {
+                self.source_allows(source, rate.per_second, rate.burst, now)
+            }
+            _ => now,
         };
         let sequence = self.new_sequence();
         let order = OrderKey { rank, depth: u8::try_from(depth).unwrap_or(u8::MAX), sequence };

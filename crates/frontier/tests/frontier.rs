@@ -361,6 +361,17 @@ fn a_source_that_brings_too_many_new_urls_gets_them_served_later() {
 }
 
 #[test]
+fn a_host_may_name_as_many_of_its_own_urls_as_it_has() {
+    let rate = NewUrlRate { per_second: 2, burst: 3 };
+    let mut owner = Owner::new(&JobSpec { new_urls_per_source: rate, ..spec() });
+    let urls: Vec<(String, u8)> = (0..7).map(|n| (format!("http://a.test/{n}"), 50)).collect();
+    let urls: Vec<(&str, u8)> = urls.iter().map(|(text, priority)| (text.as_str(), *priority)).collect();
+    assert_eq!(owner.add_from(JOB, Some("http://a.test/"), &urls), vec![]);
+    let progress = owner.frontier.progress(JOB).unwrap();
+    assert_eq!((progress.queued, progress.delayed), (7, 0));
+}
+
+#[test]
 fn a_visit_that_is_never_heard_of_goes_back_to_its_queue() {
     let mut owner = Owner::new(&spec());
     owner.add(&["http://a.test/"]);

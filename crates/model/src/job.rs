@@ -53,7 +53,8 @@ impl FromStr for Scope {
     }
 }
 
-/// How fast one page or list may bring URLs that are new. The excess waits, it is not dropped.
+/// How fast the pages of one host may bring URLs of other hosts that are new. The excess waits, it is not dropped. A
+/// host's own URLs are bounded by its own pace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NewUrlRate {

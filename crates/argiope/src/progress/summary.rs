@@ -112,7 +112,7 @@ impl Summary {
     }
 
     fn slowest_hosts(&self, lines: &mut Vec<String>, style: Style) {
-        let mut hosts: Vec<&HostSummary> = self.slowest.iter().collect();
+        let mut hosts: Vec<&HostSummary> = self.slowest.iter().filter(|host| host.pages > 0).collect();
         if hosts.is_empty() {
             return;
         }

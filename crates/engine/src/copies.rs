@@ -1,0 +1,102 @@
+//! Which page a page is a copy of, among the pages this process has lately stored. The archive knows the same of all
+//! pages in it, but only once they are durable, and only of bodies that came byte for byte alike.
+
+use argiope_model::JobId;
+use argiope_store::catalogue::PageRow;
+use std::collections::{HashMap, VecDeque};
+
+/// Beyond this the oldest are forgotten: about 20 MB.
+const MOST: usize = 100_000;
+
+/// The job and half of the content hash.
+type Key = (JobId, u128);
+
+#[derive(Default)]
+pub(crate) struct Copies {
+    first: HashMap<Key, Box<str>>,
+    order: VecDeque<Key>,
+}
+
+impl Copies {
+    /// Notes a page in the order of storing; a copy is told what it is a copy of.
+    pub(crate) fn mark(&mut self, row: &mut PageRow) {
+        let page = &mut row.page;
+        if page.duplicate_of.is_some() || page.bytes.unwrap_or(0) == 0 || page.status != Some(200) {
+            return;
+        }
+        let hash = page.content_hash.as_deref().and_then(|hex| hex.get(..32));
+        let Some(hash) = hash.and_then(|hex| u128::from_str_radix(hex, 16).ok()) else { return };
+        let key = (row.job, hash);
+        match self.first.get(&key) {
+            Some(first) if **first == *page.url => {}
+            Some(first) => page.duplicate_of = Some(first.to_string()),
+            None => {
+                self.first.insert(key, page.url.as_str().into());
+                self.order.push_back(key);
+                if self.order.len() > MOST
+                    && let Some(oldest) = self.order.pop_front()
+                {
+                    self.first.remove(&oldest);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use argiope_model::Page;
+
+    fn row(job: u32, url: &str, hash: char) -> PageRow {
+        let page = Page {
+            url: url.to_owned(),
+            status: Some(200),
+            bytes: Some(10),
+            content_hash: Some(String::from_iter([hash; 64])),
+            ..Page::default()
+        };
+        PageRow::new(JobId(job), 0, "a.test", page)
+    }
+
+    fn marked(copies: &mut Copies, mut row: PageRow) -> Option<String> {
+        copies.mark(&mut row);
+        row.page.duplicate_of
+    }
+
+    #[test]
+    fn a_copy_names_the_first_page_of_its_job_with_that_body() {
+        let mut copies = Copies::default();
+        assert_eq!(marked(&mut copies, row(1, "http://a.test/", 'a')), None);
+        assert_eq!(marked(&mut copies, row(1, "http://a.test/b", 'b')), None);
+        let first = Some(String::from("http://a.test/"));
+        assert_eq!(marked(&mut copies, row(1, "http://a.test/copy", 'a')), first);
+        assert_eq!(marked(&mut copies, row(1, "http://a.test/copy2", 'a')), first);
+        assert_eq!(marked(&mut copies, row(1, "http://a.test/", 'a')), None, "not of itself");
+        assert_eq!(marked(&mut copies, row(2, "http://a.test/other", 'a')), None, "another job");
+    }
+
+    #[test]
+    fn error_pages_and_empty_bodies_are_nobodys_copies() {
+        let mut copies = Copies::default();
+        for url in ["http://a.test/1", "http://a.test/2"] {
+            let mut missing = row(1, url, 'c');
+            missing.page.status = Some(404);
+            assert_eq!(marked(&mut copies, missing), None);
+            let mut empty = row(1, url, 'd');
+            empty.page.bytes = Some(0);
+            assert_eq!(marked(&mut copies, empty), None);
+        }
+    }
+
+    #[test]
+    fn the_oldest_are_forgotten() {
+        let mut copies = Copies::default();
+        for n in 0..=MOST {
+            let mut row = row(1, &format!("http://a.test/{n}"), 'e');
+            row.page.content_hash = Some(format!("{n:064x}").chars().rev().collect());
+            copies.mark(&mut row);
+        }
+        assert_eq!((copies.first.len(), copies.order.len()), (MOST, MOST));
+    }
+}
