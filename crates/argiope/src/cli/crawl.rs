@@ -43,10 +43,10 @@ pub(crate) struct CrawlArgs {
     #[arg(long, value_parser = scope_words(), help_heading = "How far")]
     pub(crate) scope: Option<Scope>,
     /// Only URLs that match a regular expression; may be repeated
-    #[arg(long, value_name = "RE", value_parser = pattern, help_heading = "How far")]
+    #[arg(long, value_name = "RE", value_parser = pattern, allow_hyphen_values = true, help_heading = "How far")]
     pub(crate) include: Vec<String>,
     /// No URL that matches a regular expression; may be repeated
-    #[arg(long, value_name = "RE", value_parser = pattern, help_heading = "How far")]
+    #[arg(long, value_name = "RE", value_parser = pattern, allow_hyphen_values = true, help_heading = "How far")]
     pub(crate) exclude: Vec<String>,
 
     /// Between two requests to a host: 0, 250ms, 2s (default 1s); never below robots.txt's Crawl-delay

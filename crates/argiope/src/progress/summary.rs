@@ -96,17 +96,17 @@ impl Summary {
         match &self.ending {
             Ending::Done => style.green(&format!("Job {job} is done.")),
             Ending::PageLimit => style.green(&format!(
-                "Job {job} is done: the page limit is reached, {} were left.",
-                counted(self.queued, "URL", "URLs")
+                "Job {job} is done: the page limit is reached, {} left.",
+                counted(self.queued, "URL was", "URLs were")
             )),
             Ending::Interrupted => style.yellow(&format!(
-                "Job {job} is interrupted: {} are queued. Run the same command to go on.",
-                counted(self.queued, "URL", "URLs")
+                "Job {job} is interrupted: {} queued. Run the same command to go on.",
+                counted(self.queued, "URL is", "URLs are")
             )),
             Ending::RobotsUnreachable(urls) => style.yellow(&format!(
-                "Job {job} is done as far as it goes: {} wait for a robots.txt that cannot be had. Run the same \
+                "Job {job} is done as far as it goes: {} for a robots.txt that cannot be had. Run the same \
                  command in an hour to try again.",
-                counted(*urls, "URL", "URLs")
+                counted(*urls, "URL waits", "URLs wait")
             )),
         }
     }
