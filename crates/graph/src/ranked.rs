@@ -34,7 +34,8 @@ impl Values {
         }
     }
 
-    fn of_nodes(&self, nodes: &[u32]) -> Values {
+    /// Those of these nodes, in this order.
+    pub fn of_nodes(&self, nodes: &[u32]) -> Values {
         match self {
             Values::Text(all) => Values::Text(picked(all, nodes)),
             Values::Integer(all) => Values::Integer(picked(all, nodes)),
