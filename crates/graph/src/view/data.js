@@ -16,8 +16,12 @@ const neutral = data.colours.length;
 const edgeColour = Uint8Array.from(edgeFrom, (from, e) => groupOf[from] === groupOf[edgeTo[e]] ? groupOf[from] : neutral);
 
 const number = (value) => value.toLocaleString("en");
-const shortName = (node) => data.names[node].replace(/^https?:\/\/(www\.)?/, "").replace(/\/$/, "");
-const groupName = (group) => group < data.groups.length ? data.groups[group][0] || "(none)" : "others";
+// Where all pages are on one host, its name says nothing.
+const origin = (/^https?:\/\/[^/]+/.exec(data.names[0] || "") || [""])[0];
+const isOneHost = origin !== "" && data.names.every((name) => name.startsWith(origin + "/"));
+const shortName = (node) => isOneHost ? data.names[node].slice(origin.length) : data.names[node].replace(/^https?:\/\/(www\.)?/, "").replace(/\/$/, "");
+// The small groups share a colour and are not named in the data: there the host speaks for them.
+const groupName = (node) => groupOf[node] < data.groups.length ? data.groups[groupOf[node]][0] : data.names[node].replace(/^https?:\/\//, "").split("/")[0];
 
 // Edges by one of their ends.
 function byEnd(ends) {

@@ -11,6 +11,8 @@ const movingEdges = 2500, pieceEdges = 3000, farEdges = 14000, settleMs = 140;
 const view = { scale: 1, x: 0, y: 0, width: 0, height: 0, fit: 1 };
 const style = {};
 let focus = null;
+// The smallest radius, and the one below which a square looks the same as a circle and is drawn faster.
+let smallest = 1.4, squareBelow = 1.8;
 let frame = 0, settled = 0, edgesDrawn = 0, edgesDue = false, dirty = false, moving = false;
 
 function readStyle() {
@@ -22,12 +24,14 @@ const screenX = (node) => xs[node] * view.scale + view.x;
 const screenY = (node) => ys[node] * view.scale + view.y;
 // Nodes grow slower than the plane: small ones are seen from afar, large ones do not fill the screen.
 const growth = () => Math.pow(view.scale, 0.62) * (count > 1500 ? 0.9 : 1.1);
-const screenRadius = (node, factor) => Math.max(1.4, radii[node] * factor);
+const screenRadius = (node, factor) => Math.max(smallest, radii[node] * factor);
 
 function resize() {
   const ratio = Math.min(window.devicePixelRatio || 1, 2);
   view.width = stage.clientWidth;
   view.height = stage.clientHeight;
+  smallest = view.width <= 700 ? 1.1 : 1.4;
+  squareBelow = 1.8 / ratio;
   for (const { canvas, pen } of sheets) {
     canvas.width = Math.round(view.width * ratio);
     canvas.height = Math.round(view.height * ratio);
@@ -74,7 +78,7 @@ function moveBy(x, y) {
 function centreOn(node) {
   view.scale = Math.max(view.scale, Math.min(Math.max(0.9, view.fit * 2.2), 4));
   const phone = view.width <= 700;
-  view.x = (phone ? view.width / 2 : (view.width - 20) / 2) - xs[node] * view.scale;
+  view.x = (phone ? view.width / 2 : (view.width - Math.min(342, view.width * 0.3)) / 2) - xs[node] * view.scale;
   view.y = (phone ? view.height * 0.34 : view.height / 2) - ys[node] * view.scale;
   changed();
 }
@@ -112,7 +116,9 @@ function draw(now) {
 // Links up to number `end`, by colour.
 function drawEdges(end) {
   const pen = edgeSheet.pen, { scale, x, y, width, height } = view;
-  const opacity = Math.min(0.42, Math.max(0.1, 16 / Math.sqrt(edgeCount)) * Math.min(2.2, 0.7 + 0.35 * scale / view.fit));
+  // The more links on the less room, the fainter each.
+  const crowd = Math.max(0.07, 11 / Math.sqrt(edgeCount)) * Math.min(1, Math.sqrt(scale / 0.25));
+  const opacity = Math.min(0.42, crowd * Math.min(2.4, 0.7 + 0.4 * scale / view.fit));
   const paths = new Array(neutral + 1);
   for (let e = edgesDrawn; e < end; e++) {
     const from = edgeFrom[e], to = edgeTo[e];
@@ -124,7 +130,7 @@ function drawEdges(end) {
   pen.lineWidth = scale > view.fit * 3 ? 1.2 : 0.8;
   paths.forEach((points, colour) => {
     pen.strokeStyle = colour === neutral ? "rgba(" + style.edge + "," + opacity + ")" : data.colours[colour];
-    pen.globalAlpha = colour === neutral ? 1 : opacity;
+    pen.globalAlpha = colour === neutral ? 1 : Math.min(1, 1.6 * opacity);
     // Many short paths are drawn faster than one long one.
     for (let at = 0; at < points.length; at += 1600) {
       pen.beginPath();
@@ -142,7 +148,7 @@ function drawEdges(end) {
 const inSight = (x, y, radius) => x > -radius && y > -radius && x < view.width + radius && y < view.height + radius;
 
 function circle(pen, x, y, radius) {
-  if (radius < 1.8) pen.rect(x - radius * 0.9, y - radius * 0.9, radius * 1.8, radius * 1.8);
+  if (radius < squareBelow) pen.rect(x - radius * 0.9, y - radius * 0.9, radius * 1.8, radius * 1.8);
   else {
     pen.moveTo(x + radius, y);
     pen.arc(x, y, radius, 0, 2 * Math.PI);

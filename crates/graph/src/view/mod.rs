@@ -22,6 +22,8 @@ const SCRIPTS: [&str; 4] =
 pub const MOST_EDGES: usize = 40_000;
 /// Radii of the nodes with the lowest and the highest rank, in the measure of the layout.
 const RADII: (f64, f64) = (4.0, 34.0);
+/// By how much a radius is above the smallest, on average, at most.
+const MEAN_GROWTH: f64 = 4.0;
 
 /// What is shown.
 pub struct View<'a> {
@@ -57,10 +59,18 @@ impl View<'_> {
         to.write_all(rest.as_bytes())
     }
 
+    /// By rank, between the lowest and the highest. Where most are near the highest, all are drawn smaller: nodes that
+    /// fill the picture show nothing.
     fn radii(&self) -> Vec<f64> {
-        let highest = self.ranked.ranks.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
         // Areas are compared by the eye, not radii.
-        self.ranked.ranks.iter().map(|rank| RADII.0 + (RADII.1 - RADII.0) * (rank / highest).sqrt()).collect()
+        let roots: Vec<f64> = self.ranked.ranks.iter().map(|rank| rank.sqrt()).collect();
+        let lowest = roots.iter().copied().fold(f64::INFINITY, f64::min);
+        let highest = roots.iter().copied().fold(0.0, f64::max);
+        let range = (highest - lowest).max(f64::MIN_POSITIVE);
+        let heights: Vec<f64> = roots.iter().map(|root| (root - lowest) / range).collect();
+        let mean = heights.iter().sum::<f64>() / heights.len().max(1) as f64;
+        let growth = (RADII.1 - RADII.0).min(MEAN_GROWTH / mean.max(f64::MIN_POSITIVE));
+        heights.into_iter().map(|height| RADII.0 + growth * height).collect()
     }
 
     /// Lists by node: an object for each would be three times as long.
@@ -73,7 +83,6 @@ impl View<'_> {
         to.write_all(b",\"grouped_by\":")?;
         serde_json::to_writer(&mut *to, self.groups.label)?;
         write!(to, ",\"all_nodes\":{},\"all_edges\":{}", self.all_nodes, self.all_edges)?;
-        write!(to, ",\"edges_between\":{}", graph.edge_count())?;
         list(to, "names", graph.names(), |to, name| {
             serde_json::to_writer(to, name).map_err(io::Error::from)
         })?;

@@ -71,21 +71,21 @@ function fillPanel(node) {
   const fact = (term, value) => element("div", {}, element("dt", { textContent: term }), element("dd", { textContent: value }));
   const others = (edges, end) => Array.from(edges, (e) => [end[e], edgeWeight[e]]).sort((a, b) => a[0] - b[0]);
   panel.replaceChildren(
-    element("header", {}, heading, element("div", { className: "group" }, dot(groupOf[node]), groupName(groupOf[node])), close),
+    element("header", {}, heading, element("div", { className: "group" }, dot(groupOf[node]), groupName(node)), close),
     element("dl", {}, fact("Rank", rankText(node)), fact("Links in", number(data.incoming[node])), fact("Links out", number(data.outgoing[node]))),
     element("div", { className: "lists", tabIndex: -1 },
-      ...neighbours("Linked from", others(edgesTo(node), edgeFrom), data.incoming[node]),
-      ...neighbours("Links to", others(edgesFrom(node), edgeTo), data.outgoing[node])));
+      ...neighbours("Linked from", "in", others(edgesTo(node), edgeFrom), data.incoming[node]),
+      ...neighbours("Links to", "out", others(edgesFrom(node), edgeTo), data.outgoing[node])));
 }
 
-function neighbours(title, nodes, all) {
+function neighbours(title, mark, nodes, all) {
   const listed = nodes.slice(0, mostListed).map(([node, weight]) => {
     const button = element("button", { type: "button", title: data.names[node], onclick: () => select(node, true) },
       dot(groupOf[node]), element("span", { className: "name", textContent: shortName(node) }));
     if (weight > 1) button.append(element("span", { className: "number", textContent: "×" + number(weight) }));
     return element("li", {}, button);
   });
-  const parts = [element("h3", { textContent: `${title} (${number(all)})` }), element("ul", {}, ...listed)];
+  const parts = [element("h3", {}, element("i", { className: mark }), `${title} (${number(all)})`), element("ul", {}, ...listed)];
   if (all > listed.length) parts.push(element("p", { className: "more", textContent: `${number(all - listed.length)} more, not drawn or not listed` }));
   return parts;
 }

@@ -37,10 +37,7 @@ fn the_data_comes_out_as_it_went_in_whatever_the_names() {
     let data = data(&page);
     assert_eq!(data["names"], serde_json::json!(["http://a.test/", HOSTILE, "http://b.test/x"]));
     assert_eq!(data["groups"], serde_json::json!([["a.test", 2], ["b.test", 1]]));
-    assert_eq!(
-        (&data["all_nodes"], &data["all_edges"], &data["edges_between"]),
-        (&10.into(), &20.into(), &3.into())
-    );
+    assert_eq!((&data["all_nodes"], &data["all_edges"]), (&10.into(), &20.into()));
     assert_eq!(data["edges"].as_array().unwrap().len(), 9);
     for list in ["x", "y", "radius", "rank", "incoming", "outgoing", "group"] {
         assert_eq!(data[list].as_array().unwrap().len(), 3, "{list}");
@@ -73,4 +70,26 @@ fn numbers_are_marks_in_json_only_where_they_must_be() {
     InScript { to: &mut bytes }.write_all(b"[\"<!--\",\"a&b>\",1]").unwrap();
     assert_eq!(bytes, b"[\"\\u003c!--\",\"a\\u0026b\\u003e\",1]");
     InScript { to: &mut bytes }.write_all(b"").unwrap();
+}
+
+#[test]
+fn sizes_follow_the_rank_and_never_fill_the_picture() {
+    let view = |ranks: Vec<f64>| {
+        let mut builder = GraphBuilder::default();
+        for node in 0..ranks.len() {
+            builder.node(&node.to_string()).unwrap();
+        }
+        let mut ranked = RankedGraph::new(builder.build(), Vec::new(), NonZero::<usize>::MIN);
+        ranked.ranks = ranks;
+        let groups = Groups::new("all", &ranked.graph, |_| "").unwrap();
+        View { ranked: &ranked, groups: &groups, title: "", noun: "", all_nodes: 0, all_edges: 0 }.radii()
+    };
+    let mut one_high = vec![0.0; 100];
+    one_high[0] = 1.0;
+    let radii = view(one_high);
+    assert_eq!((radii[0], radii[1]), (RADII.1, RADII.0));
+    let even = view(vec![0.01; 100]);
+    assert!(even.iter().all(|radius| *radius == RADII.0));
+    let spread = view((0..100).map(f64::from).collect());
+    assert!(spread.is_sorted() && spread[99] < 12.0, "{spread:?}");
 }
