@@ -1,6 +1,6 @@
 //! `graph export`: the graph as a file for other programs.
 
-use super::groups::groups;
+use super::groups::{GroupBy, groups};
 use super::source::{Source, SourceArgs};
 use crate::cli::GlobalOptions;
 use crate::commands::export::write_to;
@@ -62,7 +62,7 @@ pub(super) fn run(global: &GlobalOptions, args: &ExportArgs, display: &Display) 
         Some(limit) if limit < whole.graph.node_count() => Cow::Owned(whole.of_nodes(&whole.top(limit))),
         _ => Cow::Borrowed(whole),
     };
-    let groups = groups(&source, &ranked.graph, None)?;
+    let groups = groups(&source, &ranked.graph, Some(GroupBy::Domain))?;
     let document = Document { ranked: &ranked, groups: &groups };
     let unwritten = |e| StoreError::io("export", e);
     write_to(&args.output, |to| write(format, &document, to).map_err(unwritten))?;
