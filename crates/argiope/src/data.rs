@@ -71,15 +71,13 @@ impl DataDirectory {
     }
 
     fn with(path: &Path, meta: Meta, lock: File) -> Result<DataDirectory, Failure> {
-        let text = fs::read_to_string(path.join(SUFFIXES))
-            .map_err(|e| damaged(path, &format!("{SUFFIXES}: {e}")))?;
         let key = decode_key(&meta.fingerprint_key)
             .ok_or_else(|| damaged(path, "its fingerprint key is no key"))?;
         Ok(DataDirectory {
             path: path.to_owned(),
             shards: meta.shards,
             fingerprint_key: FingerprintKey::new(key),
-            suffixes: Arc::new(PublicSuffixes::parse(&text).map_err(|e| damaged(path, &e))?),
+            suffixes: Arc::new(suffixes(path)?),
             _lock: lock,
         })
     }
@@ -127,6 +125,13 @@ pub(crate) fn reader(path: &Path) -> Result<SqliteReader, Failure> {
         return Err(missing(path));
     }
     SqliteReader::open(&file).map_err(|e| store_failure(&e))
+}
+
+/// The list of public suffixes that a directory was made with.
+pub(crate) fn suffixes(path: &Path) -> Result<PublicSuffixes, Failure> {
+    let text =
+        fs::read_to_string(path.join(SUFFIXES)).map_err(|e| damaged(path, &format!("{SUFFIXES}: {e}")))?;
+    PublicSuffixes::parse(&text).map_err(|e| damaged(path, &e))
 }
 
 fn missing(path: &Path) -> Failure {

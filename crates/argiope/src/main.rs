@@ -55,6 +55,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Why(args) => commands::why::run(global, args),
         Command::Report(args) => commands::report::run(global, args),
         Command::Audit(args) => commands::audit::run(global, args),
+        Command::Graph(command) => commands::graph::run(global, command, &display),
         Command::Inspect(command) => inspect::run(global, command),
         Command::Config(command) => commands::config::run(global, command),
         Command::Completions(args) => commands::completions::run(args),

@@ -2,5 +2,6 @@
 pub mod archive;
 pub mod catalogue;
 pub mod disk;
+pub mod domain_graph;
 pub mod frontier;
 pub mod links;

@@ -177,25 +177,34 @@ impl Links for SegmentLinks {
     }
 
     fn read(&self, until: LinksPosition, page: &mut dyn FnMut(&PageLinks<'_>) -> Result<()>) -> Result<()> {
-        let mut decompressor = Decompressor::new().map_err(self.failed(0))?;
-        for segment in 0..=until.segment {
-            let path = self.root.join(name(segment));
-            let file = match File::open(&path) {
-                Ok(file) => file,
-                Err(_) if segment == until.segment && until.length == 0 => break,
-                Err(error) => return Err(self.failed(segment)(error)),
-            };
-            let length = file.metadata().map_err(self.failed(segment))?.len();
-            let length = if segment == until.segment { until.length } else { length };
-            let mut source = BufReader::with_capacity(1 << 16, file.take(length));
-            let mut offset = 0;
-            while offset < length {
-                offset += read_batch(&mut source, &mut decompressor, page)
-                    .map_err(|error| placed(error, segment, offset))?;
-            }
-        }
-        Ok(())
+        read_segments(&self.root, until, page)
     }
+}
+
+/// Gives out the pages up to a position, as [`Links::read`] does, beside whoever writes and without touching anything.
+pub fn read_segments(
+    root: &Path,
+    until: LinksPosition,
+    page: &mut dyn FnMut(&PageLinks<'_>) -> Result<()>,
+) -> Result<()> {
+    let mut decompressor = Decompressor::new().map_err(|error| StoreError::io(name(0), error))?;
+    for segment in 0..=until.segment {
+        let failed = |error| StoreError::io(name(segment), error);
+        let file = match File::open(root.join(name(segment))) {
+            Ok(file) => file,
+            Err(_) if segment == until.segment && until.length == 0 => break,
+            Err(error) => return Err(failed(error)),
+        };
+        let length = file.metadata().map_err(failed)?.len();
+        let length = if segment == until.segment { until.length } else { length };
+        let mut source = BufReader::with_capacity(1 << 16, file.take(length));
+        let mut offset = 0;
+        while offset < length {
+            offset += read_batch(&mut source, &mut decompressor, page)
+                .map_err(|error| placed(error, segment, offset))?;
+        }
+    }
+    Ok(())
 }
 
 /// Reads one batch and gives out its pages; returns the batch's length on disk.

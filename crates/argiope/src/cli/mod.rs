@@ -11,6 +11,7 @@ pub(crate) use results::{
     AuditArgs, ExportArgs, ExportFormat, ExportWhat, JobsArgs, ReportArgs, StatusArgs, WhyArgs,
 };
 
+use crate::commands::graph::GraphCommand;
 use clap::parser::ValueSource;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueHint};
 use std::ffi::OsString;
@@ -95,6 +96,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Prove politeness from the fetch history: gaps per host, the robots.txt rule of each fetch
     Audit(AuditArgs),
+    /// Who links to whom: ranks, files for other programs, a picture
+    Graph(GraphCommand),
     /// Look at a single thing the way the crawler does
     #[command(subcommand)]
     Inspect(InspectCommand),

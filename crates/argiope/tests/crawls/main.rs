@@ -12,6 +12,7 @@ mod audit;
 mod demo;
 mod desk;
 mod going_on;
+mod graph;
 mod limits;
 mod results;
 mod running;

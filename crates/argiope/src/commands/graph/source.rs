@@ -1,0 +1,328 @@
+//! Where a graph comes from: the links of a crawl, or the file of a domain graph.
+//!
+//! A link is an `<a>`, an `<area>`, a frame or a refresh. What a page says of itself (canonical, alternate, next) is
+//! none, and merges nothing. A link to a URL that redirected counts for where that ended. A page that was read several
+//! times (by several redirects, in several jobs) counts once. Links within a node are left out.
+
+use crate::cli::GlobalOptions;
+use crate::commands::selection;
+use crate::data;
+use crate::exit::Failure;
+use argiope_graph::names::Names;
+use argiope_graph::{Column, Graph, GraphBuilder, GraphError, RankedGraph, Values};
+use argiope_local::domain_graph::DomainGraphReader;
+use argiope_local::links::read_segments;
+use argiope_model::{JobId, PublicSuffixes};
+use argiope_store::catalogue::{CatalogueReader, PageQuery};
+use argiope_store::error::{ErrorKind, Result as Stored, StoreError};
+use argiope_store::links::{Link, LinkKind, PageLinks, Rel};
+use clap::{Args, ValueHint};
+use std::collections::hash_map::RandomState;
+use std::collections::{HashMap, HashSet};
+use std::hash::BuildHasher;
+use std::num::NonZero;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Args)]
+pub(super) struct SourceArgs {
+    /// A job's name or number; without it the latest
+    pub(super) job: Option<String>,
+    /// All jobs
+    #[arg(long, conflicts_with = "job")]
+    pub(super) all: bool,
+    /// One node a host instead of one a page; weights are numbers of links
+    #[arg(long, conflicts_with_all = ["domains", "db"])]
+    pub(super) hosts: bool,
+    /// One node a root domain, by the Public Suffix List
+    #[arg(long)]
+    pub(super) domains: bool,
+    /// Read a domain graph (an SQLite file with the tables nodes and edges) instead of a crawl
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["job", "all"])]
+    pub(super) db: Option<PathBuf>,
+    /// Only nodes that were crawled; otherwise all that are linked to, too
+    #[arg(long)]
+    pub(super) crawled_only: bool,
+}
+
+/// What a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Level {
+    Page,
+    Host,
+    Domain,
+}
+
+impl Level {
+    pub(super) fn one(self) -> &'static str {
+        match self {
+            Level::Page => "page",
+            Level::Host => "host",
+            Level::Domain => "domain",
+        }
+    }
+
+    pub(super) fn many(self) -> &'static str {
+        match self {
+            Level::Page => "pages",
+            Level::Host => "hosts",
+            Level::Domain => "domains",
+        }
+    }
+}
+
+/// A graph with its ranks, and how to speak of it.
+pub(super) struct Source {
+    pub(super) ranked: RankedGraph,
+    pub(super) level: Level,
+    pub(super) title: String,
+    pub(super) suffixes: PublicSuffixes,
+}
+
+impl Source {
+    pub(super) fn gather(global: &GlobalOptions, args: &SourceArgs) -> Result<Source, Failure> {
+        match &args.db {
+            Some(path) => from_domain_graph(path, args),
+            None => from_crawl(global, args),
+        }
+    }
+}
+
+/// All cores: a graph is read once, looked at once.
+pub(super) fn threads() -> NonZero<usize> {
+    std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN)
+}
+
+fn from_crawl(global: &GlobalOptions, args: &SourceArgs) -> Result<Source, Failure> {
+    let reader = data::reader(&global.data)?;
+    let job = if args.all { None } else { Some(selection::job(&reader, args.job.as_deref())?) };
+    let title = match &job {
+        None => String::from("All jobs"),
+        Some(job) => {
+            let name = job.name.as_deref().map(|name| format!(" ({name})")).unwrap_or_default();
+            let seeds = selection::seeds_in_short(&selection::spec(job)?.seeds);
+            format!("Job {}{name}: {seeds}", job.id)
+        }
+    };
+    let level = match (args.hosts, args.domains) {
+        (true, _) => Level::Host,
+        (_, true) => Level::Domain,
+        _ => Level::Page,
+    };
+    let mut nodes = Nodes::new(level, data::suffixes(&global.data)?);
+    let crawl = Crawl { reader: &reader, links: &global.data.join("links"), job: job.map(|job| job.id) };
+    let crawled = crawl.read(&mut nodes).map_err(|e| data::store_failure(&e))?;
+    let column = match level {
+        Level::Page => {
+            let flags = crawled.iter().map(|pages| *pages > 0).collect();
+            Column { name: "crawled", values: Values::Flag(flags) }
+        }
+        Level::Host | Level::Domain => Column { name: "pages", values: Values::Integer(crawled.clone()) },
+    };
+    let Nodes { builder, suffixes, .. } = nodes;
+    let ranked = ranked(builder.build(), vec![column], &crawled, args.crawled_only);
+    Ok(Source { ranked, level, title, suffixes })
+}
+
+/// `crawled` has a number above zero for each node that was.
+fn ranked(graph: Graph, columns: Vec<Column>, crawled: &[u32], crawled_only: bool) -> RankedGraph {
+    if !crawled_only {
+        return RankedGraph::new(graph, columns, threads());
+    }
+    let was_crawled = |node: &u32| crawled.get(*node as usize).is_some_and(|count| *count > 0);
+    let kept: Vec<u32> = graph.nodes().filter(was_crawled).collect();
+    let part = |column: Column| Column { name: column.name, values: column.values.of_nodes(&kept) };
+    RankedGraph::new(graph.of_nodes(&kept), columns.into_iter().map(part).collect(), threads())
+}
+
+/// The nodes that URLs and hosts belong to.
+struct Nodes {
+    builder: GraphBuilder,
+    level: Level,
+    suffixes: PublicSuffixes,
+    /// Each host is looked up in the list of suffixes once.
+    hosts: Names,
+    domains_of_hosts: Vec<u32>,
+}
+
+impl Nodes {
+    fn new(level: Level, suffixes: PublicSuffixes) -> Nodes {
+        let builder = GraphBuilder::default();
+        Nodes { builder, level, suffixes, hosts: Names::default(), domains_of_hosts: Vec::new() }
+    }
+
+    fn of_url(&mut self, url: &str) -> Result<u32, GraphError> {
+        match self.level {
+            Level::Page => self.builder.node(url),
+            Level::Host | Level::Domain => self.of_host(host_of(url)),
+        }
+    }
+
+    fn of_host(&mut self, host: &str) -> Result<u32, GraphError> {
+        if self.level != Level::Domain {
+            return self.builder.node(host);
+        }
+        let number = self.hosts.intern(host)? as usize;
+        if let Some(domain) = self.domains_of_hosts.get(number) {
+            return Ok(*domain);
+        }
+        let domain = self.builder.node(self.suffixes.root_domain(host))?;
+        self.domains_of_hosts.push(domain);
+        Ok(domain)
+    }
+}
+
+/// `host` or `host:port` of a URL in normal form.
+pub(super) fn host_of(url: &str) -> &str {
+    let after = url.split_once("://").map_or(url, |(_, after)| after);
+    after.split(['/', '?']).next().unwrap_or(after)
+}
+
+struct Crawl<'a> {
+    reader: &'a dyn CatalogueReader,
+    links: &'a Path,
+    job: Option<JobId>,
+}
+
+impl Crawl<'_> {
+    /// Fills the graph. How many pages of each node were crawled.
+    fn read(&self, nodes: &mut Nodes) -> Stored<Vec<u32>> {
+        // Taken first: what is linked from here on was catalogued by then.
+        let until = self.reader.links_position()?;
+        let mut crawled = Vec::new();
+        let redirects = self.pages(nodes, &mut crawled)?;
+        let Some(until) = until else { return Ok(filled(crawled, nodes)) };
+        let mut pages = Pages { nodes, redirects, read: Once::default() };
+        read_segments(self.links, until, &mut |page| match self.job {
+            Some(job) if page.job != job => Ok(()),
+            _ => pages.add(page).map_err(too_many),
+        })?;
+        Ok(filled(crawled, nodes))
+    }
+
+    /// Reads what was crawled, and where redirects ended.
+    fn pages(&self, nodes: &mut Nodes, crawled: &mut Vec<u32>) -> Stored<HashMap<Box<str>, u32>> {
+        let mut redirects = HashMap::new();
+        let mut counted = Once::default();
+        let query = PageQuery { job: self.job, include_noindex: true, ..PageQuery::default() };
+        self.reader.pages(&query, &mut |stored| {
+            let page = &stored.row.page;
+            let end = page.final_url.as_deref().unwrap_or(&page.url);
+            let node = nodes.of_url(end).map_err(too_many)?;
+            if end != page.url {
+                redirects.insert(Box::from(page.url.as_str()), node);
+            }
+            // What never answered is only linked to.
+            if page.status.is_some() && counted.is_first(end) {
+                crawled.resize(crawled.len().max(node as usize + 1), 0);
+                if let Some(count) = crawled.get_mut(node as usize) {
+                    *count += 1;
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(redirects)
+    }
+}
+
+/// Which URLs have come already, by a hash of 64 bits.
+#[derive(Default)]
+struct Once {
+    seen: HashSet<u64>,
+    hashing: RandomState,
+}
+
+impl Once {
+    fn is_first(&mut self, url: &str) -> bool {
+        self.seen.insert(self.hashing.hash_one(url))
+    }
+}
+
+fn filled(mut counts: Vec<u32>, nodes: &Nodes) -> Vec<u32> {
+    counts.resize(nodes.builder.nodes(), 0);
+    counts
+}
+
+fn too_many(error: GraphError) -> StoreError {
+    StoreError::new(ErrorKind::Usage, "graph", error.to_string()).with_source(error)
+}
+
+/// Pages with links become edges.
+struct Pages<'a> {
+    nodes: &'a mut Nodes,
+    redirects: HashMap<Box<str>, u32>,
+    read: Once,
+}
+
+impl Pages<'_> {
+    fn add(&mut self, page: &PageLinks<'_>) -> Result<(), GraphError> {
+        if !self.read.is_first(page.source) {
+            return Ok(());
+        }
+        let from = self.nodes.of_url(page.source)?;
+        for link in page.links.iter().filter(|link| leads_on(link)) {
+            let to = match self.redirects.get(link.target) {
+                Some(end) => *end,
+                None => self.nodes.of_url(link.target)?,
+            };
+            self.nodes.builder.link(from, to, 1);
+        }
+        Ok(())
+    }
+}
+
+/// Whether a reader can follow it.
+fn leads_on(link: &Link<'_>) -> bool {
+    let about_itself = [Rel::CANONICAL, Rel::ALTERNATE, Rel::NEXT, Rel::PREV];
+    match link.kind {
+        LinkKind::Anchor | LinkKind::Frame | LinkKind::Redirect => true,
+        LinkKind::Meta => !about_itself.iter().any(|rel| link.rel.has(*rel)),
+        LinkKind::Image | LinkKind::Script | LinkKind::Stylesheet | LinkKind::Form | LinkKind::Other => false,
+    }
+}
+
+fn from_domain_graph(path: &Path, args: &SourceArgs) -> Result<Source, Failure> {
+    let level = if args.domains { Level::Domain } else { Level::Host };
+    let nodes = std::cell::RefCell::new(Nodes::new(level, PublicSuffixes::bundled()));
+    let mut numbers: HashMap<i64, u32> = HashMap::new();
+    let (mut crawl_counts, mut descriptions) = (Vec::<u32>::new(), Vec::new());
+    let numbered = std::cell::RefCell::new(&mut numbers);
+    let reader = DomainGraphReader::open(path).map_err(|e| data::store_failure(&e))?;
+    let read = reader.read(
+        &mut |row| {
+            let node = nodes.borrow_mut().of_host(&row.name).map_err(too_many)? as usize;
+            numbered.borrow_mut().insert(row.id, node as u32);
+            if node >= crawl_counts.len() {
+                crawl_counts.resize(node + 1, 0);
+                descriptions.resize(node + 1, None);
+            }
+            if let (Some(count), Some(text)) = (crawl_counts.get_mut(node), descriptions.get_mut(node)) {
+                *count = count.saturating_add(row.crawl_count);
+                *text = row.description;
+            }
+            Ok(())
+        },
+        &mut |edge| {
+            let of = |id: i64| {
+                numbered.borrow().get(&id).copied().ok_or_else(|| {
+                    let message = format!("an edge names node {id}, which is not there");
+                    StoreError::new(ErrorKind::Corrupt, path.display().to_string(), message)
+                })
+            };
+            nodes.borrow_mut().builder.link(of(edge.from)?, of(edge.to)?, edge.weight);
+            Ok(())
+        },
+    );
+    read.map_err(|e| data::store_failure(&e))?;
+    let mut columns = vec![Column { name: "crawl_count", values: Values::Integer(crawl_counts.clone()) }];
+    // A domain has several hosts, and no description that would be its own.
+    if level == Level::Host {
+        columns.push(Column { name: "description", values: Values::Text(descriptions) });
+    }
+    let Nodes { builder, suffixes, .. } = nodes.into_inner();
+    let ranked = ranked(builder.build(), columns, &crawl_counts, args.crawled_only);
+    let name = path
+        .file_name()
+        .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
+    Ok(Source { ranked, level, title: name, suffixes })
+}
