@@ -47,6 +47,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     logging::start(global, &display);
     match &cli.command {
         Command::Crawl(args) => commands::crawl::run(global, args, &display),
+        Command::Graph(args) => commands::graph::run(global, args, &display),
         Command::Demo => commands::demo::run(global, &display),
         Command::Lab(args) => commands::lab::run(global, args),
         Command::Jobs(args) => commands::jobs::run(global, args),

@@ -121,7 +121,7 @@ impl Trial {
         let seeds = self.lab.seeds();
         let seeds = seeds.iter().map(|seed| Url::parse(seed, &NormalRules::default()).unwrap()).collect();
         let spec = JobSpec { delay: Some(DELAY), allow_private: true, ..JobSpec::default() };
-        JobStart { id: JOB, spec, seeds }
+        JobStart { id: JOB, spec, seeds, graph: None }
     }
 
     fn catalogue(&self) -> SqliteCatalogue {

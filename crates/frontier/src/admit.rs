@@ -114,6 +114,7 @@ impl Frontier {
         let Some(host) = self.hosts.get_mut(index as usize) else {
             return Err(Skip::new(SkipReason::NotCrawlable, "no such host"));
         };
+        within_visit_limit(state, host, index)?;
         within_subdomain_limit(state, host, index)?;
         if state.limits.traps.enabled
             && one.kind == RequestKind::Page
@@ -145,8 +146,23 @@ impl Frontier {
             source,
             hops: &[],
         };
+        if let Some(state) = self.jobs.get_mut(&job).filter(|job| job.limits.max_visits_per_host.is_some()) {
+            *state.host_visits.entry(index).or_default() += 1;
+        }
         self.enqueue(index, job, Entry { order, value: facts.encode() }, not_before, now);
         Ok(())
+    }
+
+    /// Former runs of a job visited a host so often: it has its place among those of its domain, and fewer visits left.
+    pub fn visited_host(&mut self, job: JobId, name: &str, visits: u32) {
+        let index = self.host_index(name);
+        let (Some(state), Some(host)) = (self.jobs.get_mut(&job), self.hosts.get(index as usize)) else {
+            return;
+        };
+        state.host_visits.insert(index, visits);
+        if state.limits.max_subdomains_per_root.is_some() {
+            state.subdomains.entry(host.root.clone()).or_default().insert(index);
+        }
     }
 
     /// When a new URL of this source may be served: now, or later if the source brings more than its rate.
@@ -227,6 +243,17 @@ struct Origin<'d> {
     round: u32,
     depth: u32,
     source: Option<&'d Url>,
+}
+
+/// Counted once it is admitted: a visit in the queue is one that will be made.
+fn within_visit_limit(job: &Job, host: &Host, index: HostIndex) -> Result<(), Skip> {
+    match job.limits.max_visits_per_host {
+        Some(limit) if job.host_visits.get(&index).is_some_and(|visits| *visits >= limit) => {
+            let detail = format!("{} is visited {limit} times, as often as it may", host.name);
+            Err(Skip::new(SkipReason::OverBudget, detail))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn within_subdomain_limit(job: &mut Job, host: &Host, index: HostIndex) -> Result<(), Skip> {

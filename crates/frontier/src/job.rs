@@ -17,6 +17,8 @@ pub struct JobLimits {
     pub max_pages: Option<u64>,
     pub max_pages_per_domain: Option<u64>,
     pub max_subdomains_per_root: Option<u32>,
+    /// Visits to one host, those of former runs included (see [`crate::Frontier::visited_host`]).
+    pub max_visits_per_host: Option<u32>,
     pub new_urls_per_source: NewUrlRate,
     pub queue_cap: Option<u64>,
     pub delay: Option<Duration>,
@@ -35,6 +37,7 @@ impl JobLimits {
             max_pages: spec.max_pages,
             max_pages_per_domain: spec.max_pages_per_domain,
             max_subdomains_per_root: spec.max_subdomains_per_root,
+            max_visits_per_host: None,
             new_urls_per_source: spec.new_urls_per_source,
             queue_cap: spec.queue_cap,
             delay: spec.delay,
@@ -84,6 +87,8 @@ pub(crate) struct Job {
     pub(crate) domain_pages: HashMap<Box<str>, u64>,
     /// Hosts per root domain, where that is limited.
     pub(crate) subdomains: FastMap<Box<str>, FastSet<HostIndex>>,
+    /// Visits admitted per host, where that is limited.
+    pub(crate) host_visits: FastMap<HostIndex, u32>,
     /// URLs that seeds redirected to: their hosts are in scope.
     pub(crate) scope_hosts: Vec<Box<str>>,
     /// Entries to be evicted when they come up, by rank, where the queue is capped.
@@ -104,6 +109,7 @@ impl Job {
             wait_for_budget: VecDeque::new(),
             domain_pages: HashMap::new(),
             subdomains: FastMap::default(),
+            host_visits: FastMap::default(),
             scope_hosts: Vec::new(),
             evictions: Evictions::default(),
             dirty: true,

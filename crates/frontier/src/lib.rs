@@ -42,6 +42,7 @@ pub mod seen;
 mod settle;
 pub mod state;
 mod stop;
+pub mod transient;
 mod view;
 
 pub use admit::{Discovery, Found, Refused};

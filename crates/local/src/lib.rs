@@ -3,4 +3,5 @@ pub mod archive;
 pub mod catalogue;
 pub mod disk;
 pub mod frontier;
+pub mod graph;
 pub mod links;

@@ -2,10 +2,12 @@
 //! what a crawl runs with.
 
 mod crawl;
+mod graph;
 mod inspect;
 mod results;
 
 pub(crate) use crawl::CrawlArgs;
+pub(crate) use graph::{GraphArgs, GraphCrawlArgs};
 pub(crate) use inspect::{InspectCommand, InspectFetch, PageArgs, RobotsArgs, SitemapArgs, UrlArgs};
 pub(crate) use results::{
     AuditArgs, ExportArgs, ExportFormat, ExportWhat, JobsArgs, ReportArgs, StatusArgs, WhyArgs,
@@ -25,6 +27,7 @@ Examples:
   argiope crawl example.com --depth 2 -o out.jsonl
   argiope export -f csv -o pages.csv              the pages of the latest job
   argiope why https://example.com/private         why a URL was or was not fetched
+  argiope graph https://example.com               which hosts link to which
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted (the same command goes on).";
 
@@ -79,6 +82,8 @@ pub(crate) struct GlobalOptions {
 pub(crate) enum Command {
     /// Crawl from seeds to the end of the job, or go on with an unfinished one
     Crawl(Box<CrawlArgs>),
+    /// Map how hosts link to each other, into a SQLite file of nodes and edges
+    Graph(Box<GraphArgs>),
     /// Offline: start a synthetic web, crawl it, show what came out
     Demo,
     /// Serve a synthetic web for trying and testing

@@ -6,6 +6,7 @@ pub(crate) mod config;
 pub(crate) mod crawl;
 pub(crate) mod demo;
 pub(crate) mod export;
+pub(crate) mod graph;
 pub(crate) mod jobs;
 pub(crate) mod lab;
 pub(crate) mod progress;
