@@ -112,6 +112,7 @@ impl Trial {
             fingerprint_key: FingerprintKey::new([7; 16]),
             batch_age: Duration::from_millis(50),
             batch_size: EngineConfig::BATCH_SIZE,
+            window: EngineConfig::WINDOW,
             max_outstanding: EngineConfig::MAX_OUTSTANDING,
             grace: EngineConfig::GRACE,
         }

@@ -57,6 +57,7 @@ pub(crate) fn page(
     buffers: &mut Buffers,
 ) -> Digested {
     let Buffers { scratch, recent } = buffers;
+    let pages = job.graph.is_none();
     let input = Input {
         body: body.bytes,
         content_type: body.content_type,
@@ -64,7 +65,7 @@ pub(crate) fn page(
         x_robots_tag: body.x_robots_tag,
         agent: &job.agent,
         limits: Limits { max_links: job.spec.max_links_per_page as usize },
-        wants: Wants { text: false, headings: false, open_graph: true, anchors: true },
+        wants: Wants { text: false, headings: false, open_graph: pages, anchors: pages },
     };
     let extracted = extract(&input, scratch);
     if let Some(rules) = &job.graph {

@@ -92,7 +92,8 @@ pub(crate) fn outbound(
     if job.spec.max_depth.is_none_or(|most| depth <= most) {
         let followed = targets.into_iter().filter(|target| !(target.nofollow && job.spec.respect_nofollow));
         let found: Vec<Found> = followed.map(|target| self::found(key, target.home, depth)).collect();
-        let source = Some(node.clone());
+        // Nobody asks where a node was found first, and there may be many to remember it for.
+        let source = None;
         outbound.discovery =
             (!found.is_empty()).then_some(Discovery { job: visit.job, round: depth, depth, source, found });
     }

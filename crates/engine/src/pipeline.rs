@@ -230,6 +230,7 @@ fn new_frontier(config: &EngineConfig, at: Millis) -> Frontier {
         concurrency: config.concurrency,
         per_address: config.politeness.per_address().get(),
         max_outstanding: config.max_outstanding,
+        window: config.window,
         ..FrontierConfig::default()
     };
     let (suffixes, key) = (Arc::clone(&config.suffixes), config.fingerprint_key.clone());

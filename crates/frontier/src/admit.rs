@@ -98,7 +98,7 @@ impl Frontier {
             && let Some(limit) = state.limits.max_subdomains_per_root
         {
             let root = self.suffixes.root_domain(name);
-            if state.subdomains.get(root).is_some_and(|known| known.len() >= limit as usize) {
+            if state.subdomains.count(root) >= limit {
                 return Err((shard_of(root, self.config.shards), too_many_hosts(root, limit)));
             }
         }
@@ -161,7 +161,7 @@ impl Frontier {
         };
         state.host_visits.insert(index, visits);
         if state.limits.max_subdomains_per_root.is_some() {
-            state.subdomains.entry(host.root.clone()).or_default().insert(index);
+            state.subdomains.insert(&host.root, index);
         }
     }
 
@@ -200,6 +200,8 @@ impl Frontier {
         if host.queue(job).is_none() {
             let patterns =
                 self.jobs.get(&job).map(|job| PatternTable::new(&job.limits.traps)).unwrap_or_default();
+            // Mostly the only one: a vector by itself would make room for four.
+            host.queues.reserve_exact(1);
             host.queues.push(HostQueue::new(JobQueue::new(job), patterns));
         }
         if not_before > now {
@@ -215,7 +217,7 @@ impl Frontier {
             }
             self.changes.changes.push(Change::Queue { at, entry });
             if renamed {
-                self.wait_after_unclean_stop(index);
+                self.wait_after_unclean_stop(index, now);
             }
             if wakes {
                 self.reschedule(index, now);
@@ -258,11 +260,10 @@ fn within_visit_limit(job: &Job, host: &Host, index: HostIndex) -> Result<(), Sk
 
 fn within_subdomain_limit(job: &mut Job, host: &Host, index: HostIndex) -> Result<(), Skip> {
     let Some(limit) = job.limits.max_subdomains_per_root else { return Ok(()) };
-    let known = job.subdomains.entry(host.root.clone()).or_default();
-    if !known.contains(&index) && known.len() >= limit as usize {
+    if !job.subdomains.contains(index) && job.subdomains.count(&host.root) >= limit {
         return Err(too_many_hosts(&host.root, limit));
     }
-    known.insert(index);
+    job.subdomains.insert(&host.root, index);
     Ok(())
 }
 

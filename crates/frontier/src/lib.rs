@@ -32,6 +32,7 @@ mod frontier;
 mod hash;
 mod host;
 mod job;
+mod manners;
 pub mod memory;
 mod network;
 pub mod queue;

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 
 /// What an entry of the robots.txt cache takes beside its texts.
-const ROBOTS_ENTRY_BYTES: usize = 128;
+const ROBOTS_ENTRY_BYTES: usize = 192;
 
 #[derive(Debug)]
 pub struct TransientState {

@@ -137,6 +137,9 @@ pub(crate) struct LabArgs {
     /// Pages of about 2 KB instead of 30
     #[arg(long)]
     pub(crate) small: bool,
+    /// Links from each page to other sites (default 6, small pages 1)
+    #[arg(long, value_name = "N")]
+    pub(crate) outward: Option<u32>,
     /// Write every request as a line of JSON
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) log: Option<PathBuf>,

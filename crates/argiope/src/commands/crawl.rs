@@ -156,6 +156,7 @@ pub(crate) fn engine_config(
         fingerprint_key: directory.fingerprint_key.clone(),
         batch_age: EngineConfig::BATCH_AGE,
         batch_size: EngineConfig::BATCH_SIZE,
+        window: EngineConfig::WINDOW,
         max_outstanding: EngineConfig::MAX_OUTSTANDING.max(process.concurrency as usize * 4),
         grace: EngineConfig::GRACE,
     }

@@ -110,7 +110,7 @@ const CRAWL: &[Key] = with_job_keys![
 
 /// `config.json` of the graph of hosts.
 pub(crate) const GRAPH: &[Key] = &[
-    Key::new("seed_url", Kind::Text),
+    Key::new("seed_url", Kind::Text).or_null(),
     Key::new("max_depth", U32),
     Key::new("max_crawls_per_node", U32_AT_LEAST_ONE),
     Key::new("max_subdomains_per_root", U32_AT_LEAST_ONE),
@@ -122,7 +122,7 @@ pub(crate) const GRAPH: &[Key] = &[
     Key::new("db_path", Kind::Text),
     Key::new("metrics_path", Kind::Text),
     Key::new("allow_private", Kind::Flag),
-    Key::new("user_agent", Kind::Text),
+    Key::new("user_agent", Kind::Text).or_null(),
     Key::new("respect_robots", Kind::Flag),
     Key::new("exclude_domains", Kind::List(&Kind::Pattern)),
 ];

@@ -15,7 +15,7 @@ const EDGE_COLUMNS: [&str; 4] = ["edge_id", "from_node_id", "to_node_id", "weigh
 
 /// Who looks at the file with another tool may hold it for a moment.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
-const CACHE_KB: u32 = 16 * 1024;
+const CACHE_KB: u32 = 8 * 1024;
 
 pub(super) struct GraphDatabase {
     path: PathBuf,
@@ -42,7 +42,7 @@ impl GraphDatabase {
         connection
             .execute_batch(&format!(
                 "PRAGMA journal_mode = WAL;
-                 PRAGMA synchronous = FULL;
+                 PRAGMA synchronous = NORMAL;
                  PRAGMA cache_size = -{CACHE_KB};
                  PRAGMA journal_size_limit = 16777216;"
             ))
@@ -133,28 +133,27 @@ fn write(connection: &mut Connection, pending: &Pending) -> rusqlite::Result<Wri
     Ok(written)
 }
 
-/// Looked up first: most targets are known, and a conflict would use up a number each.
+/// Looked up first: most targets are known and do not change, and a conflict would use up a number each time.
 fn upsert_node(transaction: &Transaction<'_>, node: &NodeChange) -> rusqlite::Result<(i64, bool)> {
     let known: Option<i64> = transaction
         .prepare_cached("SELECT node_id FROM nodes WHERE domain_name = ?1")?
         .query_row([&node.name], |row| row.get(0))
         .optional()?;
-    if let Some(id) = known
-        && node.crawls == 0
-        && node.description.is_none()
-    {
-        return Ok((id, false));
+    let Some(id) = known else {
+        transaction
+            .prepare_cached("INSERT INTO nodes (domain_name, description, crawl_count) VALUES (?1, ?2, ?3)")?
+            .execute((&node.name, &node.description, node.crawls))?;
+        return Ok((transaction.last_insert_rowid(), true));
+    };
+    if node.crawls > 0 || node.description.is_some() {
+        transaction
+            .prepare_cached(
+                "UPDATE nodes SET description = coalesce(?2, description), crawl_count = crawl_count + ?3
+                 WHERE node_id = ?1",
+            )?
+            .execute((id, &node.description, node.crawls))?;
     }
-    let id = transaction
-        .prepare_cached(
-            "INSERT INTO nodes (domain_name, description, crawl_count) VALUES (?1, ?2, ?3)
-             ON CONFLICT (domain_name) DO UPDATE SET
-                 description = coalesce(excluded.description, description),
-                 crawl_count = crawl_count + excluded.crawl_count
-             RETURNING node_id",
-        )?
-        .query_row((&node.name, &node.description, node.crawls), |row| row.get(0))?;
-    Ok((id, known.is_none()))
+    Ok((id, false))
 }
 
 fn take_lock(path: &Path) -> Result<File> {

@@ -61,6 +61,7 @@ struct State {
     database: GraphDatabase,
     pending: Pending,
     figures: GraphFigures,
+    oldest: Duration,
 }
 
 impl GraphStore {
@@ -69,7 +70,7 @@ impl GraphStore {
         let database = GraphDatabase::open(path)?;
         let (nodes, edges) = database.counts()?;
         let figures = GraphFigures { nodes, edges, ..GraphFigures::default() };
-        let state = State { database, pending: Pending::default(), figures };
+        let state = State { database, pending: Pending::default(), figures, oldest: OLDEST };
         Ok(Arc::new(GraphStore { state: Mutex::new(state) }))
     }
 
@@ -119,7 +120,12 @@ impl GraphStore {
     /// Writes what has waited long enough.
     pub fn flush_aged(&self) -> Result<()> {
         let mut state = self.state();
-        if state.pending.age().is_some_and(|age| age >= OLDEST) { state.write() } else { Ok(()) }
+        if state.is_aged() { state.write() } else { Ok(()) }
+    }
+
+    /// How long rows may wait to be written; a second, unless this says otherwise.
+    pub fn limit_age(&self, oldest: Duration) {
+        self.state().oldest = oldest;
     }
 
     /// The largest number of pages the database may have, for tests and small disks; beyond it a write fails for want of room.
@@ -142,7 +148,10 @@ impl State {
     }
 
     fn write_if_full(&mut self) -> Result<()> {
-        let old = self.pending.age().is_some_and(|age| age >= OLDEST);
-        if old || self.pending.rows() >= BATCH_ROWS { self.write() } else { Ok(()) }
+        if self.is_aged() || self.pending.rows() >= BATCH_ROWS { self.write() } else { Ok(()) }
+    }
+
+    fn is_aged(&self) -> bool {
+        self.pending.age().is_some_and(|age| age >= self.oldest)
     }
 }
