@@ -47,6 +47,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     logging::start(global, &display);
     match &cli.command {
         Command::Crawl(args) => commands::crawl::run(global, args, &display),
+        Command::Graph(args) => commands::graph::run(global, args, &display),
         Command::Demo => commands::demo::run(global, &display),
         Command::Lab(args) => commands::lab::run(global, args),
         Command::Jobs(args) => commands::jobs::run(global, args),
@@ -55,7 +56,6 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Why(args) => commands::why::run(global, args),
         Command::Report(args) => commands::report::run(global, args),
         Command::Audit(args) => commands::audit::run(global, args),
-        Command::Graph(command) => commands::graph::run(global, command, &display),
         Command::Inspect(command) => inspect::run(global, command),
         Command::Config(command) => commands::config::run(global, command),
         Command::Completions(args) => commands::completions::run(args),

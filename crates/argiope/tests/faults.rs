@@ -112,6 +112,7 @@ impl Trial {
             fingerprint_key: FingerprintKey::new([7; 16]),
             batch_age: Duration::from_millis(50),
             batch_size: EngineConfig::BATCH_SIZE,
+            window: EngineConfig::WINDOW,
             max_outstanding: EngineConfig::MAX_OUTSTANDING,
             grace: EngineConfig::GRACE,
         }
@@ -121,7 +122,7 @@ impl Trial {
         let seeds = self.lab.seeds();
         let seeds = seeds.iter().map(|seed| Url::parse(seed, &NormalRules::default()).unwrap()).collect();
         let spec = JobSpec { delay: Some(DELAY), allow_private: true, ..JobSpec::default() };
-        JobStart { id: JOB, spec, seeds }
+        JobStart { id: JOB, spec, seeds, graph: None }
     }
 
     fn catalogue(&self) -> SqliteCatalogue {

@@ -63,7 +63,8 @@ pub(crate) fn answered(
     if let Some(location) = head.location {
         return redirected(job, visit, head.status, location);
     }
-    if head.status == 429 || head.status >= 500 {
+    // Who maps hosts asks each of them seldom enough: there, 429 is final like any other 4xx.
+    if head.status >= 500 || head.status == 429 && job.graph.is_none() {
         return failed_status(visit, head, rules, chance);
     }
     let error = (head.status >= 400).then(|| format!("http: {}", head.status));

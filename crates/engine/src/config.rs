@@ -36,6 +36,8 @@ pub struct EngineConfig {
     pub batch_age: Duration,
     /// ... or has this many visits.
     pub batch_size: usize,
+    /// Entries of each queue that are kept in memory beside the state.
+    pub window: usize,
     /// Visits handed out and not yet completed.
     pub max_outstanding: usize,
     /// How long a clean stop waits for requests that are under way.
@@ -45,6 +47,7 @@ pub struct EngineConfig {
 impl EngineConfig {
     pub const BATCH_AGE: Duration = Duration::from_millis(250);
     pub const BATCH_SIZE: usize = 4_000;
+    pub const WINDOW: usize = 32;
     pub const MAX_OUTSTANDING: usize = 12_000;
     pub const GRACE: Duration = Duration::from_secs(5);
 }

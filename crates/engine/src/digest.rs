@@ -2,6 +2,7 @@
 //! recovered from the archive takes the same way.
 
 use crate::classify::is_seed;
+use crate::graph::{self, GraphRules};
 use crate::job::JobContext;
 use crate::recent::Recent;
 use argiope_extract::{
@@ -56,6 +57,7 @@ pub(crate) fn page(
     buffers: &mut Buffers,
 ) -> Digested {
     let Buffers { scratch, recent } = buffers;
+    let pages = job.graph.is_none();
     let input = Input {
         body: body.bytes,
         content_type: body.content_type,
@@ -63,9 +65,12 @@ pub(crate) fn page(
         x_robots_tag: body.x_robots_tag,
         agent: &job.agent,
         limits: Limits { max_links: job.spec.max_links_per_page as usize },
-        wants: Wants { text: false, headings: false, open_graph: true, anchors: true },
+        wants: Wants { text: false, headings: false, open_graph: pages, anchors: pages },
     };
     let extracted = extract(&input, scratch);
+    if let Some(rules) = &job.graph {
+        return node(job, rules, visit, body, &extracted, key, scratch);
+    }
     let mut found = links_of(job, visit, &extracted, body, key, scratch, recent);
     let mut row = row_of(visit, body, &extracted);
     row.page.canonical = found.canonical.take();
@@ -80,6 +85,32 @@ pub(crate) fn page(
             leads_elsewhere: found.leads_elsewhere,
             text: extracted.simhash.filter(|_| found.leads_on).map(|hash| hash.0),
         },
+        charset: extracted.charset,
+    }
+}
+
+/// A page of a job that maps hosts: its edges, and no other links.
+fn node(
+    job: &JobContext,
+    rules: &GraphRules,
+    visit: &Visit,
+    body: &Body<'_>,
+    extracted: &Extracted,
+    key: &FingerprintKey,
+    scratch: &mut Scratch,
+) -> Digested {
+    let found = match body.status {
+        400.. => graph::Outbound::default(),
+        _ => graph::outbound(job, rules, visit, extracted, key, scratch),
+    };
+    let mut row = row_of(visit, body, extracted);
+    row.page.links = Some(found.count);
+    Digested {
+        row,
+        links: Some(found.edges).filter(|edges| !edges.is_empty()),
+        discovery: found.discovery,
+        skipped: Vec::new(),
+        note: SeenPage { duplicate: false, leads_elsewhere: true, text: None },
         charset: extracted.charset,
     }
 }
@@ -330,6 +361,7 @@ pub(crate) fn sitemap_found(url: Url, round: u32, key: &FingerprintKey) -> Found
 }
 
 /// The host that a seed's redirects have led to.
-pub(crate) fn scope_host(visit: &Visit) -> Option<Url> {
-    (is_seed(visit) && !visit.hops.is_empty()).then(|| visit.url.clone())
+pub(crate) fn scope_host(job: &JobContext, visit: &Visit) -> Option<Url> {
+    // A graph of hosts has no scope that could grow.
+    (job.graph.is_none() && is_seed(visit) && !visit.hops.is_empty()).then(|| visit.url.clone())
 }

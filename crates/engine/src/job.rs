@@ -1,6 +1,7 @@
 //! A job as the workers see it: its settings compiled, shared by all threads.
 
 use argiope_fetch::{ProfileOptions, RequestProfile};
+use argiope_frontier::JobLimits;
 use argiope_frontier::admission::JobRules;
 use argiope_model::{JobId, JobSpec, Millis, NormalRules, PublicSuffixes, Url};
 use argiope_politeness::robots::product_token;
@@ -8,8 +9,10 @@ use argiope_politeness::{DomainRules, HostRules};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 
 use crate::error::EngineError;
+use crate::graph::{self, GraphRules};
 
 /// A job to run: new, or one to go on with.
 #[derive(Clone, Debug)]
@@ -18,11 +21,14 @@ pub struct JobStart {
     pub spec: JobSpec,
     /// In normal form; offered to the frontier, which knows those it has had.
     pub seeds: Vec<Url>,
+    /// It maps hosts instead of pages.
+    pub graph: Option<GraphRules>,
 }
 
 pub(crate) struct JobContext {
     pub(crate) id: JobId,
     pub(crate) spec: JobSpec,
+    pub(crate) graph: Option<GraphRules>,
     pub(crate) normal: NormalRules,
     rules: RwLock<Arc<JobRules>>,
     /// Counts the changes of the rules.
@@ -55,6 +61,7 @@ impl JobContext {
         let homes = has_secrets.then(|| start.seeds.iter().map(|url| url.host().into()).collect());
         Ok(JobContext {
             id: start.id,
+            graph: start.graph.clone().map(|rules| GraphRules { visited: Vec::new(), ..rules }),
             normal: spec.normal_form.compile(),
             rules: RwLock::new(Arc::new(rules)),
             rules_version: AtomicU32::new(0),
@@ -65,6 +72,22 @@ impl JobContext {
             domain_profiles: Mutex::new(HashMap::new()),
             spec,
         })
+    }
+
+    /// What the frontier keeps to.
+    pub(crate) fn limits(&self) -> JobLimits {
+        JobLimits {
+            max_visits_per_host: self.graph.as_ref().map(|rules| rules.max_visits_per_host),
+            ..JobLimits::of(&self.spec, &self.agent)
+        }
+    }
+
+    /// For a whole fetch.
+    pub(crate) fn timeout(&self, attempt: u8) -> Duration {
+        match self.graph {
+            Some(_) => graph::timeout(self.spec.timeout, attempt),
+            None => self.spec.timeout,
+        }
     }
 
     pub(crate) fn rules(&self) -> Arc<JobRules> {

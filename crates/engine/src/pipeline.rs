@@ -12,6 +12,7 @@ use crate::config::{EngineConfig, Ports};
 use crate::copies::Copies;
 use crate::counters::Counters;
 use crate::error::EngineError;
+use crate::graph;
 use crate::job::{JobContext, JobStart, Jobs};
 use crate::recovery::{KnownVisits, Recoverer, RecoverySummary};
 use crate::scheduler::{Control, JobEnd, Report, RunEnd, RunState, Scheduler, marks, now, settle};
@@ -23,7 +24,7 @@ use argiope_fetch::{Resolver, Tls};
 use argiope_frontier::admission::{JobRules, SitemapHints, priority};
 use argiope_frontier::codec::decode_visit;
 use argiope_frontier::state::{ShardState, StateBatch, StateSync};
-use argiope_frontier::{Activity, Discovery, Found, Frontier, FrontierConfig, JobLimits, LastStop};
+use argiope_frontier::{Activity, Discovery, Found, Frontier, FrontierConfig, LastStop};
 use argiope_model::{FingerprintKey, JobId, Millis, PublicSuffixes, RequestKind, SkipReason, Url};
 use argiope_politeness::PolitenessRules;
 use argiope_store::catalogue::{Batch, Catalogue, JobState, JobUpdate, SkippedRow};
@@ -179,7 +180,7 @@ pub fn why_at_rest(
     let at = now();
     let mut frontier = new_frontier(config, at);
     let job = JobContext::new(start, &config.suffixes, at)?;
-    let opens = HashMap::from([(start.id, JobLimits::of(&start.spec, &job.agent))]);
+    let opens = HashMap::from([(start.id, job.limits())]);
     frontier.restore(state, &opens, LastStop::Clean, at)?;
     let seeds = HashMap::from([(start.id, start.seeds.clone())]);
     let scope = ScopeCompiler { suffixes: Arc::clone(&config.suffixes), seeds: Arc::new(seeds) };
@@ -230,6 +231,7 @@ fn new_frontier(config: &EngineConfig, at: Millis) -> Frontier {
         concurrency: config.concurrency,
         per_address: config.politeness.per_address().get(),
         max_outstanding: config.max_outstanding,
+        window: config.window,
         ..FrontierConfig::default()
     };
     let (suffixes, key) = (Arc::clone(&config.suffixes), config.fingerprint_key.clone());
@@ -247,19 +249,22 @@ impl Workshop {
     ) -> Result<Workshop, EngineError> {
         let at = now();
         let Ports { state, catalogue, archive, mut links } = ports;
-        let link_bytes = links.truncate_to(catalogue.reader()?.links_position()?.unwrap_or_default())?;
+        let link_bytes = links.truncate_to(catalogue.links_position()?.unwrap_or_default())?;
         let mut frontier = new_frontier(config, at);
         let jobs = Arc::new(Jobs::default());
         let mut opens = HashMap::new();
         for start in starts {
             let job = JobContext::new(start, &config.suffixes, at)?;
-            opens.insert(start.id, JobLimits::of(&start.spec, &job.agent));
+            opens.insert(start.id, job.limits());
             jobs.insert(Arc::new(job));
         }
         let clean = state.marks()?.iter().any(|(name, value)| **name == *CLEAN && *value == 1);
         let last_stop = if clean { LastStop::Clean } else { LastStop::Unclean };
         frontier.restore(state.as_ref(), &opens, last_stop, at)?;
-        let seeds = starts.iter().map(|start| (start.id, start.seeds.clone())).collect();
+        // Only a scope of hosts is ever made anew.
+        let fixed = |start: &JobStart| start.graph.is_some();
+        let seeds =
+            starts.iter().filter(|s| !fixed(s)).map(|start| (start.id, start.seeds.clone())).collect();
         let scope = ScopeCompiler { suffixes: Arc::clone(&config.suffixes), seeds: Arc::new(seeds) };
         for (id, limits) in opens {
             frontier.open_job(id, limits);
@@ -343,14 +348,20 @@ impl Workshop {
     }
 
     fn offer_seeds(&mut self, start: &JobStart, at: Millis) -> Result<(), EngineError> {
+        for (host, visits) in start.graph.iter().flat_map(|rules| &rules.visited) {
+            self.frontier.visited_host(start.id, host, *visits);
+        }
         for chunk in start.seeds.chunks(SEEDS) {
             let found = chunk
                 .iter()
-                .map(|url| Found {
-                    fingerprint: self.key.of(url.as_str(), 0),
-                    priority: priority(url, 0, true, SitemapHints::default(), 0, at),
-                    url: url.clone(),
-                    kind: RequestKind::Page,
+                .filter_map(|url| match start.graph {
+                    Some(_) => graph::seed(&self.key, url),
+                    None => Some(Found {
+                        fingerprint: self.key.of(url.as_str(), 0),
+                        priority: priority(url, 0, true, SitemapHints::default(), 0, at),
+                        url: url.clone(),
+                        kind: RequestKind::Page,
+                    }),
                 })
                 .collect();
             self.frontier.discover(Discovery { job: start.id, round: 0, depth: 0, source: None, found }, at);

@@ -253,7 +253,7 @@ impl Worker {
             dns_us: 0,
             profile: &profile,
             validators: None,
-            timeout: job.spec.timeout,
+            timeout: job.timeout(dispatch.visit.attempt),
             max_body_bytes: if dispatch.visit.kind == RequestKind::Sitemap { SITEMAP_BYTES } else { most },
         };
         self.keep_apart(dispatch.host, dispatch.per_host, dispatch.delay).await;
@@ -667,7 +667,7 @@ pub(crate) fn make(
                 fate.error.is_some().then(|| error_row(visit, fate, Some(status), fetched.timings.ended));
             made_discovery = digested.discovery;
             note = Some(digested.note);
-            scope_host = digest::scope_host(visit);
+            scope_host = digest::scope_host(job, visit);
         }
         (Completion::Done { .. }, RequestKind::Sitemap) if status < 300 => {
             let decoded = decode(&fetched.headers, &fetched.body, SITEMAP_BYTES, &mut decoding.borrow_mut());
@@ -682,7 +682,7 @@ pub(crate) fn make(
             (made_discovery, item.skipped) = digest::sitemap(job, visit, &body, key);
         }
         (Completion::Redirect { to, .. }, _) => {
-            scope_host = classify::is_seed(visit).then(|| to.clone());
+            scope_host = (job.graph.is_none() && classify::is_seed(visit)).then(|| to.clone());
         }
         _ => {}
     }

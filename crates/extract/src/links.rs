@@ -72,6 +72,8 @@ pub struct FoundLink {
     rel_text: (u32, u32),
     pub rel: Rel,
     pub kind: LinkKind,
+    /// One of the elements that have it is an `<a>`, whatever the first one was.
+    pub in_anchor: bool,
 }
 
 /// All references of a page, no two alike, fragments cut off, in the order of the page.
@@ -160,6 +162,7 @@ impl LinkCollection {
             let same = found.arena.get(link.href.0 as usize..link.href.1 as usize).map(str::as_bytes);
             if same == Some(href) {
                 link.rel = link.rel.and(rel_flags);
+                link.in_anchor |= kind == LinkKind::Anchor;
                 return (link.anchor.0 == link.anchor.1).then_some(at);
             }
         }
@@ -174,6 +177,7 @@ impl LinkCollection {
             rel_text: if rel.is_empty() { (0, 0) } else { push(&mut found.arena, cut(rel, LONGEST_ANCHOR)) },
             rel: rel_flags,
             kind,
+            in_anchor: kind == LinkKind::Anchor,
         };
         found.items.push(link);
         self.positions.entry(hash).or_insert(position);

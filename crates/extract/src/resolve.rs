@@ -17,6 +17,8 @@ pub struct Link<'e> {
     pub rel_text: &'e str,
     pub rel: Rel,
     pub kind: LinkKind,
+    /// It stands in an `<a>`, be it among others.
+    pub in_anchor: bool,
 }
 
 /// The links of a page, each URL once, in the order of the page.
@@ -58,6 +60,7 @@ pub fn resolve<'e>(
         match links.get_mut(position as usize) {
             Some(link) if link.url == url => {
                 link.rel = link.rel.and(found.rel);
+                link.in_anchor |= found.in_anchor;
                 if link.anchor.is_empty() {
                     link.anchor = anchor;
                 }
@@ -68,6 +71,7 @@ pub fn resolve<'e>(
                 rel_text: extracted.links.rel_text(found),
                 rel: found.rel,
                 kind: found.kind,
+                in_anchor: found.in_anchor,
             }),
         }
     }

@@ -98,7 +98,7 @@ impl Frontier {
             && let Some(limit) = state.limits.max_subdomains_per_root
         {
             let root = self.suffixes.root_domain(name);
-            if state.subdomains.get(root).is_some_and(|known| known.len() >= limit as usize) {
+            if state.subdomains.count(root) >= limit {
                 return Err((shard_of(root, self.config.shards), too_many_hosts(root, limit)));
             }
         }
@@ -114,6 +114,7 @@ impl Frontier {
         let Some(host) = self.hosts.get_mut(index as usize) else {
             return Err(Skip::new(SkipReason::NotCrawlable, "no such host"));
         };
+        within_visit_limit(state, host, index)?;
         within_subdomain_limit(state, host, index)?;
         if state.limits.traps.enabled
             && one.kind == RequestKind::Page
@@ -148,8 +149,23 @@ impl Frontier {
             source,
             hops: &[],
         };
+        if let Some(state) = self.jobs.get_mut(&job).filter(|job| job.limits.max_visits_per_host.is_some()) {
+            *state.host_visits.entry(index).or_default() += 1;
+        }
         self.enqueue(index, job, Entry { order, value: facts.encode() }, not_before, now);
         Ok(())
+    }
+
+    /// Former runs of a job visited a host so often: it has its place among those of its domain, and fewer visits left.
+    pub fn visited_host(&mut self, job: JobId, name: &str, visits: u32) {
+        let index = self.host_index(name);
+        let (Some(state), Some(host)) = (self.jobs.get_mut(&job), self.hosts.get(index as usize)) else {
+            return;
+        };
+        state.host_visits.insert(index, visits);
+        if state.limits.max_subdomains_per_root.is_some() {
+            state.subdomains.insert(&host.root, index);
+        }
     }
 
     /// When a new URL of this source may be served: now, or later if the source brings more than its rate.
@@ -187,6 +203,8 @@ impl Frontier {
         if host.queue(job).is_none() {
             let patterns =
                 self.jobs.get(&job).map(|job| PatternTable::new(&job.limits.traps)).unwrap_or_default();
+            // Mostly the only one: a vector by itself would make room for four.
+            host.queues.reserve_exact(1);
             host.queues.push(HostQueue::new(JobQueue::new(job), patterns));
         }
         if not_before > now {
@@ -202,7 +220,7 @@ impl Frontier {
             }
             self.changes.changes.push(Change::Queue { at, entry });
             if renamed {
-                self.wait_after_unclean_stop(index);
+                self.wait_after_unclean_stop(index, now);
             }
             if wakes {
                 self.reschedule(index, now);
@@ -232,13 +250,23 @@ struct Origin<'d> {
     source: Option<&'d Url>,
 }
 
+/// Counted once it is admitted: a visit in the queue is one that will be made.
+fn within_visit_limit(job: &Job, host: &Host, index: HostIndex) -> Result<(), Skip> {
+    match job.limits.max_visits_per_host {
+        Some(limit) if job.host_visits.get(&index).is_some_and(|visits| *visits >= limit) => {
+            let detail = format!("{} is visited {limit} times, as often as it may", host.name);
+            Err(Skip::new(SkipReason::OverBudget, detail))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn within_subdomain_limit(job: &mut Job, host: &Host, index: HostIndex) -> Result<(), Skip> {
     let Some(limit) = job.limits.max_subdomains_per_root else { return Ok(()) };
-    let known = job.subdomains.entry(host.root.clone()).or_default();
-    if !known.contains(&index) && known.len() >= limit as usize {
+    if !job.subdomains.contains(index) && job.subdomains.count(&host.root) >= limit {
         return Err(too_many_hosts(&host.root, limit));
     }
-    known.insert(index);
+    job.subdomains.insert(&host.root, index);
     Ok(())
 }
 

@@ -40,7 +40,7 @@ pub struct FrontierConfig {
     pub per_address: u32,
     /// Visits handed out and not yet completed: what the rooms behind may hold at most.
     pub max_outstanding: usize,
-    /// Entries of a queue that are kept in memory ...
+    /// Entries of a queue that are kept in memory: none where most hosts have a single one ...
     pub window: usize,
     /// ... while there are fewer than this in all; beyond it a few per queue.
     pub windows_in_all: usize,
@@ -565,7 +565,11 @@ impl Frontier {
 
     /// How many entries a queue may keep in memory now.
     pub(crate) fn room(&self) -> usize {
-        if self.in_memory < self.config.windows_in_all { self.config.window } else { 2 }
+        if self.in_memory < self.config.windows_in_all {
+            self.config.window
+        } else {
+            self.config.window.min(2)
+        }
     }
 }
 

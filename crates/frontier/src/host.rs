@@ -3,11 +3,12 @@
 
 use crate::admission::pattern::PatternTable;
 use crate::codec::{CodecError, Reader, put_number, put_sized, put_text};
+use crate::manners::Manners;
 use crate::queue::JobQueue;
 use crate::ready::Stamp;
 use crate::state::HostKey;
 use argiope_model::{JobId, Millis, Scheme, Url};
-use argiope_politeness::{HostRules, HostState, Robots};
+use argiope_politeness::{HostRules, Robots};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -116,7 +117,7 @@ pub(crate) struct Host {
     pub(crate) name: Box<str>,
     pub(crate) key: HostKey,
     pub(crate) root: Box<str>,
-    pub(crate) politeness: HostState,
+    pub(crate) politeness: Manners,
     pub(crate) rules: Option<Arc<HostRules>>,
     pub(crate) queues: Vec<HostQueue>,
     /// The queue whose turn is next.
@@ -150,7 +151,7 @@ impl Host {
             name: name.into(),
             key,
             root: root.into(),
-            politeness: HostState::default(),
+            politeness: Manners::default(),
             rules: None,
             queues: Vec::new(),
             turn: 0,

@@ -17,6 +17,8 @@ pub struct JobLimits {
     pub max_pages: Option<u64>,
     pub max_pages_per_domain: Option<u64>,
     pub max_subdomains_per_root: Option<u32>,
+    /// Visits to one host, those of former runs included (see [`crate::Frontier::visited_host`]).
+    pub max_visits_per_host: Option<u32>,
     pub new_urls_per_source: NewUrlRate,
     pub queue_cap: Option<u64>,
     pub delay: Option<Duration>,
@@ -35,6 +37,7 @@ impl JobLimits {
             max_pages: spec.max_pages,
             max_pages_per_domain: spec.max_pages_per_domain,
             max_subdomains_per_root: spec.max_subdomains_per_root,
+            max_visits_per_host: None,
             new_urls_per_source: spec.new_urls_per_source,
             queue_cap: spec.queue_cap,
             delay: spec.delay,
@@ -83,7 +86,9 @@ pub(crate) struct Job {
     /// Pages stored or promised per root domain, where that is limited.
     pub(crate) domain_pages: HashMap<Box<str>, u64>,
     /// Hosts per root domain, where that is limited.
-    pub(crate) subdomains: FastMap<Box<str>, FastSet<HostIndex>>,
+    pub(crate) subdomains: Subdomains,
+    /// Visits admitted per host, where that is limited.
+    pub(crate) host_visits: FastMap<HostIndex, u32>,
     /// URLs that seeds redirected to: their hosts are in scope.
     pub(crate) scope_hosts: Vec<Box<str>>,
     /// Entries to be evicted when they come up, by rank, where the queue is capped.
@@ -103,7 +108,8 @@ impl Job {
             promised: 0,
             wait_for_budget: VecDeque::new(),
             domain_pages: HashMap::new(),
-            subdomains: FastMap::default(),
+            subdomains: Subdomains::default(),
+            host_visits: FastMap::default(),
             scope_hosts: Vec::new(),
             evictions: Evictions::default(),
             dirty: true,
@@ -135,6 +141,35 @@ impl Job {
         match self.limits.max_pages_per_domain {
             Some(max) => self.domain_pages.get(root).copied().unwrap_or(0) < max,
             None => true,
+        }
+    }
+}
+
+/// The hosts of a job, counted by root domain: one set for all, for most domains have one host.
+#[derive(Debug, Default)]
+pub(crate) struct Subdomains {
+    hosts: FastSet<HostIndex>,
+    by_root: FastMap<Box<str>, u32>,
+}
+
+impl Subdomains {
+    pub(crate) fn count(&self, root: &str) -> u32 {
+        self.by_root.get(root).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn contains(&self, host: HostIndex) -> bool {
+        self.hosts.contains(&host)
+    }
+
+    pub(crate) fn insert(&mut self, root: &str, host: HostIndex) {
+        if !self.hosts.insert(host) {
+            return;
+        }
+        match self.by_root.get_mut(root) {
+            Some(count) => *count += 1,
+            None => {
+                self.by_root.insert(root.into(), 1);
+            }
         }
     }
 }

@@ -32,6 +32,7 @@ mod frontier;
 mod hash;
 mod host;
 mod job;
+mod manners;
 pub mod memory;
 mod network;
 pub mod queue;
@@ -42,6 +43,7 @@ pub mod seen;
 mod settle;
 pub mod state;
 mod stop;
+pub mod transient;
 mod view;
 
 pub use admit::{Discovery, Found, Refused};

@@ -211,7 +211,7 @@ mod tests {
         /// Whatever the order of events: every entry is served once, and always the smallest one on disk that is not
         /// taken already.
         #[test]
-        fn the_window_is_a_faithful_view_of_the_disk(acts in proptest::collection::vec(act(), 1..400), room in 1usize..6) {
+        fn the_window_is_a_faithful_view_of_the_disk(acts in proptest::collection::vec(act(), 1..400), room in 0usize..6) {
             let mut queue = JobQueue::new(JobId(1));
             let mut disk = BTreeMap::new();
             let mut taken: Vec<OrderKey> = Vec::new();
@@ -226,7 +226,7 @@ mod tests {
                     }
                     Act::Pop => {
                         let want = disk.keys().find(|k| !taken.contains(k)).copied();
-                        let got = serve(&mut queue, &disk, room);
+                        let got = serve(&mut queue, &disk, room.max(1));
                         prop_assert_eq!(got, want);
                         taken.extend(got);
                     }
@@ -239,7 +239,7 @@ mod tests {
                     },
                 }
             }
-            while let Some(order) = serve(&mut queue, &disk, room) {
+            while let Some(order) = serve(&mut queue, &disk, room.max(1)) {
                 prop_assert!(!taken.contains(&order));
                 taken.push(order);
             }

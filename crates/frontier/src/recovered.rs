@@ -134,7 +134,7 @@ impl Frontier {
         if let Some(host) = self.host_mut(index) {
             host.politeness.raise_crawl_delay(robots.crawl_delay());
         }
-        self.wait_after_unclean_stop(index);
+        self.wait_after_unclean_stop(index, now);
         self.changes.changes.push(Change::Robots { origin: origin.origin().into(), stored });
         self.mark_dirty(index);
         self.reschedule(index, now);
@@ -143,10 +143,12 @@ impl Frontier {
 
     /// A host that the state does not know, or not all of, may have been asked just before the process was killed: it is
     /// owed its full delay from this process's start, too.
-    pub(crate) fn wait_after_unclean_stop(&mut self, index: HostIndex) {
+    pub(crate) fn wait_after_unclean_stop(&mut self, index: HostIndex, now: Millis) {
         let Some(start) = self.unclean_start else { return };
         let delay = self.delay_of(index, start);
-        if let Some(host) = self.host_mut(index) {
+        if start + delay > now
+            && let Some(host) = self.host_mut(index)
+        {
             host.politeness.after_unclean_stop(start, delay);
         }
     }

@@ -75,14 +75,14 @@ impl Restore for Reader<'_> {
         let root = self.frontier.suffixes.root_domain(stored.name);
         let mut host = Host::new(stored.name, root, key);
         host.dirty = false;
-        host.politeness = HostState::decode(stored.politeness).map_err(|e| corrupt(e.to_string()))?;
+        host.politeness = HostState::decode(stored.politeness).map_err(|e| corrupt(e.to_string()))?.into();
         let index = self.frontier.hosts.len() as HostIndex;
         for id in stored.jobs {
             if let Some(job) = self.frontier.jobs.get_mut(&id) {
                 let patterns = PatternTable::new(&job.limits.traps);
                 host.queues.push(HostQueue::new(JobQueue::stored(id), patterns));
                 if job.limits.max_subdomains_per_root.is_some() {
-                    job.subdomains.entry(host.root.clone()).or_default().insert(index);
+                    job.subdomains.insert(&host.root, index);
                 }
             }
         }

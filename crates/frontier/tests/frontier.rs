@@ -494,3 +494,41 @@ fn robots_txt_that_fails_while_the_network_is_down_blocks_no_host() {
         }
     }
 }
+
+#[test]
+fn a_host_is_visited_so_often_and_former_runs_count() {
+    let mut owner = Owner::new(&spec());
+    let limits = JobLimits {
+        max_visits_per_host: Some(2),
+        max_subdomains_per_root: Some(2),
+        ..JobLimits::of(&spec(), "TestBot")
+    };
+    owner.frontier.open_job(JOB, limits);
+    owner.frontier.visited_host(JOB, "a.test", 1);
+    owner.frontier.visited_host(JOB, "done.test", 2);
+    owner.frontier.visited_host(JOB, "x.done.test", 1);
+    let refused = owner.add(&[
+        "http://a.test/1",
+        "http://a.test/2",
+        "http://b.test/1",
+        "http://b.test/2",
+        "http://b.test/3",
+        "http://done.test/",
+        "http://y.done.test/",
+    ]);
+    let refused: Vec<(&str, SkipReason)> = refused.iter().map(|r| (r.url.as_str(), r.skip.reason)).collect();
+    assert_eq!(
+        refused,
+        [
+            ("http://a.test/2", SkipReason::OverBudget),
+            ("http://b.test/3", SkipReason::OverBudget),
+            ("http://done.test/", SkipReason::OverBudget),
+            ("http://y.done.test/", SkipReason::OutOfScope),
+        ]
+    );
+    // A retry is the same visit.
+    let Asked::Fetch(first) = owner.ask() else { panic!("no fetch") };
+    owner.answer(first.token, AnswerResult::Status(503));
+    owner.complete(first.token, Completion::Retry { due: owner.now + SECOND });
+    assert_eq!(owner.frontier.progress(JOB).unwrap().delayed, 1);
+}

@@ -29,6 +29,8 @@ pub struct LabConfig {
     /// What the sites are, in turn. Empty means that all are [`SiteKind::Ordinary`].
     pub kinds: Vec<SiteKind>,
     pub page_size: PageSize,
+    /// Links from each page to other sites; without it, as many as pages of the size have.
+    pub outward: Option<u32>,
     /// Waited before each answer.
     pub latency_ms: u64,
     /// Pages refer to other sites as `siteN.ZONE` instead of by address. Requests are taken by either.
@@ -57,6 +59,7 @@ impl LabConfig {
             seed: 1,
             kinds: Vec::new(),
             page_size: PageSize::Standard,
+            outward: None,
             latency_ms: 0,
             zone: None,
             cache_bytes: 1 << 30,

@@ -12,6 +12,7 @@ const CHILDREN_OF_SMALL: u32 = 8;
 /// Links to anywhere on the site, and to other sites.
 const RELATED: u32 = 22;
 const OUTWARD: u32 = 6;
+const OUTWARD_OF_SMALL: u32 = 1;
 
 const ITEM: &[u8] = b"\n<li><a href=\"";
 const ITEM_END: &[u8] = b"</a></li>";
@@ -81,7 +82,7 @@ impl Writer<'_> {
             self.related(random, out);
         }
         out.extend_from_slice(b"\n</ul>\n<ul class=\"elsewhere\">");
-        for _ in 0..OUTWARD {
+        for _ in 0..self.web.config.outward.unwrap_or(OUTWARD) {
             self.outward(random, out);
         }
         out.extend_from_slice(b"\n</ul>");
@@ -100,7 +101,9 @@ impl Writer<'_> {
         for _ in 0..2 {
             self.related(random, out);
         }
-        self.outward(random, out);
+        for _ in 0..self.web.config.outward.unwrap_or(OUTWARD_OF_SMALL) {
+            self.outward(random, out);
+        }
         out.extend_from_slice(b"\n</ul>\n</body>\n</html>\n");
     }
 

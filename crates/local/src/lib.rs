@@ -4,4 +4,5 @@ pub mod catalogue;
 pub mod disk;
 pub mod domain_graph;
 pub mod frontier;
+pub mod graph;
 pub mod links;

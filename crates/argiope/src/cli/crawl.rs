@@ -87,7 +87,7 @@ fn scope_words() -> impl TypedValueParser<Value = Scope> {
     PossibleValuesParser::new(Scope::ALL.map(Scope::as_str)).try_map(|word| word.parse::<Scope>())
 }
 
-fn pattern(text: &str) -> Result<String, String> {
+pub(super) fn pattern(text: &str) -> Result<String, String> {
     match regex::Regex::new(text) {
         Ok(_) => Ok(text.to_owned()),
         Err(error) => Err(format!("not a regular expression: {}", pattern_problem(&error))),

@@ -2,16 +2,17 @@
 //! what a crawl runs with.
 
 mod crawl;
+mod graph;
 mod inspect;
 mod results;
 
 pub(crate) use crawl::CrawlArgs;
+pub(crate) use graph::{GraphArgs, GraphCrawlArgs};
 pub(crate) use inspect::{InspectCommand, InspectFetch, PageArgs, RobotsArgs, SitemapArgs, UrlArgs};
 pub(crate) use results::{
     AuditArgs, ExportArgs, ExportFormat, ExportWhat, JobsArgs, ReportArgs, StatusArgs, WhyArgs,
 };
 
-use crate::commands::graph::GraphCommand;
 use clap::parser::ValueSource;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueHint};
 use std::ffi::OsString;
@@ -26,6 +27,7 @@ Examples:
   argiope crawl example.com --depth 2 -o out.jsonl
   argiope export -f csv -o pages.csv              the pages of the latest job
   argiope why https://example.com/private         why a URL was or was not fetched
+  argiope graph https://example.com               which hosts link to which
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted (the same command goes on).";
 
@@ -80,6 +82,8 @@ pub(crate) struct GlobalOptions {
 pub(crate) enum Command {
     /// Crawl from seeds to the end of the job, or go on with an unfinished one
     Crawl(Box<CrawlArgs>),
+    /// Who links to whom: map how hosts link to each other; ranks, files and a picture of any crawl's links
+    Graph(Box<GraphArgs>),
     /// Offline: start a synthetic web, crawl it, show what came out
     Demo,
     /// Serve a synthetic web for trying and testing
@@ -96,8 +100,6 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Prove politeness from the fetch history: gaps per host, the robots.txt rule of each fetch
     Audit(AuditArgs),
-    /// Who links to whom: ranks, files for other programs, a picture
-    Graph(GraphCommand),
     /// Look at a single thing the way the crawler does
     #[command(subcommand)]
     Inspect(InspectCommand),
@@ -135,6 +137,9 @@ pub(crate) struct LabArgs {
     /// Pages of about 2 KB instead of 30
     #[arg(long)]
     pub(crate) small: bool,
+    /// Links from each page to other sites (default 6, small pages 1)
+    #[arg(long, value_name = "N")]
+    pub(crate) outward: Option<u32>,
     /// Write every request as a line of JSON
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) log: Option<PathBuf>,

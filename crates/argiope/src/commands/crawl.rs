@@ -40,8 +40,12 @@ pub(crate) fn crawl(mut settings: CrawlSettings, quiet: bool, display: &Display)
     let mut catalogue = directory.catalogue()?;
     let job = find_or_create(catalogue.as_mut(), &settings, display)?;
     let profile = RequestProfile::new(&settings.profile).map_err(Failure::usage)?;
-    let start =
-        JobStart { id: job.id, spec: settings.job.clone(), seeds: all_seeds(&mut settings, display)? };
+    let start = JobStart {
+        id: job.id,
+        spec: settings.job.clone(),
+        seeds: all_seeds(&mut settings, display)?,
+        graph: None,
+    };
     let archive = if settings.job.archive {
         Some(Arc::new(directory.archive(profile.user_agent(), settings.job.respect_robots)?))
     } else {
@@ -152,6 +156,7 @@ pub(crate) fn engine_config(
         fingerprint_key: directory.fingerprint_key.clone(),
         batch_age: EngineConfig::BATCH_AGE,
         batch_size: EngineConfig::BATCH_SIZE,
+        window: EngineConfig::WINDOW,
         max_outstanding: EngineConfig::MAX_OUTSTANDING.max(process.concurrency as usize * 4),
         grace: EngineConfig::GRACE,
     }

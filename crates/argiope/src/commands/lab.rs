@@ -57,6 +57,7 @@ fn config_of(args: &LabArgs) -> Result<LabConfig, Failure> {
     if let Some(latency) = args.latency {
         config.latency_ms = u64::try_from(latency.as_millis()).unwrap_or(u64::MAX);
     }
+    config.outward = args.outward;
     config.log_file = args.log.clone();
     Ok(config)
 }

@@ -1,4 +1,4 @@
-//! The keys of `argiope.yaml` and `job.yaml`, as people may write them. One table per section; the names are those of
+//! The keys of `argiope.yaml`, `job.yaml` and the graph's `config.json`, as people may write them. One table per section; the names are those of
 //! the typed structures, so that a test can hold them against each other.
 
 use super::politeness_keys::POLITENESS;
@@ -106,6 +106,25 @@ const CRAWL: &[Key] = with_job_keys![
     Key::new("max_retries", Kind::Whole { least: 0, most: 100 }),
     Key::new("allow_addresses", Kind::List(&NETWORK)),
     Key::new("extra_authorities", Kind::List(&Kind::Text)),
+];
+
+/// `config.json` of the graph of hosts.
+pub(crate) const GRAPH: &[Key] = &[
+    Key::new("seed_url", Kind::Text).or_null(),
+    Key::new("max_depth", U32),
+    Key::new("max_crawls_per_node", U32_AT_LEAST_ONE),
+    Key::new("max_subdomains_per_root", U32_AT_LEAST_ONE),
+    Key::new("max_outbound_links", Kind::Whole { least: 1, most: 10_000 }),
+    Key::new("concurrent_workers", Kind::Whole { least: 1, most: 10_000 }),
+    Key::new("request_timeout_ms", Kind::Whole { least: 1, most: 3_600_000 }),
+    Key::new("retry_attempts", Kind::Whole { least: 0, most: 100 }),
+    Key::new("retry_delay_ms", Kind::Whole { least: 0, most: 86_400_000 }),
+    Key::new("db_path", Kind::Text),
+    Key::new("metrics_path", Kind::Text),
+    Key::new("allow_private", Kind::Flag),
+    Key::new("user_agent", Kind::Text).or_null(),
+    Key::new("respect_robots", Kind::Flag),
+    Key::new("exclude_domains", Kind::List(&Kind::Pattern)),
 ];
 
 const NETWORK: Kind = Kind::Parsed {

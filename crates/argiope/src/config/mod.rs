@@ -6,6 +6,7 @@ mod emit;
 mod environment;
 mod error;
 pub(crate) mod file;
+mod graph_file;
 mod keys;
 mod nearest;
 mod politeness_keys;
@@ -17,6 +18,7 @@ mod yaml;
 pub(crate) use emit::{mask_secrets, mask_url, to_yaml};
 pub(crate) use error::ConfigError;
 pub(crate) use file::ConfigFile;
+pub(crate) use graph_file::GraphFile;
 pub(crate) use keys::resolver_address;
 pub(crate) use value::pattern_problem;
 
@@ -24,6 +26,7 @@ use argiope_model::JobSpec;
 use nearest::nearest;
 use schema::{Checker, Key};
 use serde_json::{Map, Value};
+use std::cmp::Ordering;
 use std::io::Read;
 use std::path::Path;
 use yaml::{Node, NodeValue};
@@ -39,6 +42,7 @@ const KEYS_THAT_TELL: usize = 100;
 pub(crate) enum FileKind {
     Config,
     Job,
+    Graph,
 }
 
 /// `job.yaml`: the keys of a job that it gives.
@@ -79,7 +83,14 @@ pub(crate) fn read_job(path: &Path, environment: Environment<'_>) -> Result<JobF
     Ok(JobFile { keys: checked.keys, content: text.into_bytes() })
 }
 
-/// Finds everything that is wrong with a file, whichever of the two it is.
+/// `config.json` of the graph.
+pub(crate) fn read_graph(path: &Path, environment: Environment<'_>) -> Result<GraphFile, Vec<ConfigError>> {
+    let name = path.display().to_string();
+    let text = read_text(path, &name)?;
+    checked(&name, &text, Some(FileKind::Graph), environment)?.graph(&name)
+}
+
+/// Finds everything that is wrong with a file, whichever of the three it is.
 pub(crate) fn check_file(path: &Path, environment: Environment<'_>) -> Result<FileKind, Vec<ConfigError>> {
     let name = path.display().to_string();
     let text = read_text(path, &name)?;
@@ -87,6 +98,7 @@ pub(crate) fn check_file(path: &Path, environment: Environment<'_>) -> Result<Fi
     match checked.kind {
         FileKind::Config => checked.config(&name).map(|_| FileKind::Config),
         FileKind::Job => checked.job(&name).map(|_| FileKind::Job),
+        FileKind::Graph => checked.graph(&name).map(|_| FileKind::Graph),
     }
 }
 
@@ -114,6 +126,12 @@ impl Checked {
         let spec: JobSpec = self.typed(name)?;
         self.sensible(name, sense::of_job(&spec))?;
         Ok(spec)
+    }
+
+    fn graph(&self, name: &str) -> Result<GraphFile, Vec<ConfigError>> {
+        let file: GraphFile = self.typed(name)?;
+        self.sensible(name, sense::of_graph(&file))?;
+        Ok(file)
     }
 
     /// The tables and the types say the same; should they ever not, the file is still named.
@@ -161,18 +179,20 @@ fn checked(
     let Some(mut node) = yaml::parse(name, text).map_err(|error| vec![error])? else {
         return Ok(Checked { kind: kind.unwrap_or(FileKind::Config), keys: Map::new(), root: None });
     };
-    let looks_like = kind_of(&node);
+    let looks_like = kind_of(&node, kind);
     let kind = kind.unwrap_or(looks_like.unwrap_or(FileKind::Config));
     if let Some(other) = looks_like.filter(|other| *other != kind) {
         let message = match other {
             FileKind::Job => "this is a job file; give it to 'crawl' with -c",
             FileKind::Config => "this is a configuration file; give it with --config",
+            FileKind::Graph => "this is a file for the graph of hosts; give it to 'graph' with -c",
         };
         return Err(vec![ConfigError::new(name, Some(node.at), message)]);
     }
     let table = match kind {
         FileKind::Config => keys::CONFIG,
         FileKind::Job => keys::JOB,
+        FileKind::Graph => keys::GRAPH,
     };
     let mut checker = Checker { file: name, root: table, errors: Vec::new() };
     environment::substitute(name, &mut node, environment, &mut checker.errors);
@@ -184,8 +204,9 @@ fn checked(
     Err(checker.errors)
 }
 
-/// By its top-level keys, where those it knows count more than those that are like one; `None` where they say nothing.
-fn kind_of(node: &Node) -> Option<FileKind> {
+/// By its top-level keys, where those it knows count more than those that are like one; `None` where they say nothing. The
+/// kind it is given for needs as many as any other.
+fn kind_of(node: &Node, given: Option<FileKind>) -> Option<FileKind> {
     let NodeValue::Map(entries) = &node.value else { return None };
     let score = |table: &'static [Key]| -> usize {
         let alike =
@@ -195,10 +216,14 @@ fn kind_of(node: &Node) -> Option<FileKind> {
         });
         points.sum()
     };
-    match (score(keys::CONFIG), score(keys::JOB)) {
-        (config, job) if config > job => Some(FileKind::Config),
-        (config, job) if job > config => Some(FileKind::Job),
-        _ => None,
+    let (config, job, graph) = (score(keys::CONFIG), score(keys::JOB), score(keys::GRAPH));
+    if given == Some(FileKind::Graph) && graph >= config.max(job) || graph > config.max(job) {
+        return Some(FileKind::Graph);
+    }
+    match config.cmp(&job) {
+        Ordering::Greater => Some(FileKind::Config),
+        Ordering::Less => Some(FileKind::Job),
+        Ordering::Equal => None,
     }
 }
 

@@ -2,6 +2,7 @@
 //! here is named by its path; the caller knows in which line that is.
 
 use super::file::ConfigFile;
+use super::graph_file::GraphFile;
 use crate::job::seed::{SeedProblem, SeedRules, parse_seed};
 use crate::settings::{merge_job, politeness_of, profile_of};
 use argiope_fetch::{AddressPolicy, RequestProfile};
@@ -76,6 +77,24 @@ pub(super) fn of_job(spec: &JobSpec) -> Vec<Problem> {
         // Whether a private place may be crawled is for the command to say.
         if let Err(SeedProblem::Unusable(why)) = parse_seed(seed, &rules) {
             problems.push(Problem { path: format!("seeds[{at}]"), message: why });
+        }
+    }
+    problems
+}
+
+pub(super) fn of_graph(file: &GraphFile) -> Vec<Problem> {
+    let spec = JobSpec { user_agent: file.user_agent.clone(), ..JobSpec::default() };
+    let mut problems: Vec<Problem> = profile(&spec, "user_agent").into_iter().collect();
+    let rules =
+        SeedRules { normal: spec.normal_form.compile(), addresses: AddressPolicy::allowing_private() };
+    if let Some(Err(SeedProblem::Unusable(why))) =
+        file.seed_url.as_deref().map(|seed| parse_seed(seed, &rules))
+    {
+        problems.push(Problem::new("seed_url", why));
+    }
+    for (key, path) in [("db_path", &file.db_path), ("metrics_path", &file.metrics_path)] {
+        if path.as_os_str().is_empty() {
+            problems.push(Problem::new(key, format!("'{key}' names no file")));
         }
     }
     problems

@@ -95,7 +95,11 @@ impl Desk {
     }
 
     pub(crate) fn start_crawl(&self, seeds: &[String], more: &[&str]) -> Running {
-        let child = self.command(&crawl_words(seeds, more)).spawn().expect("the program starts");
+        self.start(&crawl_words(seeds, more))
+    }
+
+    pub(crate) fn start(&self, arguments: &[&str]) -> Running {
+        let child = self.command(arguments).spawn().expect("the program starts");
         Running { child: Some(child) }
     }
 

@@ -4,10 +4,12 @@
 //! * [`rules`]: scope, filters, limits and static traps of one job, compiled once
 //! * [`priority`]: who goes first
 //! * [`pattern`]: traps that show only by their pages
+//! * [`targets`]: which links of a home page are edges of the graph of hosts
 
 pub mod pattern;
 pub mod priority;
 pub mod rules;
+pub mod targets;
 
 mod domains;
 mod error;
@@ -17,3 +19,4 @@ pub use error::AdmissionError;
 pub use pattern::{PatternTable, SeenPage, leads_elsewhere, pattern_of};
 pub use priority::{Band, SitemapHints, priority};
 pub use rules::{JobRules, Step};
+pub use targets::{Target, home_page, select_targets};

@@ -45,6 +45,11 @@ pub trait Catalogue: Send {
     /// Removes a job with its pages, history, refusals, errors and statistics.
     fn delete_job(&mut self, job: JobId) -> Result<()>;
 
+    /// How far the link segments are valid, as the last batch that grew them said.
+    fn links_position(&self) -> Result<Option<LinksPosition>> {
+        self.reader()?.links_position()
+    }
+
     /// A reader of the same catalogue. It sees every batch that was committed before a call of one of its methods.
     fn reader(&self) -> Result<Box<dyn CatalogueReader>>;
 }

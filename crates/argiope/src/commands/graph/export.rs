@@ -37,7 +37,7 @@ enum GraphFormat {
 Nodes have rank (PageRank), in_degree, out_degree, domain, and for a crawl crawled or pages, for a domain graph
 crawl_count and description. Edges have a weight: how many links. With --limit, ranks and degrees stay those of the
 whole graph.")]
-pub(super) struct ExportArgs {
+pub(crate) struct ExportArgs {
     #[command(flatten)]
     source: SourceArgs,
     /// Without it, by the ending of FILE

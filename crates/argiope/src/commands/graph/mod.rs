@@ -1,26 +1,23 @@
-//! `graph`: who links to whom. `rank` lists the most important nodes, `export` writes files for other programs, `view`
-//! a picture.
+//! `graph`: who links to whom. A crawl maps how hosts link to each other; `rank` lists the most important nodes of that
+//! or of any crawl's links, `export` writes files for other programs, `view` a picture.
 
+mod crawl;
 mod export;
 mod groups;
+mod lines;
+mod metrics;
 mod rank;
+mod settings;
 mod source;
 mod view;
 
-use crate::cli::GlobalOptions;
+use crate::cli::{GlobalOptions, GraphArgs};
 use crate::exit::Failure;
 use crate::progress::Display;
-use clap::{Args, Subcommand};
-
-#[derive(Debug, Args)]
-#[command(subcommand_required = true, arg_required_else_help = true)]
-pub(crate) struct GraphCommand {
-    #[command(subcommand)]
-    action: GraphAction,
-}
+use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
-enum GraphAction {
+pub(crate) enum GraphAction {
     /// List the nodes of the highest PageRank, with how many link to them and they link to
     Rank(rank::RankArgs),
     /// Write the graph for Gephi, Graphviz, spreadsheets and other programs
@@ -29,10 +26,11 @@ enum GraphAction {
     View(view::ViewArgs),
 }
 
-pub(crate) fn run(global: &GlobalOptions, command: &GraphCommand, display: &Display) -> Result<(), Failure> {
-    match &command.action {
-        GraphAction::Rank(args) => rank::run(global, args),
-        GraphAction::Export(args) => export::run(global, args, display),
-        GraphAction::View(args) => view::run(global, args, display),
+pub(crate) fn run(global: &GlobalOptions, args: &GraphArgs, display: &Display) -> Result<(), Failure> {
+    match &args.action {
+        None => crawl::run(global, &args.crawl, display),
+        Some(GraphAction::Rank(args)) => rank::run(global, args),
+        Some(GraphAction::Export(args)) => export::run(global, args, display),
+        Some(GraphAction::View(args)) => view::run(global, args, display),
     }
 }

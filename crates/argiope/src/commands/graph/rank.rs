@@ -17,7 +17,7 @@ use std::fmt::Write;
 
 A rank is the share of a random reader's time that a node gets, who follows links and begins anew anywhere after every
 seventh or so (damping 0.85); all ranks together are 1. A link to a URL that redirected counts for where that ended.")]
-pub(super) struct RankArgs {
+pub(crate) struct RankArgs {
     #[command(flatten)]
     source: SourceArgs,
     /// How many

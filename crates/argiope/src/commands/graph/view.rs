@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 Open the file in a browser: drag and wheel or two fingers move it, / searches, a click shows who links to a node and
 where it leads. It loads nothing from anywhere and can be sent to others as it is.")]
-pub(super) struct ViewArgs {
+pub(crate) struct ViewArgs {
     #[command(flatten)]
     source: SourceArgs,
     /// The HTML file to write; - is stdout

@@ -104,7 +104,7 @@ fn at_rest(asked: &Asked<'_>, url: &Url) -> Result<Why, Failure> {
     let engine = engine_config(&process, &addresses, &directory);
     let state = directory.state()?;
     let seeds: Vec<Url> = asked.spec.seeds.iter().filter_map(|seed| Url::from_stored(seed).ok()).collect();
-    let mut start = JobStart { id: asked.job.id, spec: asked.spec.clone(), seeds };
+    let mut start = JobStart { id: asked.job.id, spec: asked.spec.clone(), seeds, graph: None };
     let ask = |start: &JobStart| {
         why_at_rest(&engine, state.as_ref(), start, url).map_err(|e| Failure::failed(e).hint(data::CORRUPT))
     };

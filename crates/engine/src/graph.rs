@@ -1,0 +1,124 @@
+//! A job that maps hosts: a node is a host, its page is its home page, and the same node may be looked at again at another
+//! depth. It runs on the same frontier, fetcher and extractor as any crawl; only what is made of a page differs. A visit's
+//! round is its depth, so that the seen-set knows a host once per depth.
+
+use crate::job::JobContext;
+use argiope_extract::{Extracted, Scratch, resolve};
+use argiope_frontier::admission::{home_page, select_targets};
+use argiope_frontier::{Discovery, Found};
+use argiope_model::{Fingerprint, FingerprintKey, RequestKind, Url, Visit};
+use argiope_store::links::{Link, LinkBatch, LinkKind, Rel};
+use std::time::Duration;
+
+/// What turns a job into one that maps hosts. Depth, excluded domains and hosts per root domain are the spec's.
+#[derive(Clone, Debug)]
+pub struct GraphRules {
+    /// Hosts of a page's links that become its edges.
+    pub max_outbound_links: u32,
+    /// Visits to one host, in all runs together.
+    pub max_visits_per_host: u32,
+    /// Hosts that former runs visited, and how often.
+    pub visited: Vec<(Box<str>, u32)>,
+}
+
+/// A host is the same node by whatever scheme it is linked.
+pub(crate) fn fingerprint(key: &FingerprintKey, home: &Url, depth: u32) -> Fingerprint {
+    key.of(home.host(), depth)
+}
+
+/// The nearer a node is to the seed the earlier it is asked.
+fn priority(depth: u32) -> u8 {
+    u8::try_from(depth.min(100)).unwrap_or(100)
+}
+
+pub(crate) fn found(key: &FingerprintKey, home: Url, depth: u32) -> Found {
+    Found {
+        fingerprint: fingerprint(key, &home, depth),
+        priority: priority(depth),
+        url: home,
+        kind: RequestKind::Page,
+    }
+}
+
+/// The home pages of the seeds.
+pub(crate) fn seed(key: &FingerprintKey, url: &Url) -> Option<Found> {
+    Some(found(key, home_page(url)?, 0))
+}
+
+/// A host that takes long is given longer with each attempt.
+pub(crate) fn timeout(first: Duration, attempt: u8) -> Duration {
+    first.saturating_mul(u32::from(attempt) + 1)
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Outbound {
+    /// From the home page of the node to those of its targets.
+    pub(crate) edges: LinkBatch,
+    pub(crate) count: u32,
+    pub(crate) discovery: Option<Discovery>,
+}
+
+/// The edges that begin at a page, and the nodes to look at next.
+pub(crate) fn outbound(
+    job: &JobContext,
+    rules: &GraphRules,
+    visit: &Visit,
+    extracted: &Extracted,
+    key: &FingerprintKey,
+    scratch: &mut Scratch,
+) -> Outbound {
+    let node = visit.scheduled_url();
+    let Ok(resolved) = resolve(extracted, &visit.url, &job.normal, scratch) else {
+        return Outbound::default();
+    };
+    let page_nofollow = extracted.robots.nofollow;
+    let anchors = resolved.links.iter().filter(|link| link.in_anchor);
+    let links = anchors.map(|link| (&link.url, page_nofollow || link.rel.nofollow));
+    let own = [node.host(), visit.url.host()];
+    let targets = select_targets(&own, links, &job.rules(), rules.max_outbound_links as usize);
+    let mut outbound =
+        Outbound { count: u32::try_from(targets.len()).unwrap_or(u32::MAX), ..Outbound::default() };
+    if targets.is_empty() {
+        return outbound;
+    }
+    let edges = targets.iter().map(|target| Link {
+        target: target.home.as_str(),
+        anchor: "",
+        rel: if target.nofollow { Rel::NOFOLLOW } else { Rel::default() },
+        kind: LinkKind::Anchor,
+    });
+    outbound.edges.push(visit.job, node.as_str(), edges);
+    let depth = visit.depth.saturating_add(1);
+    if job.spec.max_depth.is_none_or(|most| depth <= most) {
+        let followed = targets.into_iter().filter(|target| !(target.nofollow && job.spec.respect_nofollow));
+        let found: Vec<Found> = followed.map(|target| self::found(key, target.home, depth)).collect();
+        // Nobody asks where a node was found first, and there may be many to remember it for.
+        let source = None;
+        outbound.discovery =
+            (!found.is_empty()).then_some(Discovery { job: visit.job, round: depth, depth, source, found });
+    }
+    outbound
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use argiope_model::NormalRules;
+
+    #[test]
+    fn a_node_is_a_host_at_a_depth_whatever_the_scheme() {
+        let key = FingerprintKey::new([7; 16]);
+        let url = |text| Url::parse(text, &NormalRules::default()).unwrap();
+        let (http, https) = (url("http://a.test/"), url("https://a.test/"));
+        assert_eq!(fingerprint(&key, &http, 2), fingerprint(&key, &https, 2));
+        assert_ne!(fingerprint(&key, &http, 2), fingerprint(&key, &http, 3));
+        assert_ne!(fingerprint(&key, &http, 2), fingerprint(&key, &url("http://a.test:8080/"), 2));
+        assert_eq!(seed(&key, &url("https://a.test/x?y")).unwrap().url, https);
+    }
+
+    #[test]
+    fn every_attempt_may_take_longer_than_the_one_before() {
+        let waits: Vec<u64> = (0..3).map(|n| timeout(Duration::from_secs(5), n).as_secs()).collect();
+        assert_eq!(waits, [5, 10, 15]);
+    }
+}
