@@ -164,7 +164,7 @@ impl Frontier {
         };
         state.host_visits.insert(index, visits);
         if state.limits.max_subdomains_per_root.is_some() {
-            state.subdomains.insert(&host.root, index);
+            state.subdomains.insert(host.root(), index);
         }
     }
 
@@ -263,10 +263,10 @@ fn within_visit_limit(job: &Job, host: &Host, index: HostIndex) -> Result<(), Sk
 
 fn within_subdomain_limit(job: &mut Job, host: &Host, index: HostIndex) -> Result<(), Skip> {
     let Some(limit) = job.limits.max_subdomains_per_root else { return Ok(()) };
-    if !job.subdomains.contains(index) && job.subdomains.count(&host.root) >= limit {
-        return Err(too_many_hosts(&host.root, limit));
+    if !job.subdomains.contains(index) && job.subdomains.count(host.root()) >= limit {
+        return Err(too_many_hosts(host.root(), limit));
     }
-    job.subdomains.insert(&host.root, index);
+    job.subdomains.insert(host.root(), index);
     Ok(())
 }
 

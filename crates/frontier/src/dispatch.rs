@@ -173,7 +173,7 @@ impl Frontier {
             return self.refuse(index, visit, skip, now);
         }
         let counts = visit.kind == RequestKind::Page;
-        let root = &self.hosts.get(index as usize)?.root;
+        let root = self.hosts.get(index as usize)?.root();
         if counts && visit.hops.is_empty() && !job.domain_has_budget(root) {
             let skip =
                 Skip::new(SkipReason::OverBudget, format!("max_pages_per_domain is reached for {root}"));
@@ -236,7 +236,7 @@ impl Frontier {
             job.reserved += 1;
         }
         if job.limits.max_pages_per_domain.is_some() {
-            *job.domain_pages.entry(host.root.clone()).or_default() += 1;
+            *job.domain_pages.entry(host.root().into()).or_default() += 1;
         }
         true
     }

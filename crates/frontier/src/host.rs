@@ -116,7 +116,8 @@ impl HostQueue {
 pub(crate) struct Host {
     pub(crate) name: Box<str>,
     pub(crate) key: HostKey,
-    pub(crate) root: Box<str>,
+    /// Where the root domain stands in the name.
+    root: (u16, u16),
     pub(crate) politeness: Manners,
     pub(crate) rules: Option<Arc<HostRules>>,
     pub(crate) queues: Vec<HostQueue>,
@@ -150,7 +151,7 @@ impl Host {
         Host {
             name: name.into(),
             key,
-            root: root.into(),
+            root: place_in(name, root),
             politeness: Manners::default(),
             rules: None,
             queues: Vec::new(),
@@ -171,6 +172,11 @@ impl Host {
             starved: false,
             lanes: 0,
         }
+    }
+
+    /// The root domain, without a port.
+    pub(crate) fn root(&self) -> &str {
+        self.name.get(usize::from(self.root.0)..usize::from(self.root.1)).unwrap_or(&self.name)
     }
 
     /// A connection of the host that is not in use; beyond 128 they share.
@@ -248,6 +254,13 @@ impl Host {
         }
         out
     }
+}
+
+/// A root domain ends where the name does, but for a port.
+fn place_in(name: &str, root: &str) -> (u16, u16) {
+    let start = name.rfind(root).unwrap_or(0);
+    let place = |at: usize| u16::try_from(at).unwrap_or(u16::MAX);
+    (place(start), place(start + root.len()))
 }
 
 /// A host as its record tells it.

@@ -7,6 +7,7 @@ use crate::queue::OrderKey;
 use crate::ready::HostIndex;
 use argiope_model::{JobId, JobSpec, NewUrlRate, TrapRules};
 use std::collections::{HashMap, VecDeque};
+use std::hash::BuildHasher;
 use std::time::Duration;
 
 const VERSION: u8 = 1;
@@ -145,16 +146,17 @@ impl Job {
     }
 }
 
-/// The hosts of a job, counted by root domain: one set for all, for most domains have one host.
+/// The hosts of a job, counted by root domain: one set for all, for most domains have one host. Root domains are known by
+/// their keyed hash, as URLs are in the seen-set.
 #[derive(Debug, Default)]
 pub(crate) struct Subdomains {
     hosts: FastSet<HostIndex>,
-    by_root: FastMap<Box<str>, u32>,
+    by_root: FastMap<u64, u32>,
 }
 
 impl Subdomains {
     pub(crate) fn count(&self, root: &str) -> u32 {
-        self.by_root.get(root).copied().unwrap_or(0)
+        self.by_root.get(&self.key(root)).copied().unwrap_or(0)
     }
 
     pub(crate) fn contains(&self, host: HostIndex) -> bool {
@@ -165,12 +167,11 @@ impl Subdomains {
         if !self.hosts.insert(host) {
             return;
         }
-        match self.by_root.get_mut(root) {
-            Some(count) => *count += 1,
-            None => {
-                self.by_root.insert(root.into(), 1);
-            }
-        }
+        *self.by_root.entry(self.key(root)).or_default() += 1;
+    }
+
+    fn key(&self, root: &str) -> u64 {
+        self.by_root.hasher().hash_one(root)
     }
 }
 

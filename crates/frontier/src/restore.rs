@@ -82,7 +82,7 @@ impl Restore for Reader<'_> {
                 let patterns = PatternTable::new(&job.limits.traps);
                 host.queues.push(HostQueue::new(JobQueue::stored(id), patterns));
                 if job.limits.max_subdomains_per_root.is_some() {
-                    job.subdomains.insert(&host.root, index);
+                    job.subdomains.insert(host.root(), index);
                 }
             }
         }

@@ -192,7 +192,7 @@ impl Frontier {
 
     fn leave_domain(&mut self, index: HostIndex, id: JobId) {
         if let (Some(job), Some(host)) = (self.jobs.get_mut(&id), self.hosts.get(index as usize))
-            && let Some(pages) = job.domain_pages.get_mut(&host.root)
+            && let Some(pages) = job.domain_pages.get_mut(host.root())
         {
             *pages = pages.saturating_sub(1);
         }

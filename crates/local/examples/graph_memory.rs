@@ -53,7 +53,7 @@ fn main() {
     let spec = JobSpec { max_subdomains_per_root: Some(3), ..JobSpec::default() };
     let limits = JobLimits { max_visits_per_host: Some(3), ..JobLimits::of(&spec, "Bot") };
     frontier.open_job(JOB, limits);
-    let mut state = TransientState::new(4 << 20);
+    let mut state = TransientState::new(2 << 20);
     let directory = tempfile::tempdir().expect("a directory");
     let store = GraphStore::open(&directory.path().join("graph.db")).expect("a graph");
     let (mut catalogue, mut edges) = store.ports(3, |_| {});

@@ -15,7 +15,7 @@ const EDGE_COLUMNS: [&str; 4] = ["edge_id", "from_node_id", "to_node_id", "weigh
 
 /// Who looks at the file with another tool may hold it for a moment.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
-const CACHE_KB: u32 = 8 * 1024;
+const CACHE_KB: u32 = 4 * 1024;
 
 pub(super) struct GraphDatabase {
     path: PathBuf,

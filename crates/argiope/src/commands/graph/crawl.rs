@@ -28,7 +28,7 @@ const JOB: JobId = JobId(1);
 const BATCH_VISITS: usize = 50;
 const SHARDS: u16 = 64;
 /// robots.txt that is kept for the next look at its host.
-const ROBOTS_BYTES: usize = 4 << 20;
+const ROBOTS_BYTES: usize = 2 << 20;
 
 pub(super) fn run(global: &GlobalOptions, args: &GraphCrawlArgs, display: &Display) -> Result<(), Failure> {
     keep_small();
