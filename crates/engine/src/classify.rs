@@ -148,11 +148,22 @@ pub(crate) fn failure_kind(error: &FetchError) -> FailureKind {
         Unfetched::Connect { .. } | Unfetched::Proxy(_) => FailureKind::Connect,
         Unfetched::Tls(_) => FailureKind::Tls,
         Unfetched::Timeout { .. } => FailureKind::Timeout,
-        Unfetched::Reset(_) => FailureKind::Reset,
+        Unfetched::Reset(_) | Unfetched::Stale(_) => FailureKind::Reset,
         Unfetched::Protocol(_) | Unfetched::HeadersTooLarge | Unfetched::Unsendable(_) => {
             FailureKind::Protocol
         }
     }
+}
+
+/// A host that closed a kept connection for being idle has done nothing wrong: its URL is asked for again, once, as soon as
+/// its delay allows.
+pub(crate) fn stale(visit: &Visit, error: &FetchError) -> Option<Fate> {
+    let stale = matches!(error.kind, Unfetched::Stale(_)) && visit.attempt == 0;
+    stale.then(|| Fate {
+        completion: Completion::Retry { due: error.timings.ended },
+        error: Some(error_text(error)),
+        dead_letter: false,
+    })
 }
 
 /// `timeout: first byte after 30 s`: the word first, whatever the kind says.

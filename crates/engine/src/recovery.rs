@@ -351,7 +351,6 @@ fn fetched_again(found: &RecoveredVisit, exchange: &StoredExchange) -> Fetched {
         address: SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
         timings: metadata.timings,
         reused: false,
-        resent: false,
     }
 }
 

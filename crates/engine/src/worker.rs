@@ -377,7 +377,9 @@ impl Worker {
         let kind = classify::failure_kind(error);
         let ended = error.timings.ended;
         let text = classify::error_text(error);
-        let fate = classify::failed(&dispatch.visit, kind, text, ended, &dispatch.rules, self.chance());
+        let fate = classify::stale(&dispatch.visit, error).unwrap_or_else(|| {
+            classify::failed(&dispatch.visit, kind, text, ended, &dispatch.rules, self.chance())
+        });
         let outcome = classify::outcome(&dispatch.visit, AnswerResult::Failed(kind), &error.timings, None);
         let Dispatch { token, visit, rule, delay, per_host, ticket, .. } = dispatch;
         let facts = Facts {

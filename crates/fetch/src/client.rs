@@ -97,7 +97,6 @@ struct Answer {
     /// As far as it cannot be read off the connection.
     request_head: Option<Bytes>,
     reused: bool,
-    resent: bool,
 }
 
 impl Fetcher {
@@ -116,9 +115,9 @@ impl Fetcher {
 
     /// Sends the request and reads the answer. Dropping the future gives the request up.
     ///
-    /// A request on a kept connection that turns out to be closed before any byte of an answer is sent once more, on
-    /// a new connection: it was the server's right to close it, and the request cannot have been answered. Where its
-    /// bytes had already been written, [`Fetched::resent`] says so.
+    /// A kept connection that turns out to be closed before any byte of the request has left is replaced by a new one. Where
+    /// bytes had left, the host may have seen the request: that is a failure, [`FailureKind::Stale`], and asking again is
+    /// for those to decide who know when the host may be asked.
     pub async fn fetch(&self, request: FetchRequest<'_>) -> Result<Fetched, Box<FetchError>> {
         let stopwatch = Stopwatch::start(request.dns_us);
         let mut time_over = pin!(sleep_until(stopwatch.began + request.timeout));
@@ -172,7 +171,7 @@ impl Shared {
         let first = self.send(request, link, progress).await;
         let failed = match first {
             Ok((response, link, request_head)) => {
-                return Ok(Answer { response, link, request_head, reused, resent: false });
+                return Ok(Answer { response, link, request_head, reused });
             }
             Err(failed) if reused && failed.unanswered => failed,
             Err(failed) => return Err(failed.failure),
@@ -182,10 +181,13 @@ impl Shared {
             pool.forget_idle(key);
             pool.forget_http2(key);
         }
+        if failed.request_left {
+            return Err(failed.failure.on_kept_connection());
+        }
         let link = self.open(request, key, progress).await?;
         let (response, link, request_head) =
             self.send(request, link, progress).await.map_err(|failed| failed.failure)?;
-        Ok(Answer { response, link, request_head, reused: false, resent: failed.request_left })
+        Ok(Answer { response, link, request_head, reused: false })
     }
 
     /// A kept connection, or a new one.
@@ -300,8 +302,8 @@ impl Shared {
                 let mut sender = stream.connection.sender.clone();
                 let response = sender.send_request(message).await.map_err(|error| SendFailure {
                     unanswered: !error.is_parse() && !error.is_user(),
-                    // It cannot be told; assume the worse.
-                    request_left: true,
+                    // Only a request that never got to the connection is given back; else assume the worse.
+                    request_left: !error.is_canceled(),
                     failure: error.into(),
                 })?;
                 (response, Link::Http2(stream), Some(head))
@@ -325,7 +327,7 @@ impl Shared {
         time_over: Pin<&mut Sleep>,
     ) -> Result<Fetched, Failure> {
         progress.stage.set(Stage::Body);
-        let Answer { response, mut link, request_head, reused, resent } = answer;
+        let Answer { response, mut link, request_head, reused } = answer;
         let (mut parts, mut incoming) = response.into_parts();
         let (request_head, head, address) = match &link {
             Link::Http1(connection) => {
@@ -356,7 +358,6 @@ impl Shared {
             address,
             timings: progress.stopwatch.borrow().finish(),
             reused,
-            resent,
         })
     }
 

@@ -111,6 +111,8 @@ pub enum FailureKind {
     },
     /// Closed or reset before the head of the answer was complete.
     Reset(String),
+    /// The same, on a connection that was kept from an earlier request: the host may just have closed it for being idle.
+    Stale(String),
     /// What came was not HTTP.
     Protocol(String),
     HeadersTooLarge,
@@ -128,7 +130,7 @@ impl FailureKind {
             FailureKind::Proxy(_) => "proxy",
             FailureKind::Tls(_) => "tls",
             FailureKind::Timeout { .. } => "timeout",
-            FailureKind::Reset(_) => "reset",
+            FailureKind::Reset(_) | FailureKind::Stale(_) => "reset",
             FailureKind::Protocol(_) => "protocol",
             FailureKind::HeadersTooLarge => "headers_too_large",
             FailureKind::Unsendable(_) => "unsendable",
@@ -144,6 +146,7 @@ impl FailureKind {
             | FailureKind::Tls(_)
             | FailureKind::Timeout { .. }
             | FailureKind::Reset(_)
+            | FailureKind::Stale(_)
             | FailureKind::Protocol(_) => true,
             FailureKind::PrivateAddress(_) | FailureKind::HeadersTooLarge | FailureKind::Unsendable(_) => {
                 false
@@ -189,6 +192,7 @@ impl fmt::Display for FailureKind {
                 write!(f, "timeout: {} after {}", stage.as_str(), Seconds(*after))
             }
             FailureKind::Reset(detail) => write!(f, "reset: {detail}"),
+            FailureKind::Stale(detail) => write!(f, "reset: {detail}, on a kept connection"),
             FailureKind::Protocol(detail) => write!(f, "protocol: {detail}"),
             FailureKind::HeadersTooLarge => f.write_str("protocol: response headers over the limit"),
             FailureKind::Unsendable(detail) => write!(f, "unsendable: {detail}"),
@@ -220,6 +224,14 @@ pub(crate) struct Failure {
 impl Failure {
     pub(crate) fn caused(kind: FailureKind, source: impl Into<Cause>) -> Failure {
         Failure { kind, source: Some(source.into()) }
+    }
+
+    /// No answer came to a request on a connection that was kept from an earlier one.
+    pub(crate) fn on_kept_connection(self) -> Failure {
+        match self.kind {
+            FailureKind::Reset(detail) => Failure { kind: FailureKind::Stale(detail), ..self },
+            kind => Failure { kind, ..self },
+        }
     }
 }
 

@@ -31,9 +31,6 @@ pub struct Fetched {
     pub timings: FetchTimings,
     /// The request went over a connection that was kept from an earlier one.
     pub reused: bool,
-    /// The kept connection turned out closed after the request had been written to it, and it was written again to
-    /// a new one. The host may have seen it twice, though it gave no sign of it.
-    pub resent: bool,
 }
 
 impl Fetched {
