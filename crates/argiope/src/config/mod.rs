@@ -203,4 +203,6 @@ fn kind_of(node: &Node) -> Option<FileKind> {
 }
 
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;
