@@ -219,3 +219,25 @@ fn exchange(stream: &UnixStream, question: &Question) -> std::io::Result<Reply> 
     BufReader::new(stream).read_line(&mut line)?;
     Ok(serde_json::from_str(&line)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_question_is_one_line_and_read_as_it_was_asked(url in any::<String>()) {
+            let line = serde_json::to_string(&Question::Why { url: url.clone() })?;
+            prop_assert!(!line.contains('\n'));
+            let read = serde_json::from_str(&line)?;
+            let Question::Why { url: read } = read else { return Err(TestCaseError::fail(line)) };
+            prop_assert_eq!(read, url);
+        }
+
+        #[test]
+        fn no_line_is_a_question_by_chance(line in "\\PC{0,40}|[{}\\[\\]\":a-z,]{0,40}|\\[{0,500}") {
+            prop_assert!(serde_json::from_str::<Question>(&line).is_err());
+        }
+    }
+}

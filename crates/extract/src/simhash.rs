@@ -26,7 +26,8 @@ impl SimHash {
     }
 
     pub fn parse(hex: &str) -> Option<SimHash> {
-        if hex.len() != 16 {
+        // The number's own parser would take a sign too.
+        if hex.len() != 16 || !hex.bytes().all(|b| b.is_ascii_hexdigit()) {
             return None;
         }
         u64::from_str_radix(hex, 16).ok().map(SimHash)

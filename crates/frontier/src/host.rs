@@ -279,7 +279,25 @@ pub(crate) fn decode_host(bytes: &[u8]) -> Result<StoredHost<'_>, CodecError> {
     let politeness = from.take()?;
     let mut jobs = Vec::new();
     for _ in 0..from.number()? {
-        jobs.push(JobId(from.small()?));
+        let job = JobId(from.small()?);
+        // A second queue of one job would wait without end to be loaded: what is loaded goes to the first.
+        if jobs.contains(&job) {
+            return Err(from.error("one job twice"));
+        }
+        jobs.push(job);
     }
     Ok(StoredHost { name, politeness, jobs })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_that_names_a_job_twice_is_damaged() {
+        let record = |jobs: &[u8]| [&[VERSION, 1, b'h', 0, jobs.len() as u8], jobs].concat();
+        let read = |jobs: &[u8]| decode_host(&record(jobs)).map(|stored| stored.jobs);
+        assert_eq!(read(&[1, 2]), Ok(vec![JobId(1), JobId(2)]));
+        assert_eq!(read(&[1, 2, 1]), Err(CodecError { what: "host", why: "one job twice" }));
+    }
 }

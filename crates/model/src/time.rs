@@ -17,13 +17,11 @@ impl Millis {
         Duration::from_millis(self.0.saturating_sub(earlier.0))
     }
 
-    /// RFC 3339 in UTC with milliseconds: `2026-01-02T03:04:05.678Z`.
+    /// RFC 3339 in UTC with milliseconds: `2026-01-02T03:04:05.678Z`. What lies beyond the calendar is its last moment.
     pub fn rfc3339(self) -> String {
         let ms = i64::try_from(self.0).unwrap_or(i64::MAX);
-        match jiff::Timestamp::from_millisecond(ms) {
-            Ok(at) => format!("{at:.3}"),
-            Err(_) => String::from("9999-12-31T23:59:59.999Z"),
-        }
+        let at = jiff::Timestamp::from_millisecond(ms).unwrap_or(jiff::Timestamp::MAX);
+        format!("{at:.3}")
     }
 
     /// The reverse of [`Millis::rfc3339`]; any RFC 3339 instant is taken.
@@ -55,18 +53,24 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let text = text.trim();
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
-    let number: f64 = number
+    let fraction: f64 = number
         .parse()
         .map_err(|_| format!("'{text}' is not a duration; write for example 0, 250ms, 2s, 5m, 24h or 7d"))?;
-    let seconds = match unit.trim() {
-        "ms" => number / 1000.0,
-        "" | "s" => number,
-        "m" | "min" => number * 60.0,
-        "h" => number * 3600.0,
-        "d" => number * 86_400.0,
+    let unit_ms: u32 = match unit.trim() {
+        "ms" => 1,
+        "" | "s" => 1000,
+        "m" | "min" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
         other => return Err(format!("'{other}' is not a unit of time; use ms, s, m, h or d")),
     };
-    Duration::try_from_secs_f64(seconds).map_err(|_| format!("'{text}' is too long a duration"))
+    // Whole numbers exactly: a fraction of seconds has lost the milliseconds of a duration of months.
+    let whole = number.parse().ok().and_then(|whole: u64| whole.checked_mul(unit_ms.into()));
+    match whole {
+        Some(ms) => Ok(Duration::from_millis(ms)),
+        None => Duration::try_from_secs_f64(fraction * f64::from(unit_ms) / 1000.0)
+            .map_err(|_| format!("'{text}' is too long a duration")),
+    }
 }
 
 #[cfg(test)]
@@ -81,6 +85,12 @@ mod tests {
     }
 
     #[test]
+    fn an_instant_beyond_the_calendar_is_written_as_one_that_can_be_read() {
+        let last = Millis::parse_rfc3339(&Millis::NEVER.rfc3339());
+        assert_eq!(last.map(Millis::rfc3339), Some(Millis::NEVER.rfc3339()));
+    }
+
+    #[test]
     fn deadlines_round_up_to_the_next_millisecond() {
         assert_eq!(Millis(10) + Duration::from_micros(1500), Millis(12));
         assert_eq!(Millis(10) + Duration::from_millis(2), Millis(12));
@@ -92,6 +102,8 @@ mod tests {
         assert_eq!(parse_duration("250ms"), Ok(Duration::from_millis(250)));
         assert_eq!(parse_duration("1.5s"), Ok(Duration::from_millis(1500)));
         assert_eq!(parse_duration("24h"), Ok(Duration::from_secs(86_400)));
+        assert_eq!(parse_duration("12345678901ms"), Ok(Duration::from_millis(12_345_678_901)));
+        assert!(parse_duration("99999999999999999999999d").is_err());
         assert!(parse_duration("soon").is_err());
         assert!(parse_duration("5 parsecs").is_err());
         assert!(parse_duration("-1s").is_err());

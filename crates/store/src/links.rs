@@ -161,8 +161,11 @@ impl LinkBatch {
     }
 }
 
-/// Gives out the pages of an encoded batch; damage is an error, never a panic and never more memory than the batch
-/// itself is long.
+/// More than the targets of any page come to. A few bytes can repeat a long target many times over, so the length of
+/// a batch alone bounds nothing.
+const MOST_TARGET_BYTES: usize = 64 << 20;
+
+/// Gives out the pages of an encoded batch; damage is an error, never a panic, and never memory without bound.
 pub fn decode(bytes: &[u8], page: &mut dyn FnMut(&PageLinks<'_>) -> Result<()>) -> Result<()> {
     let mut rest = bytes;
     let mut targets = String::new();
@@ -196,6 +199,9 @@ pub fn decode(bytes: &[u8], page: &mut dyn FnMut(&PageLinks<'_>) -> Result<()>) 
                 targets.push_str(&shared_part);
             }
             targets.push_str(take_text(&mut rest)?);
+            if targets.len() > MOST_TARGET_BYTES {
+                return Err(damaged());
+            }
             let anchor = take_text(&mut rest)?;
             last = (start, targets.len());
             found.push((last, anchor, Rel(rel), kind));
@@ -310,6 +316,16 @@ mod tests {
         let link = |target| Link { target, anchor: "", rel: Rel::default(), kind: LinkKind::Anchor };
         batch.push(JobId(1), "http://h/ä", [link("http://h/ö"), link("http://h/ö/x")].into_iter());
         assert_eq!(pages(batch.as_bytes()).unwrap()[0].2, ["http://h/ö  0 Anchor", "http://h/ö/x  0 Anchor"]);
+    }
+
+    #[test]
+    fn a_long_target_repeated_without_end_is_damage() {
+        let mut batch = LinkBatch::new();
+        let target = "a".repeat(1 << 20);
+        let link = Link { target: &target, anchor: "", rel: Rel::default(), kind: LinkKind::Anchor };
+        batch.push(JobId(1), "", std::iter::repeat_n(link, 100));
+        assert!(batch.as_bytes().len() < 2 << 20);
+        assert!(pages(batch.as_bytes()).is_err());
     }
 
     proptest! {

@@ -228,4 +228,6 @@ fn kind_of(node: &Node, given: Option<FileKind>) -> Option<FileKind> {
 }
 
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;

@@ -7,9 +7,12 @@ pub(crate) struct Nearest<'w> {
     pub(crate) near: bool,
 }
 
+/// No known word is longer; what a longer one is like is not worth the memory to find out.
+const LONGEST: usize = 100;
+
 /// The nearest of `known`, the first among equals; `None` only if nothing is known.
 pub(crate) fn nearest<'w>(unknown: &str, known: impl IntoIterator<Item = &'w str>) -> Option<Nearest<'w>> {
-    let spelled = plain(unknown);
+    let spelled = plain(&unknown.chars().take(LONGEST).collect::<String>());
     let (_, near, word) = known
         .into_iter()
         .map(|word| {

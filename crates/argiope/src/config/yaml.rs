@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 const MAX_DEPTH: usize = 64;
 /// Nodes of a whole file, with aliases expanded: a bound on what an alias bomb can cost.
 const MAX_NODES: usize = 1_000_000;
+/// Text of so many bytes counts as a node more, for a long text can be repeated as well as a great tree.
+const NODE_BYTES: usize = 128;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Node {
@@ -78,7 +80,7 @@ impl Node {
 
     fn size(&self) -> usize {
         match &self.value {
-            NodeValue::Scalar { .. } => 1,
+            NodeValue::Scalar { text, .. } => 1 + text.len() / NODE_BYTES,
             NodeValue::List(items) => 1 + items.iter().map(Node::size).sum::<usize>(),
             NodeValue::Map(entries) => 1 + entries.iter().map(|e| 1 + e.value.size()).sum::<usize>(),
         }
@@ -275,5 +277,7 @@ mod tests {
         }
         assert!(parse("f", &bomb).is_err());
         assert!(parse("f", &"[".repeat(100_000)).is_err());
+        let text = "x".repeat(1 << 20);
+        assert!(parse("f", &format!("a: &a {text}\nb: [{}*a]\n", "*a, ".repeat(200))).is_err());
     }
 }
