@@ -10,7 +10,7 @@ use argiope_local::catalogue::{self, CatalogueSettings, SqliteCatalogue, SqliteR
 use argiope_local::frontier::FjallState;
 use argiope_local::links::SegmentLinks;
 use argiope_model::{FingerprintKey, PublicSuffixes};
-use argiope_store::catalogue::Catalogue;
+use argiope_store::catalogue::{Catalogue, CatalogueReader};
 use argiope_store::error::{ErrorKind, StoreError};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
@@ -88,8 +88,12 @@ impl DataDirectory {
         Ok(Box::new(state))
     }
 
+    /// Made anew only where nothing else is: the other stores make no sense without it.
     pub(crate) fn catalogue(&self) -> Result<Box<dyn Catalogue>, Failure> {
         let path = self.path.join(catalogue::FILE_NAME);
+        if !has_content(&path) && is_begun(&self.path) {
+            return Err(without_catalogue(&self.path));
+        }
         let catalogue =
             SqliteCatalogue::open(&path, CatalogueSettings::default()).map_err(|e| store_failure(&e))?;
         Ok(Box::new(catalogue))
@@ -121,8 +125,8 @@ pub(crate) fn is_owned(path: &Path) -> bool {
 /// The catalogue of a directory, beside whoever writes it.
 pub(crate) fn reader(path: &Path) -> Result<SqliteReader, Failure> {
     let file = path.join(catalogue::FILE_NAME);
-    if !file.exists() {
-        return Err(missing(path));
+    if !has_content(&file) {
+        return Err(if is_begun(path) { without_catalogue(path) } else { missing(path) });
     }
     SqliteReader::open(&file).map_err(|e| store_failure(&e))
 }
@@ -137,6 +141,37 @@ pub(crate) fn suffixes(path: &Path) -> Result<PublicSuffixes, Failure> {
 fn missing(path: &Path) -> Failure {
     Failure::failed(format!("there is no data in {}", path.display()))
         .hint("name the directory of a crawl with --data DIR, or start one with 'argiope crawl URL'")
+}
+
+/// Whether a crawl has stored something beside the catalogue, which comes first.
+fn is_begun(path: &Path) -> bool {
+    ["frontier", "archive", "links"].iter().any(|store| path.join(store).exists())
+}
+
+fn has_content(file: &Path) -> bool {
+    fs::metadata(file).is_ok_and(|found| found.len() > 0)
+}
+
+fn without_catalogue(path: &Path) -> Failure {
+    let file = catalogue::FILE_NAME;
+    Failure::failed(format!(
+        "the data directory {} is damaged: {file}, which lists its jobs and pages, is missing",
+        path.display()
+    ))
+    .hint(format!(
+        "nothing was changed; restore {file} from a backup, or begin anew with another directory (--data DIR); \
+         what was archived can still be read from archive/"
+    ))
+}
+
+/// The files of the archive that the catalogue refers to and that are not there.
+pub(crate) fn missing_archive_files(
+    path: &Path,
+    reader: &dyn CatalogueReader,
+) -> Result<Vec<String>, Failure> {
+    let known = reader.archive_positions().map_err(|e| store_failure(&e))?;
+    let folder = path.join("archive");
+    Ok(known.into_iter().map(|position| position.file).filter(|file| !folder.join(file).exists()).collect())
 }
 
 fn take_lock(path: &Path) -> Result<File, Failure> {
@@ -302,5 +337,21 @@ mod tests {
         fs::create_dir(directory.path().join("frontier")).unwrap();
         assert!(DataDirectory::open(directory.path(), 8).is_err());
         assert!(DataDirectory::open_existing(directory.path()).is_err());
+    }
+
+    #[test]
+    fn a_catalogue_is_made_only_where_nothing_else_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let data = DataDirectory::open(directory.path(), 8).unwrap();
+        assert!(data.catalogue().is_ok());
+        drop(data.links().unwrap());
+        assert!(data.catalogue().is_ok());
+        fs::write(directory.path().join(catalogue::FILE_NAME), "").unwrap();
+        for failure in [data.catalogue().err().unwrap(), reader(directory.path()).err().unwrap()] {
+            assert!(failure.messages[0].contains("catalog.db"), "{failure:?}");
+            assert!(failure.hint.unwrap().contains("backup"));
+        }
+        let empty = tempfile::tempdir().unwrap();
+        assert!(reader(empty.path()).err().unwrap().messages[0].contains("no data"));
     }
 }

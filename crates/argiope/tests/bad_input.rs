@@ -222,6 +222,28 @@ fn output_into_a_directory_that_is_missing_is_refused_before_anything_is_fetched
 }
 
 #[test]
+fn what_the_configuration_names_is_looked_at_before_a_job_is_stored() {
+    let desk = Desk::new();
+    desk.write("argiope.yaml", "crawl:\n  extra_authorities: [nowhere.pem]\n");
+    let run = refused(&desk, &["crawl", "example.com"]);
+    assert!(run.stderr.contains("argiope.yaml:2:") && run.stderr.contains("nowhere.pem"), "{}", run.stderr);
+    let run = desk.run(&["config", "check", "argiope.yaml"]);
+    assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{}", run.stderr);
+    assert!(run.stderr.contains("nowhere.pem"), "{}", run.stderr);
+}
+
+#[test]
+fn output_to_a_file_of_someone_else_leaves_no_half_of_a_job() {
+    let (desk, lab) = (Desk::new(), lab(&[SiteKind::Ordinary], 3, 0));
+    desk.write("mine.jsonl", "{\"precious\": true}\n");
+    let run = desk.crawl(&lab.seeds(), &["--delay", "0", "-o", "mine.jsonl"]);
+    assert_eq!(run.code, 2, "{}{}", run.stdout, run.stderr);
+    assert_eq!(desk.run(&["jobs", "--json"]).ok().stdout, "");
+    assert_eq!((lab.request_count(), desk.read("mine.jsonl").as_str()), (0, "{\"precious\": true}\n"));
+    desk.crawl(&lab.seeds(), &["--delay", "0", "-o", "other.jsonl"]).ok();
+}
+
+#[test]
 fn output_of_an_unknown_format_says_which_are_known() {
     let run = refused(&Desk::new(), &["crawl", "example.com", "-o", "pages.xlsx"]);
     assert!(run.stderr.contains(".jsonl or .csv"), "{}", run.stderr);

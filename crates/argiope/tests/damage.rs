@@ -52,8 +52,13 @@ impl Begun {
     }
 
     fn crawl(&self, data: &str, options: &[&str]) -> Said {
+        self.run(data, &["-q"], options)
+    }
+
+    fn run(&self, data: &str, global: &[&str], options: &[&str]) -> Said {
         let output = Command::new(env!("CARGO_BIN_EXE_argiope"))
-            .args(["-q", "--data"])
+            .args(global)
+            .arg("--data")
             .arg(self.path(data))
             .args(["crawl", "--allow-private", "--delay", "5ms", "--name", "damage"])
             .args(options)
@@ -141,13 +146,14 @@ fn remove(path: &Path) {
 fn a_damaged_store_is_named_with_a_way_out_and_left_alone() {
     type Damage = fn(&Path);
     let begun = Begun::new();
-    let cases: [(&str, Damage, &str); 14] = [
+    let cases: [(&str, Damage, &str); 15] = [
         ("meta.json", halve, "meta.json"),
         ("meta.json", garble, "meta.json"),
         ("meta.json", remove, "meta.json"),
         ("public_suffix_list.dat", remove, "public_suffix_list.dat"),
         ("catalog.db", garble, "catalog.db"),
         ("catalog.db", halve, "catalog.db"),
+        ("catalog.db", remove, "catalog.db"),
         ("frontier/version", garble, "frontier"),
         ("frontier/version", remove, "frontier"),
         ("frontier/keyspaces/1/v0", halve, "frontier"),
@@ -181,6 +187,16 @@ fn a_damaged_store_is_named_with_a_way_out_and_left_alone() {
         }
         fs::remove_dir_all(begun.path(&name)).unwrap();
     }
+}
+
+/// The pages are in the catalogue; what is gone is what they were read from.
+#[test]
+fn a_lost_archive_is_said() {
+    let begun = Begun::new();
+    begun.damaged("lost", "archive/*.warc.gz", &remove);
+    let said = begun.run("lost", &[], &["--max-pages", "22"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert!(said.stderr.contains("warning: 1 file of the archive is missing"), "{}", said.stderr);
 }
 
 /// The journal's end may be lost by any power cut; what it had told is in the archive.

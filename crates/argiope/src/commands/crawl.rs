@@ -4,7 +4,7 @@ use crate::cli::{CrawlArgs, GlobalOptions};
 use crate::commands::progress::{self, Narrator};
 use crate::control::ControlServer;
 use crate::data::{self, CORRUPT, DISK_FULL, DataDirectory};
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::job::{cannot_resume, compare_for_resume};
 use crate::progress::Display;
 use crate::settings::{CrawlSettings, Output, ProcessSettings, reload_politeness};
@@ -38,31 +38,39 @@ pub(crate) fn crawl(mut settings: CrawlSettings, quiet: bool, display: &Display)
     }
     let directory = DataDirectory::open(&settings.process.data, settings.process.shards)?;
     let mut catalogue = directory.catalogue()?;
-    let job = find_or_create(catalogue.as_mut(), &settings, display)?;
+    // All that may be refused is looked at before a job is stored.
     let profile = RequestProfile::new(&settings.profile).map_err(Failure::usage)?;
-    let start = JobStart {
-        id: job.id,
-        spec: settings.job.clone(),
-        seeds: all_seeds(&mut settings, display)?,
-        graph: None,
-    };
+    let seeds = all_seeds(&mut settings, display)?;
+    tell_missing_archive(&directory, catalogue.as_ref(), display)?;
     let archive = if settings.job.archive {
         Some(Arc::new(directory.archive(profile.user_agent(), settings.job.respect_robots)?))
     } else {
         None
     };
-    let output = settings.output.as_ref().map(|output| OutputFile { job: job.id, path: output_path(output) });
-    let ports = Ports {
-        state: directory.state()?,
-        catalogue,
-        archive: archive.map(|archive| archive as Arc<dyn argiope_store::archive::Archive>),
-        links: Box::new(directory.links()?),
-    };
-    let config = engine_config(&settings.process, &settings.addresses, &directory);
+    let links = directory.links()?;
+    let state = directory.state()?;
     let signals =
         Signals::listen().map_err(|e| Failure::failed(format!("cannot listen for signals: {e}")))?;
+    let (job, is_new) = find_or_create(catalogue.as_mut(), &settings, display)?;
+    let start = JobStart { id: job.id, spec: settings.job.clone(), seeds, graph: None };
+    let output = settings.output.as_ref().map(|output| OutputFile { job: job.id, path: output_path(output) });
+    let ports = Ports {
+        state,
+        catalogue,
+        archive: archive.map(|archive| archive as Arc<dyn argiope_store::archive::Archive>),
+        links: Box::new(links),
+    };
+    let config = engine_config(&settings.process, &settings.addresses, &directory);
     let began = Instant::now();
-    let engine = Engine::start(config, ports, vec![start], output).map_err(|e| failure_of(&e))?;
+    let engine = match Engine::start(config, ports, vec![start], output) {
+        Ok(engine) => engine,
+        Err(error) => {
+            if is_new && matches!(error, EngineError::Settings(_)) {
+                directory.catalogue()?.delete_job(job.id).map_err(|e| data::store_failure(&e))?;
+            }
+            return Err(failure_of(&error));
+        }
+    };
     let server = ControlServer::start(&data::socket_path(&directory.path), engine.handle().clone(), job.id);
     tell_recovery(&engine, display);
     let mut narrator = Narrator::new(progress::title(&job, &settings.job), settings.job.max_pages);
@@ -162,12 +170,12 @@ pub(crate) fn engine_config(
     }
 }
 
-/// Unfinished jobs go on; finished ones begin anew.
+/// Unfinished jobs go on; finished ones begin anew. Says whether the job is a new one.
 fn find_or_create(
     catalogue: &mut dyn Catalogue,
     settings: &CrawlSettings,
     display: &Display,
-) -> Result<Job, Failure> {
+) -> Result<(Job, bool), Failure> {
     let store = |e| data::store_failure(&e);
     let reader = catalogue.reader().map_err(store)?;
     let known = reader.find_job(&settings.identity.key).map_err(store)?;
@@ -184,7 +192,7 @@ fn find_or_create(
         if job.started_at.is_some() {
             display.message(&format!("going on with job {name}"));
         }
-        return Ok(job);
+        return Ok((job, false));
     }
     let spec = serde_json::to_string(&settings.job).map_err(|e| Failure::failed(e.to_string()))?;
     let new = NewJob {
@@ -194,7 +202,7 @@ fn find_or_create(
         created_at: now(),
         user: None,
     };
-    catalogue.create_job(&new).map_err(store)
+    catalogue.create_job(&new).map(|job| (job, true)).map_err(store)
 }
 
 fn seeds_hash(settings: &CrawlSettings) -> String {
@@ -255,6 +263,27 @@ fn reload(engine: &Engine, settings: &CrawlSettings, display: &Display) {
     }
 }
 
+/// What the pages were read from may have been cleared away; they are still listed, and the crawl can go on.
+fn tell_missing_archive(
+    directory: &DataDirectory,
+    catalogue: &dyn Catalogue,
+    display: &Display,
+) -> Result<(), Failure> {
+    let reader = catalogue.reader().map_err(|e| data::store_failure(&e))?;
+    let missing = data::missing_archive_files(&directory.path, reader.as_ref())?;
+    if let Some(first) = missing.first() {
+        let (files, are) = match missing.len() {
+            1 => (String::from("1 file"), "is"),
+            many => (format!("{many} files"), "are"),
+        };
+        display.message(&format!(
+            "warning: {files} of the archive {are} missing (archive/{first}): the pages stay listed, their content is \
+             gone; restore archive/ from a backup to have it again"
+        ));
+    }
+    Ok(())
+}
+
 fn tell_recovery(engine: &Engine, display: &Display) {
     let found = engine.recovery();
     if found.visits > 0 || found.cuts > 0 {
@@ -270,7 +299,11 @@ fn failure_of(error: &EngineError) -> Failure {
         EngineError::DiskFull(_) => Failure::failed(error).hint(DISK_FULL),
         EngineError::Corrupt(_) => Failure::failed(error).hint(CORRUPT),
         EngineError::Settings(_) => Failure::usage(error),
-        EngineError::OutputClosed(_) => Failure::output(&std::io::ErrorKind::BrokenPipe.into()),
+        EngineError::OutputClosed(_) => Failure::new(
+            Exit::Interrupted,
+            "whoever read the pages went away: the crawl stopped before its end",
+        )
+        .hint("the same command goes on where it stopped; -o FILE keeps all pages in a file"),
         EngineError::Store(_) | EngineError::Panicked(_) => Failure::failed(error),
     }
 }

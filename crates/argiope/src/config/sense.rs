@@ -3,9 +3,10 @@
 
 use super::file::ConfigFile;
 use super::graph_file::GraphFile;
+use crate::exit::chain;
 use crate::job::seed::{SeedProblem, SeedRules, parse_seed};
 use crate::settings::{merge_job, politeness_of, profile_of};
-use argiope_fetch::{AddressPolicy, RequestProfile};
+use argiope_fetch::{AddressPolicy, RequestProfile, Tls, TlsOptions};
 use argiope_model::JobSpec;
 use argiope_politeness::{PolitenessError, PolitenessRules};
 use serde_json::{Map, Value};
@@ -42,6 +43,12 @@ pub(super) fn of_config(keys: &Map<String, Value>, config: &ConfigFile) -> Vec<P
     match merge_job(JobSpec::default(), &config.crawl.job) {
         Ok(spec) => problems.extend(profile(&spec, "crawl")),
         Err(error) => problems.push(Problem::new("crawl", error)),
+    }
+    for (at, path) in config.crawl.extra_authorities.iter().enumerate() {
+        if let Err(error) = Tls::load(&TlsOptions { extra_authorities: vec![path.clone()] }) {
+            let message = format!("'crawl.extra_authorities': {}", chain(&error));
+            problems.push(Problem { path: format!("crawl.extra_authorities[{at}]"), message });
+        }
     }
     for (domain, entry) in &config.politeness.domain_overrides {
         let spec = JobSpec {

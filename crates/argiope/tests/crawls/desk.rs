@@ -2,6 +2,7 @@
 
 use argiope_lab::{Lab, LabConfig, PageSize, SiteKind};
 use serde_json::Value;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -150,6 +151,14 @@ impl Running {
     pub(crate) fn signal(&self, name: &str) {
         let sent = Command::new("kill").args([name, &self.pid().to_string()]).status().expect("kill");
         assert!(sent.success(), "kill {name}");
+    }
+
+    /// Reads one line of its output and goes away.
+    pub(crate) fn read_one_line(&mut self) -> String {
+        let stdout = self.child.as_mut().and_then(|child| child.stdout.take()).expect("a pipe");
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line).expect("a line");
+        line
     }
 
     pub(crate) fn wait(mut self) -> Run {

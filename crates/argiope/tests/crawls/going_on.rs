@@ -69,3 +69,19 @@ fn other_settings_for_an_unfinished_job_are_refused_and_fresh_begins_anew() {
     desk.crawl(&lab.seeds(), &["--name", "n", "--delay", "0", "--scope", "any", "--fresh"]).ok();
     assert_eq!(desk.run(&["jobs", "--json"]).ok().json_lines().len(), 2);
 }
+
+#[test]
+fn a_crawl_whose_reader_went_away_says_so_and_goes_on() {
+    let (desk, lab) = (Desk::new(), lab(&[SiteKind::Ordinary], 30, 0));
+    let mut running = desk.start_crawl(&lab.seeds(), &["--delay", "20ms", "-o", "-"]);
+    assert!(running.read_one_line().starts_with('{'));
+    let run = running.wait();
+    assert_eq!(run.code, 130, "{}", run.stderr);
+    assert!(
+        run.stderr.contains("went away") && run.stderr.contains("same command goes on"),
+        "{}",
+        run.stderr
+    );
+    desk.crawl(&lab.seeds(), &["--delay", "0", "-o", "-"]).ok();
+    assert_eq!(sorted(&desk.pages(), "url"), expected(&lab));
+}

@@ -4,12 +4,13 @@ use super::counts::{Changes, Counted};
 use super::fetch::{self, RequestKey, request_key};
 use super::page::{self, Place};
 use super::{Next, SqliteCatalogue, hosts, jobs};
-use argiope_model::JobId;
+use argiope_model::{JobId, SkipReason};
 use argiope_store::catalogue::{
     Batch, Committed, ErrorRow, FetchRow, KEPT_BATCHES, PageRow, PlacedPage, RobotsRow, SkippedRow, url_key,
 };
 use rusqlite::{Connection, OptionalExtension, Statement, TransactionBehavior, params};
 use sha2::{Digest, Sha256};
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 pub(super) fn next_numbers(connection: &Connection) -> rusqlite::Result<Next> {
@@ -42,6 +43,7 @@ pub(super) fn commit(catalogue: &mut SqliteCatalogue, batch: &Batch) -> rusqlite
             let place = Place { seq: next.page, batch: number, host, repeated: false };
             if insert_page(&mut insert, row, &place)? {
                 changes.new_page(row, place.seq);
+                forget_refusal(&transaction, row, &mut catalogue.skipped_stored, &mut changes)?;
                 placed.push(PlacedPage { seq: place.seq, repeated: false });
                 next.page += 1;
             } else {
@@ -144,17 +146,7 @@ fn store_skipped(
 ) -> rusqlite::Result<()> {
     let mut insert = connection.prepare_cached(include_str!("sql/skipped_insert.sql"))?;
     for row in rows {
-        let count = match stored.get_mut(&row.job) {
-            Some(count) => count,
-            None => {
-                let count = connection.query_row(
-                    "SELECT count(*) FROM skipped WHERE job = ?1",
-                    [row.job.0],
-                    |found| found.get::<_, i64>(0),
-                )?;
-                stored.entry(row.job).or_insert(count as u64)
-            }
-        };
+        let count = stored_refusals(connection, row.job, stored)?;
         if *count >= limit {
             changes.skip(row.job, row.reason);
             continue;
@@ -168,6 +160,48 @@ fn store_skipped(
         }
     }
     Ok(())
+}
+
+/// A page may be refused where one link to it stands and admitted from another: what was attempted was not refused.
+fn forget_refusal(
+    connection: &Connection,
+    row: &PageRow,
+    stored: &mut HashMap<JobId, u64>,
+    changes: &mut Changes,
+) -> rusqlite::Result<()> {
+    let count = stored_refusals(connection, row.job, stored)?;
+    if *count == 0 {
+        return Ok(());
+    }
+    let reason: Option<String> = connection
+        .prepare_cached(include_str!("sql/skipped_forget.sql"))?
+        .query_row(params![row.url_key as i64, row.job.0], |found| found.get(0))
+        .optional()?;
+    if let Some(reason) = reason {
+        *count = count.saturating_sub(1);
+        if let Some(reason) = SkipReason::parse(&reason) {
+            changes.forget_skip(row.job, reason);
+        }
+    }
+    Ok(())
+}
+
+/// How many refusals of a job are stored; read when first asked for.
+fn stored_refusals<'s>(
+    connection: &Connection,
+    job: JobId,
+    stored: &'s mut HashMap<JobId, u64>,
+) -> rusqlite::Result<&'s mut u64> {
+    match stored.entry(job) {
+        Entry::Occupied(known) => Ok(known.into_mut()),
+        Entry::Vacant(unknown) => {
+            let count =
+                connection.query_row("SELECT count(*) FROM skipped WHERE job = ?1", [job.0], |found| {
+                    found.get::<_, i64>(0)
+                })?;
+            Ok(unknown.insert(count as u64))
+        }
+    }
 }
 
 fn store_robots(connection: &Connection, rows: &[RobotsRow]) -> rusqlite::Result<()> {

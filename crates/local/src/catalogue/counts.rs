@@ -80,6 +80,10 @@ impl Changes {
         *self.of(job).by_skip.entry(reason).or_default() += 1;
     }
 
+    pub(super) fn forget_skip(&mut self, job: JobId, reason: SkipReason) {
+        *self.of(job).by_skip.entry(reason).or_default() -= 1;
+    }
+
     pub(super) fn store(&self, connection: &Connection) -> rusqlite::Result<()> {
         let mut add = connection.prepare_cached(include_str!("sql/count_add.sql"))?;
         let mut range = connection.prepare_cached(include_str!("sql/job_ranges.sql"))?;
@@ -103,7 +107,7 @@ impl Changes {
             for (kind, count) in change.by_error.iter().filter(|(_, count)| **count != 0) {
                 add.execute(params![job.0, "error", kind, count])?;
             }
-            for (reason, count) in &change.by_skip {
+            for (reason, count) in change.by_skip.iter().filter(|(_, count)| **count != 0) {
                 add.execute(params![job.0, "skip", reason.as_str(), count])?;
             }
             let first = |range: Option<(u64, u64)>| range.map(|(first, _)| first as i64);

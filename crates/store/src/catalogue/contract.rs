@@ -33,6 +33,7 @@ macro_rules! catalogue_contract {
             a_recovered_request_is_stored_once,
             robots_requests_of_one_url_are_all_kept,
             refusals_are_stored_once_per_job,
+            what_is_attempted_is_not_refused,
             counters_follow_the_rows,
             jobs_are_found_by_name_hash_and_age,
             a_job_goes_through_its_states,
@@ -376,6 +377,33 @@ pub fn refusals_are_stored_once_per_job(catalogue: &mut dyn Catalogue) {
     assert_eq!(reader.skipped_url(Some(other), &url("/b")).unwrap(), None);
     let counts = reader.counts(job).unwrap();
     assert_eq!(counts.by_skip, [(SkipReason::OutOfScope, 1), (SkipReason::Trap, 1)].into());
+}
+
+pub fn what_is_attempted_is_not_refused(catalogue: &mut dyn Catalogue) {
+    let job = new_job(catalogue, None, "h");
+    let other = new_job(catalogue, None, "i");
+    let row = |job, path: &str| SkippedRow {
+        job,
+        url: url(path),
+        reason: SkipReason::Filtered,
+        detail: "nofollow".to_owned(),
+        source: Some(url("/")),
+    };
+    let links = SkippedRow { reason: SkipReason::TooManyLinks, ..row(job, "/many") };
+    let refusals = vec![row(job, "/before"), row(job, "/never"), row(other, "/before")];
+    catalogue.commit(&Batch { skipped: refusals, ..Batch::default() }).unwrap();
+    let pages = vec![page_row(job, "/before"), page_row(job, "/with"), page_row(job, "/many")];
+    let skipped = vec![row(job, "/with"), links.clone()];
+    catalogue.commit(&Batch { pages, skipped, ..Batch::default() }).unwrap();
+    let late = vec![row(job, "/before"), row(job, "/with"), links.clone()];
+    catalogue.commit(&Batch { skipped: late, ..Batch::default() }).unwrap();
+    let reader = catalogue.reader().unwrap();
+    let expected = [row(job, "/never"), links];
+    assert_eq!(collect(|each| reader.skipped(Some(job), each)), expected);
+    assert_eq!(reader.skipped_url(Some(job), &url("/before")).unwrap(), None);
+    let counts = reader.counts(job).unwrap();
+    assert_eq!(counts.by_skip, [(SkipReason::Filtered, 1), (SkipReason::TooManyLinks, 1)].into());
+    assert_eq!(reader.counts(other).unwrap().skipped(), 1, "another job's refusal stands");
 }
 
 pub fn counters_follow_the_rows(catalogue: &mut dyn Catalogue) {

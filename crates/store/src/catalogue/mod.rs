@@ -149,6 +149,7 @@ pub trait CatalogueReader: Send {
     fn pages(&self, query: &PageQuery, each: Each<'_, StoredPage>) -> Result<()>;
     /// The latest round of a URL; of all jobs, the latest one that has it.
     fn page(&self, job: Option<JobId>, url: &str) -> Result<Option<StoredPage>>;
+    /// URLs that were refused before a request. A URL that the job has a page of is none of them, whichever came first.
     fn skipped(&self, job: Option<JobId>, each: Each<'_, SkippedRow>) -> Result<()>;
     fn skipped_url(&self, job: Option<JobId>, url: &str) -> Result<Option<SkippedRow>>;
     /// By host, then by start.
