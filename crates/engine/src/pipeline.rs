@@ -24,7 +24,7 @@ use argiope_fetch::{Resolver, Tls};
 use argiope_frontier::admission::{JobRules, SitemapHints, priority};
 use argiope_frontier::codec::decode_visit;
 use argiope_frontier::state::{ShardState, StateBatch, StateSync};
-use argiope_frontier::{Activity, Discovery, Found, Frontier, FrontierConfig, LastStop};
+use argiope_frontier::{Activity, Discovery, Found, Frontier, FrontierConfig, LastStop, Step};
 use argiope_model::{FingerprintKey, JobId, Millis, PublicSuffixes, RequestKind, SkipReason, Url};
 use argiope_politeness::PolitenessRules;
 use argiope_store::catalogue::{Batch, Catalogue, JobState, JobUpdate, SkippedRow};
@@ -437,6 +437,25 @@ impl Workshop {
             keep_first(&mut first_error, join(worker, "worker"));
         }
         let _ = sync_thread.join();
+        let at = now();
+        let mut last_reports = Vec::new();
+        let mut failed = HashMap::new();
+        for report in reports.try_iter().flatten() {
+            match report {
+                Report::Failed { token, answer, item } => {
+                    frontier.answered(token, &answer, at);
+                    failed.insert(token, item);
+                }
+                other => last_reports.push(other),
+            }
+        }
+        while let Some(step) = frontier.next_verdict(at) {
+            if let Step::Forget(token) = step {
+                failed.remove(&token);
+            }
+        }
+        // They were asked for, and nothing will tell any more that these were not their hosts' failures.
+        failed.into_values().for_each(|item| inbox.put(*item));
         interrupt_rest(&inbox, &jobs, &ends, stop.is_some());
         inbox.close();
         let catalogue = match join(commit_thread, "committer") {
@@ -444,7 +463,7 @@ impl Workshop {
             Err(error) => return Err(first_error.unwrap_or(error)),
         };
         let at = now();
-        for report in reports.try_iter().flatten() {
+        for report in last_reports.into_iter().chain(reports.try_iter().flatten()) {
             match report {
                 Report::Stored(stored) if first_error.is_none() => {
                     let (positions, batch) = (stored.positions, stored.batch);

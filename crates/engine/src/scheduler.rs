@@ -135,6 +135,11 @@ impl Scheduler {
     /// Until every job has ended, or it is told to stop. Orders end with it, and so do the workers.
     pub(crate) fn run(mut self) -> RunEnd {
         let error = self.schedule().err();
+        self.settle_held(now());
+        // Who is still in doubt was asked all the same.
+        for (_, item) in self.run.held.drain() {
+            self.inbox.put(*item);
+        }
         self.publish(now());
         RunEnd {
             stop: self.run.stopping,
@@ -177,6 +182,7 @@ impl Scheduler {
     /// Takes steps until the frontier waits; when it wants to be woken.
     fn dispatch(&mut self, at: Millis) -> Result<Option<Millis>, EngineError> {
         if self.run.stopping.is_some() {
+            self.settle_held(at);
             return Ok(Some(self.run.give_up_at));
         }
         loop {
@@ -213,14 +219,27 @@ impl Scheduler {
                     self.frontier.due_loaded(entries, next, at);
                     self.apply(Vec::new())?;
                 }
-                Step::Release(token) => {
-                    if let Some(item) = self.run.held.remove(&token) {
-                        self.inbox.put(*item);
-                    }
-                }
+                Step::Release(token) => self.release(token),
                 Step::Forget(token) => {
                     self.run.held.remove(&token);
                 }
+            }
+        }
+    }
+
+    fn release(&mut self, token: Token) {
+        if let Some(item) = self.run.held.remove(&token) {
+            self.inbox.put(*item);
+        }
+    }
+
+    /// At the end no failure is held any longer: a request that was made is in the history.
+    fn settle_held(&mut self, at: Millis) {
+        while let Some(step) = self.frontier.next_verdict(at) {
+            if let Step::Release(token) = step {
+                self.release(token);
+            } else if let Step::Forget(token) = step {
+                self.run.held.remove(&token);
             }
         }
     }

@@ -32,7 +32,7 @@ impl Frontier {
         self.wake(now);
         loop {
             if !self.may_dispatch(now) {
-                return Step::Wait(self.wake_time(now));
+                return self.wait(now);
             }
             let hosts = &self.hosts;
             let live = |host, stamp| Frontier::is_live(hosts, host, stamp, |p| p == Place::Ready);
@@ -40,7 +40,7 @@ impl Frontier {
                 if self.wake_for_spare_budget(now) {
                     continue;
                 }
-                return Step::Wait(self.wake_time(now));
+                return self.wait(now);
             };
             if let Some(host) = self.host_mut(index) {
                 // It has left the ready set; whatever comes of it puts it somewhere.
@@ -56,6 +56,12 @@ impl Frontier {
                 self.pass_on(address, now);
             }
         }
+    }
+
+    /// Nothing is ready.
+    fn wait(&mut self, now: Millis) -> Step {
+        self.release_if_too_few_can_fail(now);
+        self.decided.pop_front().unwrap_or_else(|| Step::Wait(self.wake_time(now)))
     }
 
     /// Hosts whose time has come become ready.

@@ -50,7 +50,7 @@ impl NetworkWatch {
         self.down_since
     }
 
-    #[cfg(test)]
+    /// Visits whose failure is held.
     pub(crate) fn held(&self) -> usize {
         self.suspects.iter().filter(|s| s.visit.is_some()).count()
     }
@@ -97,6 +97,30 @@ impl NetworkWatch {
             self.suspects.pop_front();
         }
         verdicts
+    }
+
+    /// Before this, a further failure would come within the window of a suspect. None without suspects.
+    pub(crate) fn window_end(&self) -> Option<Millis> {
+        self.suspects.back().map(|last| last.at + WINDOW)
+    }
+
+    /// Would it be called down if all these hosts failed within the window, and `unknown` more?
+    pub(crate) fn can_be_called_down(&self, others: impl Iterator<Item = HostIndex>, unknown: usize) -> bool {
+        let mut hosts: HashSet<HostIndex> = self.suspects.iter().map(|s| s.host).collect();
+        let mut others = others;
+        while hosts.len().saturating_add(unknown) < HOSTS {
+            match others.next() {
+                Some(host) => hosts.insert(host),
+                None => return false,
+            };
+        }
+        true
+    }
+
+    /// Nothing more will be heard that could tell whose failures these were: they are the hosts' own.
+    pub(crate) fn release(&mut self) -> Verdicts {
+        let release = self.suspects.drain(..).filter_map(|s| s.visit).collect();
+        Verdicts { release, put_back: Vec::new() }
     }
 
     /// When [`NetworkWatch::expire`] has something to do.
@@ -164,6 +188,23 @@ mod tests {
         assert_eq!(watch.expire(Millis(9_999)), Verdicts::default());
         assert_eq!(watch.next_expiry(), Some(Millis(10_000)));
         assert_eq!(watch.expire(Millis(10_000)).release, vec![token(1)]);
+    }
+
+    #[test]
+    fn too_few_hosts_cannot_call_the_network_down() {
+        let mut watch = NetworkWatch::default();
+        for n in 0..3 {
+            watch.failed(n, Some(token(u64::from(n))), Millis(u64::from(n)));
+        }
+        assert_eq!(watch.window_end(), Some(Millis(10_002)));
+        assert!(!watch.can_be_called_down(0..3, 0), "they have failed already");
+        assert!(!watch.can_be_called_down(0..19, 0));
+        assert!(watch.can_be_called_down(0..20, 0));
+        assert!(watch.can_be_called_down(0..15, 5));
+        assert!(!watch.can_be_called_down(0..15, 4));
+        assert!(watch.can_be_called_down(0.., usize::MAX));
+        assert_eq!(watch.release().release, vec![token(0), token(1), token(2)]);
+        assert_eq!((watch.held(), watch.window_end()), (0, None));
     }
 
     #[test]

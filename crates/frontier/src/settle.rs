@@ -548,6 +548,44 @@ impl Frontier {
         }
     }
 
+    /// Held failures need not wait for their window if too few hosts could fail within it to call the network down. New
+    /// hosts come with pages, so nothing but held visits may be handed out; whatever is asked from here on and answered
+    /// releases them anyway.
+    pub(crate) fn release_if_too_few_can_fail(&mut self, now: Millis) {
+        let Some(end) = self.network.window_end() else { return };
+        let held = self.network.held();
+        if held == 0 || self.in_flight.len() > held {
+            return;
+        }
+        let may_fail = |place: Place| match place {
+            Place::Idle => false,
+            Place::Waiting(at, _) => at < end,
+            Place::Ready | Place::AtAddress | Place::Busy => true,
+        };
+        let others = self.hosts.iter().enumerate().filter(|(_, host)| may_fail(host.place));
+        // Delayed entries are on disk: each may be of another host.
+        let delayed = match self.next_due {
+            Some(due) if due < end => self.jobs.values().map(|job| job.counts.delayed).sum::<u64>(),
+            _ => 0,
+        };
+        let delayed = usize::try_from(delayed).unwrap_or(usize::MAX);
+        if !self.network.can_be_called_down(others.map(|(index, _)| index as HostIndex), delayed) {
+            let verdicts = self.network.release();
+            self.decide(verdicts, now);
+        }
+    }
+
+    /// Instead of [`Frontier::next`] when the process ends: what becomes of held failures. Requests that are under way
+    /// may still tell that the network is down; after them nothing will, and what was held is the hosts' own.
+    pub fn next_verdict(&mut self, now: Millis) -> Option<Step> {
+        self.expire(now);
+        if self.asking == 0 {
+            let verdicts = self.network.release();
+            self.decide(verdicts, now);
+        }
+        self.decided.pop_front()
+    }
+
     /// Remembers when a request began, for those that are never heard of again.
     pub(crate) fn note_start(&mut self, now: Millis, token: Token) {
         if self.started_order.len() > 1024 + 2 * self.asking {

@@ -5,7 +5,7 @@
 mod owner;
 
 use argiope_frontier::{
-    Activity, Completion, Disposition, FrontierConfig, JobLimits, LastStop, Notice, RobotsAnswered,
+    Activity, Completion, Disposition, FrontierConfig, JobLimits, LastStop, Notice, RobotsAnswered, Step,
     Unresolved, WaitReason,
 };
 use argiope_model::{JobId, JobSpec, Millis, NewUrlRate, SkipReason};
@@ -493,6 +493,64 @@ fn robots_txt_that_fails_while_the_network_is_down_blocks_no_host() {
             other => panic!("{other:?}"),
         }
     }
+}
+
+#[test]
+fn a_failure_is_not_held_where_too_few_hosts_could_fail_with_it() {
+    let mut owner = Owner::new(&spec());
+    owner.add(&["http://a.test/1", "http://b.test/"]);
+    let (a, b) = (owner.fetch(), owner.fetch());
+    assert_eq!(owner.answer(a.token, TIMEOUT), Disposition::Hold);
+    // The page of b.test may name many hosts.
+    owner.wait();
+    owner.page(b.token);
+    assert!(matches!(owner.ask(), Asked::Release(token) if token == a.token));
+    owner.complete(a.token, Completion::Retry { due: owner.now + HOUR });
+    owner.add(&["http://a.test/2"]);
+    let Asked::Fetch(second) = owner.ask_later() else { panic!("no fetch") };
+    owner.answer(second.token, TIMEOUT);
+    assert!(matches!(owner.ask(), Asked::Release(token) if token == second.token));
+}
+
+#[test]
+fn a_failure_is_held_while_enough_hosts_could_fail_with_it() {
+    let mut owner = Owner::with(
+        &JobSpec { delay: Some(5 * SECOND), ..spec() },
+        FrontierConfig::default(),
+        settings("{}"),
+    );
+    let urls: Vec<String> =
+        (0..20).flat_map(|n| [format!("http://h{n}.test/1"), format!("http://h{n}.test/2")]).collect();
+    owner.add(&urls.iter().map(String::as_str).collect::<Vec<_>>());
+    let asked: Vec<_> = (0..20).map(|_| owner.fetch().token).collect();
+    // One fails, the others are answered before that was known, and are to be asked again within the window.
+    for token in &asked[1..] {
+        owner.page(*token);
+    }
+    owner.now = owner.now + SECOND;
+    assert_eq!(owner.answer(asked[0], TIMEOUT), Disposition::Hold);
+    owner.wait();
+    // The end of the process does not wait for the window.
+    assert!(
+        matches!(owner.frontier.next_verdict(owner.now), Some(Step::Release(token)) if token == asked[0])
+    );
+    assert!(owner.frontier.next_verdict(owner.now).is_none());
+}
+
+#[test]
+fn a_network_that_goes_away_while_the_process_ends_is_no_fault_of_the_hosts() {
+    let mut owner = Owner::new(&spec());
+    let urls: Vec<String> = (0..20).map(|n| format!("http://h{n}.test/")).collect();
+    owner.add(&urls.iter().map(String::as_str).collect::<Vec<_>>());
+    let asked: Vec<_> = (0..20).map(|_| owner.fetch().token).collect();
+    for token in &asked[1..] {
+        owner.answer(*token, TIMEOUT);
+        assert!(owner.frontier.next_verdict(owner.now).is_none(), "one is under way");
+    }
+    owner.answer(asked[0], TIMEOUT);
+    let verdicts: Vec<Step> = std::iter::from_fn(|| owner.frontier.next_verdict(owner.now)).collect();
+    assert_eq!(verdicts.len(), 20);
+    assert!(verdicts.iter().all(|step| matches!(step, Step::Forget(_))));
 }
 
 #[test]
