@@ -75,7 +75,7 @@ fn failed_status(visit: &Visit, head: &Head<'_>, rules: &HostRules, chance: f64)
     let status = head.status;
     match rules.retries().decide(FailureKind::Status(status), visit.attempt, chance) {
         Next::After(wait) => {
-            let due = (head.ended + wait).max(head.retry_after.unwrap_or_default());
+            let due = retry_due(head, wait);
             Fate {
                 completion: Completion::Retry { due },
                 error: Some(format!("http: {status}")),
@@ -87,6 +87,16 @@ fn failed_status(visit: &Visit, head: &Head<'_>, rules: &HostRules, chance: f64)
             Fate { dead_letter: true, ..Fate::with_answer(visit, Some(error)) }
         }
         Next::Final => Fate::with_answer(visit, Some(format!("http: {status}"))),
+    }
+}
+
+/// A busy host that says when to come again is taken at its word, for this URL as for all of its others.
+fn retry_due(head: &Head<'_>, wait: Duration) -> Millis {
+    let usual = head.ended + wait;
+    match head.retry_after {
+        Some(asked) if matches!(head.status, 429 | 503) => asked.max(head.ended),
+        Some(asked) => usual.max(asked),
+        None => usual,
     }
 }
 
@@ -187,4 +197,48 @@ pub(crate) fn outcome(
     retry_after: Option<Millis>,
 ) -> AnswerOutcome {
     AnswerOutcome { request: visit.kind, latency: latency(timings), result, retry_after }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use argiope_model::{JobId, Url};
+    use argiope_politeness::PolitenessRules;
+
+    const ENDED: Millis = Millis(1_000_000);
+
+    fn visit() -> Visit {
+        Visit {
+            job: JobId(1),
+            kind: RequestKind::Page,
+            url: Url::from_stored("http://a.test/x").unwrap(),
+            round: 0,
+            attempt: 0,
+            depth: 0,
+            priority: 0,
+            scheduled_at: Millis(0),
+            hops: Vec::new(),
+            source: None,
+        }
+    }
+
+    fn due(status: u16, retry_after: Option<u64>) -> u64 {
+        let retry_after = retry_after.map(|seconds| ENDED + Duration::from_secs(seconds));
+        let head = Head { status, location: None, retry_after, ended: ENDED };
+        let rules = PolitenessRules::default().for_host("a.test");
+        match failed_status(&visit(), &head, &rules, 0.5).completion {
+            Completion::Retry { due, .. } => due.since(ENDED).as_secs(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_busy_hosts_word_on_when_to_come_again_is_taken_in_place_of_the_usual_wait() {
+        for status in [429, 503] {
+            assert_eq!(due(status, None), 30);
+            assert_eq!(due(status, Some(2)), 2);
+            assert_eq!(due(status, Some(90)), 90);
+        }
+        assert_eq!((due(500, Some(2)), due(500, Some(90))), (10, 90));
+    }
 }

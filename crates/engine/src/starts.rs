@@ -8,29 +8,62 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Above this many hosts, those whose delay is over are forgotten.
+/// Above this many hosts, those that began long ago are forgotten.
 const KEPT: usize = 4096;
+/// A start is remembered for at least this long: the delay of a host may grow while the next request waits.
+const REMEMBERED: Duration = Duration::from_secs(10);
 
-/// Shared by all workers; asked for hosts with a delay and more than one request at a time only.
+/// Shared by all workers; asked for hosts with more than one request at a time only.
 #[derive(Debug, Default)]
 pub(crate) struct Starts {
-    /// Before which time the next request to a host must not start.
-    next: Mutex<HashMap<HostIndex, Millis>>,
+    last: Mutex<LastStarts>,
+}
+
+#[derive(Debug, Default)]
+struct LastStarts {
+    hosts: HashMap<HostIndex, LastStart>,
+    /// With so many hosts it is time to forget some.
+    crowded_at: usize,
+}
+
+#[derive(Debug)]
+struct LastStart {
+    at: Millis,
+    delay: Duration,
 }
 
 impl Starts {
-    /// Takes the start for a request that begins right now, or says when to ask again.
-    pub(crate) fn begin(&self, host: HostIndex, delay: Duration, now: Millis) -> Result<(), Millis> {
-        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
-        match next.get(&host) {
-            Some(due) if *due > now => return Err(*due),
-            _ => {}
+    /// Takes the start for a request that keeps `delay` and begins right now, or says when to ask again. The clock is
+    /// read while nobody else begins, so that starts are in the order in which they are taken.
+    pub(crate) fn begin<T>(
+        &self,
+        host: HostIndex,
+        delay: Duration,
+        clock: impl FnOnce() -> (Millis, T),
+    ) -> Result<T, Millis> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let (now, start) = clock();
+        let mut at = now;
+        if let Some(before) = last.hosts.get(&host) {
+            // Its own delay, not that of the request before: the two may differ.
+            let due = before.at + delay;
+            if !delay.is_zero() && due > now {
+                return Err(due);
+            }
+            at = at.max(before.at);
         }
-        if next.len() >= KEPT {
-            next.retain(|_, due| *due > now);
+        last.forget_if_crowded(now);
+        last.hosts.insert(host, LastStart { at, delay });
+        Ok(start)
+    }
+}
+
+impl LastStarts {
+    fn forget_if_crowded(&mut self, now: Millis) {
+        if self.hosts.len() >= self.crowded_at.max(KEPT) {
+            self.hosts.retain(|_, last| last.at + last.delay.max(REMEMBERED) > now);
+            self.crowded_at = 2 * self.hosts.len();
         }
-        next.insert(host, now + delay);
-        Ok(())
     }
 }
 
@@ -38,22 +71,36 @@ impl Starts {
 mod tests {
     use super::*;
 
-    #[test]
-    fn starts_are_a_delay_apart_however_late_the_first_one_was() {
-        let starts = Starts::default();
-        let delay = Duration::from_millis(10);
-        assert_eq!(starts.begin(1, delay, Millis(107)), Ok(()));
-        assert_eq!(starts.begin(1, delay, Millis(110)), Err(Millis(117)));
-        assert_eq!(starts.begin(2, delay, Millis(110)), Ok(()));
-        assert_eq!(starts.begin(1, delay, Millis(117)), Ok(()));
+    fn begin(starts: &Starts, host: HostIndex, delay_ms: u64, now: u64) -> Result<(), Millis> {
+        starts.begin(host, Duration::from_millis(delay_ms), || (Millis(now), ()))
     }
 
     #[test]
-    fn hosts_whose_delay_is_over_are_forgotten() {
+    fn starts_are_a_delay_apart_however_late_the_first_one_was() {
         let starts = Starts::default();
-        for host in 0..10_000 {
-            assert_eq!(starts.begin(host, Duration::from_millis(1), Millis(u64::from(host) * 10)), Ok(()));
+        assert_eq!(begin(&starts, 1, 10, 107), Ok(()));
+        assert_eq!(begin(&starts, 1, 10, 110), Err(Millis(117)));
+        assert_eq!(begin(&starts, 2, 10, 110), Ok(()));
+        assert_eq!(begin(&starts, 1, 10, 117), Ok(()));
+    }
+
+    #[test]
+    fn a_request_keeps_its_own_delay_from_one_that_had_another() {
+        let starts = Starts::default();
+        assert_eq!(begin(&starts, 1, 0, 100), Ok(()));
+        assert_eq!(begin(&starts, 1, 150, 105), Err(Millis(250)));
+        assert_eq!(begin(&starts, 1, 0, 105), Ok(()));
+        assert_eq!(begin(&starts, 1, 150, 250), Err(Millis(255)));
+        assert_eq!(begin(&starts, 1, 150, 255), Ok(()));
+        assert_eq!(begin(&starts, 1, 10, 265), Ok(()));
+    }
+
+    #[test]
+    fn hosts_that_began_long_ago_are_forgotten() {
+        let starts = Starts::default();
+        for host in 0..100_000 {
+            assert_eq!(begin(&starts, host, 1, u64::from(host) * 10), Ok(()));
         }
-        assert!(starts.next.lock().unwrap().len() <= KEPT);
+        assert!(starts.last.lock().unwrap().hosts.len() <= KEPT);
     }
 }

@@ -11,8 +11,8 @@ use crate::job::{JobContext, Jobs};
 use crate::scheduler::{Report, now};
 use crate::starts::Starts;
 use argiope_fetch::{
-    AddressPolicy, DecodeScratch, FetchError, FetchRequest, Fetched, Fetcher, FetcherOptions, Resolver, Tls,
-    Truncation as Cut, decode,
+    AddressPolicy, DecodeScratch, FetchError, FetchRequest, Fetched, Fetcher, FetcherOptions, Resolver,
+    Start, Tls, Truncation as Cut, decode,
 };
 use argiope_frontier::{Answer, Completion, Dispatch, HostIndex, RobotsAnswered, RobotsDispatch, Unresolved};
 use argiope_model::{Base, FingerprintKey, Millis, Page, RequestKind, Url, Visit};
@@ -233,13 +233,21 @@ impl Worker {
         }
     }
 
-    /// With one request at a time the end of the last one has passed when the next is handed out.
-    async fn keep_apart(&self, host: HostIndex, per_host: NonZeroU32, delay: Duration) {
-        if per_host.get() == 1 || delay.is_zero() {
-            return;
+    /// When the request begins: now, or when its host's last start is far enough away. With one request at a time the
+    /// end of the last one has passed when the next is handed out.
+    async fn begin(&self, host: HostIndex, per_host: NonZeroU32, delay: Duration) -> Start {
+        if per_host.get() == 1 {
+            return Start::now();
         }
-        while let Err(due) = self.starts.begin(host, delay, now()) {
-            tokio::time::sleep(due.since(now()).max(Duration::from_millis(1))).await;
+        let clock = || {
+            let start = Start::now();
+            (start.at(), start)
+        };
+        loop {
+            match self.starts.begin(host, delay, clock) {
+                Ok(start) => return start,
+                Err(due) => tokio::time::sleep(due.since(now()).max(Duration::from_millis(1))).await,
+            }
         }
     }
 
@@ -247,8 +255,10 @@ impl Worker {
         let Some(job) = self.jobs.get(dispatch.visit.job) else { return };
         let profile = job.profile(&dispatch.rules, &dispatch.visit.url);
         let most = usize::try_from(job.spec.max_body).unwrap_or(usize::MAX);
+        let start = self.begin(dispatch.host, dispatch.per_host, dispatch.delay).await;
         let request = FetchRequest {
             url: &dispatch.visit.url,
+            start,
             addresses: &dispatch.addresses,
             dns_us: 0,
             profile: &profile,
@@ -256,7 +266,6 @@ impl Worker {
             timeout: job.timeout(dispatch.visit.attempt),
             max_body_bytes: if dispatch.visit.kind == RequestKind::Sitemap { SITEMAP_BYTES } else { most },
         };
-        self.keep_apart(dispatch.host, dispatch.per_host, dispatch.delay).await;
         let fetched = self.fetcher.fetch(request).await;
         Counters::add(&self.counters.requests, 1);
         match fetched {
@@ -416,8 +425,10 @@ impl Worker {
     async fn robots(&self, dispatch: RobotsDispatch) {
         let Some(job) = self.jobs.get(dispatch.job) else { return };
         let profile = job.profile(&dispatch.rules, &dispatch.errand.url);
+        let start = self.begin(dispatch.host, dispatch.per_host, dispatch.delay).await;
         let request = FetchRequest {
             url: &dispatch.errand.url,
+            start,
             addresses: &dispatch.addresses,
             dns_us: 0,
             profile: &profile,
@@ -425,7 +436,6 @@ impl Worker {
             timeout: dispatch.rules.robots().timeout,
             max_body_bytes: ROBOTS_BYTES,
         };
-        self.keep_apart(dispatch.host, dispatch.per_host, dispatch.delay).await;
         let fetched = self.fetcher.fetch(request).await;
         Counters::add(&self.counters.requests, 1);
         let report = self.robots_report(&job, dispatch, fetched);

@@ -5,7 +5,7 @@
 
 use argiope_fetch::{
     AddressPolicy, DecodeScratch, FetchRequest, Fetcher, FetcherOptions, ProfileOptions, RequestProfile,
-    Resolver, ResolverOptions, Tls, TlsOptions, decode,
+    Resolver, ResolverOptions, Start, Tls, TlsOptions, decode,
 };
 use argiope_model::Url;
 use bytes::Bytes;
@@ -152,6 +152,7 @@ async fn fetch(port: u16, requests: usize, concurrency: usize, and_decode: bool)
                 while take(&left) {
                     let request = FetchRequest {
                         url: &url,
+                        start: Start::now(),
                         addresses: &addresses,
                         dns_us: 0,
                         profile: &profile,

@@ -1,7 +1,7 @@
 //! One fetcher per thread: takes a request with the addresses of its host, and gives the answer as it was received.
 //! Redirects are answers, not followed; when to ask is decided elsewhere.
 
-use crate::clock::Stopwatch;
+use crate::clock::{Start, Stopwatch};
 use crate::connect::{Connector, Progress, Stream, tunnel};
 use crate::error::{Failure, FailureKind, FetchError, Stage};
 use crate::guard::AddressPolicy;
@@ -59,6 +59,8 @@ impl Default for FetcherOptions {
 #[derive(Clone, Copy, Debug)]
 pub struct FetchRequest<'r> {
     pub url: &'r Url,
+    /// When it begins: its record has this time, and its timeout runs from it.
+    pub start: Start,
     /// The addresses of the URL's host, in the order to try them.
     pub addresses: &'r [IpAddr],
     /// How long it took to find them, for the timings.
@@ -119,7 +121,7 @@ impl Fetcher {
     /// bytes had left, the host may have seen the request: that is a failure, [`FailureKind::Stale`], and asking again is
     /// for those to decide who know when the host may be asked.
     pub async fn fetch(&self, request: FetchRequest<'_>) -> Result<Fetched, Box<FetchError>> {
-        let stopwatch = Stopwatch::start(request.dns_us);
+        let stopwatch = Stopwatch::start(request.start, request.dns_us);
         let mut time_over = pin!(sleep_until(stopwatch.began + request.timeout));
         let progress = Progress::new(stopwatch);
         let key = self.shared.key(&request);
@@ -554,6 +556,7 @@ mod tests {
                 let url = Url::from_stored(&format!("https://host{number}.test/")).unwrap();
                 let request = FetchRequest {
                     url: &url,
+                    start: Start::now(),
                     addresses: &["127.0.0.1".parse().unwrap()],
                     dns_us: 0,
                     profile: &profile,

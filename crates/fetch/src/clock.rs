@@ -13,6 +13,27 @@ pub(crate) fn micros(duration: Duration) -> u32 {
     u32::try_from(duration.as_micros()).unwrap_or(u32::MAX)
 }
 
+/// The moment at which a request begins, on both clocks.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    instant: Instant,
+    since_epoch: Duration,
+}
+
+impl Start {
+    pub fn now() -> Start {
+        // In this order: what lies between the two readings makes an end later, never earlier.
+        let instant = Instant::now();
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Start { instant, since_epoch }
+    }
+
+    /// As the request's record has it.
+    pub fn at(&self) -> Millis {
+        Millis(u64::try_from(self.since_epoch.as_millis()).unwrap_or(u64::MAX))
+    }
+}
+
 /// Takes the times of one fetch. The wall clock is read once: its end is the start plus what the monotonic clock
 /// says, so that a step of the wall clock makes no fetch of negative length.
 pub(crate) struct Stopwatch {
@@ -25,12 +46,10 @@ pub(crate) struct Stopwatch {
 }
 
 impl Stopwatch {
-    pub(crate) fn start(dns_us: u32) -> Stopwatch {
-        let began = Instant::now();
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let started = Millis(u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX));
-        let rest = Duration::from_nanos(u64::from(since_epoch.subsec_nanos() % 1_000_000));
-        let timings = FetchTimings { started, dns_us, ..FetchTimings::default() };
+    pub(crate) fn start(start: Start, dns_us: u32) -> Stopwatch {
+        let began = start.instant;
+        let rest = Duration::from_nanos(u64::from(start.since_epoch.subsec_nanos() % 1_000_000));
+        let timings = FetchTimings { started: start.at(), dns_us, ..FetchTimings::default() };
         Stopwatch { began, timings, rest, mark: began }
     }
 

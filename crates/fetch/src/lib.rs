@@ -29,6 +29,7 @@ mod response;
 mod tls;
 
 pub use client::{FetchRequest, Fetcher, FetcherOptions};
+pub use clock::Start;
 pub use decode::{DecodeError, DecodeScratch, Decoded, decode};
 pub use dns::{Answer, DnsError, Fault, Resolved, TtlBounds};
 pub use error::{ConnectFailure, FailureKind, FetchError, Stage};

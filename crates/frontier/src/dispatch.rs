@@ -208,7 +208,7 @@ impl Frontier {
                 RobotsSays::Later(until) => return self.postpone(index, &visit, until, now),
             }
         }
-        let delay = self.delay_of(index, now);
+        let delay = self.delay_now(index, now)?;
         let per_host = self.per_host_of(index, rules);
         let (addresses, address) = self.address_for(index, per_host, now)?;
         let reserved = counts && self.reserve(visit.job, index, order.rank);
@@ -232,6 +232,18 @@ impl Frontier {
             rules: Arc::clone(rules),
             ticket,
         })))
+    }
+
+    /// The delay that this request keeps. None if it has grown during the wait for it: the host waits on.
+    fn delay_now(&mut self, index: HostIndex, now: Millis) -> Option<Duration> {
+        let delay = self.delay_of(index, now);
+        let host = self.host_mut(index)?;
+        if !host.politeness.keeps(delay, now) {
+            self.mark_dirty(index);
+            self.reschedule(index, now);
+            return None;
+        }
+        Some(delay)
     }
 
     fn reserve(&mut self, job: JobId, index: HostIndex, rank: u8) -> bool {
@@ -415,7 +427,7 @@ impl Frontier {
                 return None;
             }
         }
-        let delay = self.delay_of(index, now);
+        let delay = self.delay_now(index, now)?;
         let per_host = self.per_host_of(index, rules);
         let (addresses, address) = self.address_for(index, per_host, now)?;
         let errand = self.host_mut(index)?.errands.pop_front()?;

@@ -237,6 +237,37 @@ fn a_robots_request_that_is_never_heard_of_is_made_again() {
 }
 
 #[test]
+fn a_delay_that_answers_lengthen_holds_for_the_request_that_waits() {
+    let mut owner = Owner::new(&JobSpec { per_host: Some(2), delay: Some(Duration::ZERO), ..spec() });
+    owner.add(&["http://a.test/1", "http://a.test/2", "http://a.test/3"]);
+    let (first, second) = (owner.fetch(), owner.fetch());
+    assert_eq!((first.delay, second.delay), (Duration::ZERO, Duration::ZERO));
+    owner.answer(first.token, AnswerResult::Status(500));
+    let lengthened = Duration::from_millis(150);
+    let until = owner.wait().unwrap();
+    assert!(until >= owner.now + lengthened, "{until:?}");
+    owner.now = until;
+    assert!(owner.fetch().delay >= lengthened);
+}
+
+#[test]
+fn a_delay_that_new_settings_lengthen_holds_for_the_request_that_waits() {
+    let rules =
+        |delay: &str| settings(&format!(r#"{{"domain_overrides": {{"a.test": {{"delay": "{delay}"}}}}}}"#));
+    let mut owner = Owner::with(&spec(), FrontierConfig::default(), rules("100ms"));
+    owner.add(&["http://a.test/1", "http://a.test/2"]);
+    let first = owner.fetch();
+    owner.answer(first.token, AnswerResult::Status(200));
+    let ended = owner.now;
+    owner.now = ended + Duration::from_millis(50);
+    owner.frontier.set_politeness(rules("1s"), owner.now);
+    owner.now = ended + Duration::from_millis(100);
+    assert_eq!(owner.wait(), Some(ended + SECOND));
+    owner.now = ended + SECOND;
+    assert_eq!(owner.fetch().delay, SECOND);
+}
+
+#[test]
 fn retry_after_parks_the_whole_host() {
     let mut owner = Owner::new(&spec());
     owner.add(&["http://a.test/1", "http://a.test/2"]);

@@ -74,6 +74,9 @@ pub struct Wait {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostState {
     next_allowed: Millis,
+    /// What the delay runs from: the end of the last answer, or with several in flight the last start. A delay that
+    /// grows during the wait is counted from there, too.
+    free_since: Millis,
     parked: Option<Parked>,
     /// Of the host's robots.txt; http and https share the longer one.
     crawl_delay_ms: Option<u32>,
@@ -85,7 +88,14 @@ impl HostState {
     /// A request has begun. With several in flight the delay runs from start to start; with one the end of the
     /// answer sets a later time.
     pub fn started(&mut self, at: Millis, base_delay: Duration) {
+        self.free_since = self.free_since.max(at);
         self.next_allowed = self.next_allowed.max(at + self.adaptive.stretch(base_delay));
+    }
+
+    /// The delay is `delay` now, and may have been shorter when the wait for it began. Whether it is over at `now`.
+    pub fn keeps(&mut self, delay: Duration, now: Millis) -> bool {
+        self.next_allowed = self.next_allowed.max(self.free_since + delay);
+        self.next_allowed <= now
     }
 
     /// A request has ended, with an answer or without. robots.txt and redirect hops are requests like any other.
@@ -101,6 +111,7 @@ impl HostState {
         self.adapt(outcome, rules, base_delay);
         let alert = self.judge(ended, outcome, rules);
         if per_host.get() == 1 {
+            self.free_since = self.free_since.max(ended);
             self.next_allowed = self.next_allowed.max(ended + self.adaptive.stretch(base_delay));
         }
         Reaction { alert, parked: self.obey_retry_after(ended, outcome, rules) }
@@ -170,7 +181,7 @@ impl HostState {
 
     /// After an unclean stop nobody knows when the last request ended, so the full delay starts again.
     pub fn after_unclean_stop(&mut self, start: Millis, full_delay: Duration) {
-        self.next_allowed = self.next_allowed.max(start + self.adaptive.stretch(full_delay));
+        self.started(start, full_delay);
     }
 
     /// The first moment, `now` or later, at which the next request may start.
@@ -243,7 +254,8 @@ impl HostState {
         let flags = parked
             | u8::from(self.crawl_delay_ms.is_some()) << 2
             | u8::from(adaptive) << 3
-            | u8::from(breaker) << 4;
+            | u8::from(breaker) << 4
+            | u8::from(self.free_since != Millis(0)) << 5;
         to.extend_from_slice(&[VERSION, flags]);
         put_number(to, self.next_allowed.0);
         if let Some(parked) = self.parked {
@@ -258,6 +270,9 @@ impl HostState {
         if breaker {
             self.breaker.encode(to);
         }
+        if self.free_since != Millis(0) {
+            put_number(to, self.free_since.0);
+        }
     }
 
     pub fn decode(bytes: &[u8]) -> Result<HostState, PolitenessError> {
@@ -266,7 +281,7 @@ impl HostState {
             return Err(from.error("version not known; it was written by a newer program"));
         }
         let flags = from.byte()?;
-        if flags >> 5 != 0 {
+        if flags >> 6 != 0 {
             return Err(from.error("unknown flags"));
         }
         let next_allowed = Millis(from.number()?);
@@ -283,8 +298,9 @@ impl HostState {
         let crawl_delay_ms = if flags & 4 != 0 { Some(from.small()?) } else { None };
         let adaptive = if flags & 8 != 0 { Adaptive::decode(&mut from)? } else { Adaptive::default() };
         let breaker = if flags & 16 != 0 { Breaker::decode(&mut from)? } else { Breaker::default() };
+        let free_since = if flags & 32 != 0 { Millis(from.number()?) } else { Millis(0) };
         from.end()?;
-        Ok(HostState { next_allowed, parked, crawl_delay_ms, adaptive, breaker })
+        Ok(HostState { next_allowed, free_since, parked, crawl_delay_ms, adaptive, breaker })
     }
 }
 

@@ -39,6 +39,29 @@ fn the_delay_runs_from_the_end_of_an_answer() {
 }
 
 #[test]
+fn a_delay_that_grows_during_the_wait_is_counted_from_where_the_wait_began() {
+    let rules = rules("{}");
+    let mut host = HostState::default();
+    host.started(at(0), BASE);
+    host.answered(at(2), &status(200), &rules, BASE, ONE);
+    assert!(host.keeps(BASE, at(3)));
+    assert!(!host.keeps(4 * BASE, at(3)));
+    assert_eq!(host.ready_at(at(3), &rules), at(6));
+    let mut restored = HostState::decode(&encoded(&host)).unwrap();
+    assert!(restored.keeps(4 * BASE, at(6)));
+    assert!(!restored.keeps(5 * BASE, at(6)));
+
+    let several = rules.per_host([Some(4)]);
+    let mut host = HostState::default();
+    host.started(at(0), Duration::ZERO);
+    host.answered(at(2), &status(500), &rules, Duration::ZERO, several);
+    let grown = host.delay(Duration::ZERO);
+    host.started(at(2), Duration::ZERO);
+    assert!(grown > Duration::ZERO && !host.keeps(grown, at(2)));
+    assert!(host.keeps(grown, at(2) + grown));
+}
+
+#[test]
 fn with_several_in_flight_the_delay_runs_from_start_to_start() {
     let rules = rules("{}");
     let mut host = HostState::default();

@@ -5,7 +5,7 @@ use crate::exit::{Failure, chain};
 use crate::settings::{ProcessSettings, addresses_of, load_config};
 use argiope_fetch::{
     DecodeScratch, FailureKind, FetchRequest, Fetched, Fetcher, FetcherOptions, ProfileOptions,
-    RequestProfile, Resolver, Tls, decode,
+    RequestProfile, Resolver, Start, Tls, decode,
 };
 use argiope_model::{Base, JobSpec, Millis, NormalRules, Url};
 use bytes::Bytes;
@@ -156,6 +156,7 @@ async fn ask(
     let limits = JobSpec::default();
     let request = FetchRequest {
         url,
+        start: Start::now(),
         addresses: &resolved.addresses,
         dns_us: resolved.dns_us,
         profile,

@@ -1,7 +1,7 @@
 //! What goes over the wire, and what is kept of it.
 
 use crate::server::{Get, Server, fetcher, ok, run};
-use argiope_fetch::{FetchRequest, ProfileOptions, RequestProfile, Validators, default_user_agent};
+use argiope_fetch::{FetchRequest, ProfileOptions, RequestProfile, Start, Validators, default_user_agent};
 use http::{StatusCode, Version};
 
 #[test]
@@ -98,6 +98,7 @@ fn profile_and_validators_are_sent() {
         let fetched = fetcher
             .fetch(FetchRequest {
                 url: &get.url,
+                start: Start::now(),
                 addresses: &get.addresses,
                 dns_us: 1234,
                 profile: &get.profile,

@@ -2,7 +2,7 @@
 
 use argiope_fetch::{
     AddressPolicy, FetchError, FetchRequest, Fetched, Fetcher, FetcherOptions, ProfileOptions,
-    RequestProfile, Resolver, ResolverOptions, Tls, TlsOptions,
+    RequestProfile, Resolver, ResolverOptions, Start, Tls, TlsOptions,
 };
 use argiope_model::Url;
 use std::cell::{Cell, RefCell};
@@ -78,6 +78,7 @@ impl Get {
     pub(crate) async fn from(&self, fetcher: &Fetcher) -> Result<Fetched, Box<FetchError>> {
         let request = FetchRequest {
             url: &self.url,
+            start: Start::now(),
             addresses: &self.addresses,
             dns_us: 0,
             profile: &self.profile,
