@@ -295,6 +295,8 @@ fn every_key_of_the_tables_has_a_place_in_the_types() {
             let mut value = example(&key.kind);
             match (section.name, key.name) {
                 ("crawl", "proxy") => value = String::from("\"http://proxy.test:3128\""),
+                // Its files are read.
+                ("crawl", "extra_authorities") => value = String::from("[]"),
                 ("server", "listen") => value = String::from("\"127.0.0.1:3001\""),
                 ("dns", "min_ttl") => value = String::from("1s"),
                 ("workers", "pod_count_max") => value = String::from("20"),
