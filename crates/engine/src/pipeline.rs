@@ -189,7 +189,7 @@ pub fn why_at_rest(
     }
     let stored = state.load_robots(url.origin())?;
     frontier.show_robots(url, &job.agent, stored, at);
-    Ok(why::of_frontier(&frontier, &job, url, &config.fingerprint_key, at))
+    why::of_frontier(&frontier, state, &job, url, &config.fingerprint_key, at)
 }
 
 /// Makes the rules of a job anew when its scope grows.
