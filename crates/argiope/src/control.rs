@@ -47,6 +47,9 @@ pub(crate) struct Live {
     pub(crate) bytes: u64,
     pub(crate) requests: u64,
     pub(crate) queued: u64,
+    /// Of the queued: those that wait for a time of their own, and how long the first of them waits.
+    pub(crate) retries: u64,
+    pub(crate) next_retry_ms: Option<u64>,
     pub(crate) in_progress: u64,
     pub(crate) hosts: u64,
     pub(crate) hosts_active: u64,
@@ -65,6 +68,11 @@ impl Live {
             bytes: snapshot.totals.bytes,
             requests: snapshot.totals.requests,
             queued: progress.queued + progress.delayed,
+            retries: progress.delayed,
+            next_retry_ms: snapshot
+                .overview
+                .next_retry
+                .map(|due| u64::try_from(due.since(snapshot.at).as_millis()).unwrap_or(u64::MAX)),
             in_progress: progress.in_progress,
             hosts: snapshot.overview.hosts as u64,
             hosts_active: snapshot.overview.active as u64,

@@ -10,6 +10,7 @@
 //!
 //! The order for a page is archive, catalogue, frontier: any prefix of it can be repeated after a crash ([`recovery`]).
 
+mod blocked;
 mod classify;
 mod committer;
 mod config;
@@ -29,6 +30,7 @@ mod starts;
 mod why;
 mod worker;
 
+pub use blocked::{Blocked, BlockedBy, BlockedGroup, BlockedHost};
 pub use config::{EngineConfig, Ports};
 pub use counters::Totals;
 pub use error::EngineError;

@@ -7,6 +7,7 @@
 //! | worker, scheduler -> committer | visits to be stored ([`Inbox`]) | what may be outstanding |
 //! | scheduler -> syncer | there is something to make durable | 1 |
 
+use crate::blocked::{self, Blocked};
 use crate::committer::{Committer, Inbox};
 use crate::config::{EngineConfig, Ports};
 use crate::copies::Copies;
@@ -22,12 +23,11 @@ use crate::why::{self, Why};
 use crate::worker::{self, WorkerParts};
 use argiope_fetch::{Resolver, Tls};
 use argiope_frontier::admission::{JobRules, SitemapHints, priority};
-use argiope_frontier::codec::decode_visit;
 use argiope_frontier::state::{ShardState, StateBatch, StateSync};
 use argiope_frontier::{Activity, Discovery, Found, Frontier, FrontierConfig, LastStop, Step};
-use argiope_model::{FingerprintKey, JobId, Millis, PublicSuffixes, RequestKind, SkipReason, Url};
+use argiope_model::{FingerprintKey, JobId, Millis, PublicSuffixes, RequestKind, Url};
 use argiope_politeness::PolitenessRules;
-use argiope_store::catalogue::{Batch, Catalogue, JobState, JobUpdate, SkippedRow};
+use argiope_store::catalogue::{Batch, Catalogue, JobState, JobUpdate};
 use argiope_store::export::Output;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use std::collections::HashMap;
@@ -63,8 +63,8 @@ pub enum JobOutcome {
 /// A crawl that has ended.
 pub struct Ended {
     pub jobs: Vec<(JobId, JobOutcome)>,
-    /// Hosts whose robots.txt could not be had.
-    pub unreachable: Vec<(Box<str>, Millis)>,
+    /// What each job leaves behind that has to wait for long.
+    pub blocked: Vec<(JobId, Blocked)>,
     pub catalogue: Box<dyn Catalogue>,
     pub snapshot: Snapshot,
 }
@@ -189,7 +189,7 @@ pub fn why_at_rest(
     }
     let stored = state.load_robots(url.origin())?;
     frontier.show_robots(url, &job.agent, stored, at);
-    Ok(why::of_frontier(&frontier, &job, url, &config.fingerprint_key, at))
+    why::of_frontier(&frontier, state, &job, url, &config.fingerprint_key, at)
 }
 
 /// Makes the rules of a job anew when its scope grows.
@@ -485,8 +485,12 @@ impl Workshop {
             return Err(error);
         }
         let mut catalogue = catalogue;
+        let mut blocked = Vec::new();
         for job in jobs.all() {
-            list_unreachable(&frontier, state.as_ref(), catalogue.as_mut(), job.id, at)?;
+            let is_blocked = matches!(ends.get(&job.id), Some(JobEnd::Blocked { .. }));
+            let left =
+                blocked::collect(&mut frontier, state.as_ref(), catalogue.as_mut(), job.id, is_blocked, at)?;
+            blocked.push((job.id, left));
         }
         frontier.give_up(at);
         let mut changes = frontier.take_changes();
@@ -494,47 +498,9 @@ impl Workshop {
         state.apply(&changes)?;
         state.sync()?;
         let outcomes = jobs.all().iter().map(|job| (job.id, outcome_of(ends.get(&job.id)))).collect();
-        let unreachable = jobs.all().iter().flat_map(|job| frontier.unreachable_hosts(job.id)).collect();
         let last = snapshot.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Ok(Ended { jobs: outcomes, unreachable, catalogue, snapshot: last })
+        Ok(Ended { jobs: outcomes, blocked, catalogue, snapshot: last })
     }
-}
-
-/// URLs that wait for a robots.txt which cannot be had are listed as refused for now; they stay queued.
-fn list_unreachable(
-    frontier: &Frontier,
-    state: &dyn ShardState,
-    catalogue: &mut dyn Catalogue,
-    job: JobId,
-    at: Millis,
-) -> Result<(), EngineError> {
-    for (host, until) in frontier.unreachable_hosts(job) {
-        let Some(place) = frontier.queue_at(job, &host) else { continue };
-        let mut after = None;
-        loop {
-            let entries = state.load_queue(place, after, SEEDS)?;
-            let Some(last) = entries.last() else { break };
-            after = Some(last.order);
-            let visits = entries
-                .iter()
-                .filter_map(|e| decode_visit(job, e.order.rank.saturating_sub(1), &e.value).ok());
-            let skipped = visits
-                .filter(|visit| visit.kind == RequestKind::Page)
-                .map(|visit| SkippedRow {
-                    job,
-                    url: visit.scheduled_url().as_str().to_owned(),
-                    reason: SkipReason::RobotsUnreachable,
-                    detail: format!(
-                        "robots.txt of {host} cannot be had; asked again after {}",
-                        until.rfc3339()
-                    ),
-                    source: visit.source.as_ref().map(|url| url.as_str().to_owned()),
-                })
-                .collect();
-            catalogue.commit(&Batch { at, skipped, ..Batch::default() })?;
-        }
-    }
-    Ok(())
 }
 
 fn outcome_of(end: Option<&JobEnd>) -> JobOutcome {

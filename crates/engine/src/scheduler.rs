@@ -328,7 +328,7 @@ impl Scheduler {
                 }
                 Report::Resolved { host, result } => self.frontier.resolved(host, result, at),
                 Report::Stored(stored) => self.stored(stored, at)?,
-                Report::Control(control) => self.control(control, at),
+                Report::Control(control) => self.control(control, at)?,
                 Report::Fatal(error) => return Err(error),
             }
         }
@@ -364,7 +364,7 @@ impl Scheduler {
         Ok(())
     }
 
-    fn control(&mut self, control: Control, at: Millis) {
+    fn control(&mut self, control: Control, at: Millis) -> Result<(), EngineError> {
         match control {
             Control::Stop(stop) => {
                 if self.run.stopping.is_none() {
@@ -384,10 +384,15 @@ impl Scheduler {
             Control::SetActivity(job, activity) => self.frontier.set_activity(job, activity),
             Control::Why { job, url, answer } => {
                 if let Some(context) = self.jobs.get(job) {
-                    let _ = answer.send(why::of_frontier(&self.frontier, &context, &url, &self.key, at));
+                    // What was decided and is not written yet is part of the answer.
+                    self.apply(Vec::new())?;
+                    let state = self.state.as_ref();
+                    let why = why::of_frontier(&self.frontier, state, &context, &url, &self.key, at)?;
+                    let _ = answer.send(why);
                 }
             }
         }
+        Ok(())
     }
 
     /// Fetch slots are free, nothing is ready, and something waits to be stored: its links may be what is missing. When

@@ -1,9 +1,15 @@
 //! Why a URL was, or was not, fetched: the very functions that decide, in an explaining mode.
 
+use crate::error::EngineError;
 use crate::job::JobContext;
+use argiope_frontier::codec::decode_visit;
+use argiope_frontier::state::ShardState;
 use argiope_frontier::{Frontier, QueueView, RobotsView};
 use argiope_model::{Decision, FingerprintKey, Millis, Url};
 use serde::{Deserialize, Serialize};
+
+/// Entries that are looked through for the time at which a URL is due, the earliest first.
+const RETRIES: usize = 10_000;
 
 /// One step of the way to a decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,11 +35,12 @@ pub struct Why {
 /// As far as rules and frontier know. What the catalogue has of the URL comes before it.
 pub(crate) fn of_frontier(
     frontier: &Frontier,
+    state: &dyn ShardState,
     job: &JobContext,
     url: &Url,
     key: &FingerprintKey,
     now: Millis,
-) -> Why {
+) -> Result<Why, EngineError> {
     let rules = job.rules();
     let mut steps = Vec::new();
     let mut decision = None;
@@ -52,13 +59,19 @@ pub(crate) fn of_frontier(
     }
     let seen = if admitted { "admitted by this job" } else { "never seen by this job" };
     steps.push(WhyStep::new("seen", true, seen));
+    if admitted {
+        steps.extend(retry_step(frontier, state, job, url, now)?);
+    }
     if let Some(host) = frontier.host_view(url.host()) {
         let detail = match host.due {
             Some((at, reason)) => {
                 let wait = at.since(now).as_secs_f64();
                 format!(
-                    "{} is {} ({reason:?}), due in {wait:.1} s, shard {}",
-                    host.name, host.place, host.shard
+                    "{} is {}: {}, due in {wait:.1} s, shard {}",
+                    host.name,
+                    host.place,
+                    reason.words(),
+                    host.shard
                 )
             }
             None => format!("{} is {}, shard {}", host.name, host.place, host.shard),
@@ -66,7 +79,37 @@ pub(crate) fn of_frontier(
         steps.push(WhyStep::new("schedule", true, detail));
     }
     let fallback = if admitted { Decision::Pending } else { Decision::Unknown };
-    Why { url: url.as_str().to_owned(), decision: decision.unwrap_or(fallback), steps }
+    Ok(Why { url: url.as_str().to_owned(), decision: decision.unwrap_or(fallback), steps })
+}
+
+/// When a URL that waits for a time of its own is due.
+fn retry_step(
+    frontier: &Frontier,
+    state: &dyn ShardState,
+    job: &JobContext,
+    url: &Url,
+    now: Millis,
+) -> Result<Option<WhyStep>, EngineError> {
+    let waits = frontier.progress(job.id).is_some_and(|progress| progress.delayed > 0);
+    let Some(place) = frontier.queue_at(job.id, url.host()).filter(|_| waits) else { return Ok(None) };
+    let (delayed, _) = state.load_due(Millis::NEVER, RETRIES)?;
+    for delayed in delayed.into_iter().filter(|delayed| delayed.at == place) {
+        let Ok(visit) =
+            decode_visit(job.id, delayed.entry.order.rank.saturating_sub(1), &delayed.entry.value)
+        else {
+            continue;
+        };
+        if visit.scheduled_url() == url {
+            let wait = delayed.due.since(now).as_secs_f64();
+            let what = match visit.attempt {
+                0 => String::from("it"),
+                tried => format!("attempt {}", u32::from(tried) + 1),
+            };
+            let detail = format!("{what} is due at {}, in {wait:.1} s", delayed.due.rfc3339());
+            return Ok(Some(WhyStep::new("retry", true, detail)));
+        }
+    }
+    Ok(None)
 }
 
 fn robots_step(view: &RobotsView) -> (bool, String, Option<Decision>) {

@@ -638,6 +638,9 @@ impl Host {
     /// When the host may be asked, as far as politeness, robots.txt and DNS go, and what holds it until then.
     pub(crate) fn due(&self, rules: &HostRules, now: Millis) -> (Millis, WaitReason) {
         let (mut at, mut reason) = match self.politeness.wait(now, rules) {
+            Some(wait) if wait.reason == Holds::Delay && self.politeness.is_asked_for(wait.until) => {
+                (wait.until, WaitReason::RetryAfter)
+            }
             Some(wait) => (wait.until, wait.reason.into()),
             None => (now, WaitReason::CrawlDelay),
         };

@@ -33,15 +33,34 @@ pub(crate) enum Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum WaitReason {
     CrawlDelay,
+    /// It asked for a short wait with Retry-After.
+    RetryAfter,
     BreakerOpen,
     /// Too many of its answers were errors.
     Suspended,
-    /// It said so with Retry-After.
+    /// It asked for a long wait with Retry-After.
     Parked,
     RobotsRetry,
     RobotsUnreachable,
     OutsideWindow,
     DnsRetry,
+}
+
+impl WaitReason {
+    /// "a.test is waiting: ..."
+    pub fn words(self) -> &'static str {
+        match self {
+            WaitReason::CrawlDelay => "in its crawl delay",
+            WaitReason::RetryAfter => "asked to by Retry-After",
+            WaitReason::BreakerOpen => "left alone after failures in a row",
+            WaitReason::Suspended => "left alone after too many errors",
+            WaitReason::Parked => "parked by Retry-After",
+            WaitReason::RobotsRetry => "robots.txt could not be had and is asked for again",
+            WaitReason::RobotsUnreachable => "robots.txt cannot be had",
+            WaitReason::OutsideWindow => "outside its time window",
+            WaitReason::DnsRetry => "its name could not be resolved and is asked for again",
+        }
+    }
 }
 
 /// What is known of the robots.txt of one origin, for one user agent.

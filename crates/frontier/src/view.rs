@@ -2,6 +2,7 @@
 
 use crate::frontier::Frontier;
 use crate::host::{Host, Place, RobotsHandle, WaitReason};
+use crate::state::HostKey;
 use argiope_model::{Fingerprint, JobId, Millis, Url};
 use std::collections::BTreeMap;
 
@@ -19,6 +20,8 @@ pub struct Overview {
     /// Handed out, not completed.
     pub outstanding: usize,
     pub network_down_since: Option<Millis>,
+    /// When the first of the entries that wait for a time of their own is due: retries, most of them.
+    pub next_retry: Option<Millis>,
     /// The hosts that come due last, and why.
     pub slowest: Vec<(Box<str>, WaitReason, Millis)>,
 }
@@ -43,6 +46,13 @@ pub enum QueueView {
 
 const SLOWEST: usize = 3;
 
+impl WaitReason {
+    /// It may hold a host for so long that a crawl does not wait for it.
+    fn blocks(self) -> bool {
+        matches!(self, WaitReason::RobotsUnreachable | WaitReason::Parked)
+    }
+}
+
 impl Frontier {
     /// Goes over all hosts: a few times a second at most.
     pub fn overview(&self) -> Overview {
@@ -51,6 +61,7 @@ impl Frontier {
             in_flight: self.asking,
             outstanding: self.in_flight.len(),
             network_down_since: self.network.down_since(),
+            next_retry: self.next_due,
             ..Overview::default()
         };
         for host in &self.hosts {
@@ -99,13 +110,26 @@ impl Frontier {
         }
     }
 
-    /// Hosts of a job that wait for their robots.txt, and until when.
-    pub fn unreachable_hosts(&self, job: JobId) -> Vec<(Box<str>, Millis)> {
-        let waits = |host: &Host| match host.place {
-            Place::Waiting(at, WaitReason::RobotsUnreachable) if host.queue(job).is_some() => Some(at),
+    /// Hosts with URLs of a job that wait for long: parked, or without their robots.txt. Why, and until when.
+    pub fn blocked_hosts(&self, job: JobId) -> impl Iterator<Item = (&str, WaitReason, Millis)> {
+        self.hosts.iter().filter_map(move |host| match host.place {
+            Place::Waiting(at, reason) if reason.blocks() && host.queue(job).is_some() => {
+                Some((&*host.name, reason, at))
+            }
             _ => None,
-        };
-        self.hosts.iter().filter_map(|host| waits(host).map(|at| (host.name.clone(), at))).collect()
+        })
+    }
+
+    /// What blocks a host for long, whether or not it has anything to do before, and until when.
+    pub fn block_of(&mut self, key: HostKey, now: Millis) -> Option<(WaitReason, Millis)> {
+        let index = *self.by_key.get(&key)?;
+        let rules = self.rules_of(index);
+        let (until, reason) = self.host(index)?.due(&rules, now);
+        (until > now && reason.blocks()).then_some((reason, until))
+    }
+
+    pub fn host_name(&self, key: HostKey) -> Option<&str> {
+        self.host(*self.by_key.get(&key)?).map(|host| &*host.name)
     }
 
     /// Is there nothing for this job to do before `until`, and is nothing under way?
@@ -119,9 +143,7 @@ impl Frontier {
         }
         self.hosts.iter().filter(|host| host.queue(job).is_some_and(|q| !q.queue.is_drained())).all(|host| {
             match host.place {
-                Place::Waiting(at, reason) => {
-                    at >= until && matches!(reason, WaitReason::RobotsUnreachable | WaitReason::Parked)
-                }
+                Place::Waiting(at, reason) => at >= until && reason.blocks(),
                 _ => false,
             }
         })

@@ -171,7 +171,8 @@ fn an_unreachable_robots_txt_blocks_its_host_and_is_asked_for_again() {
     let until = owner.wait().unwrap();
     assert_eq!(until, blocked_at + HOUR);
     assert!(owner.frontier.take_notices().iter().any(|n| matches!(n, Notice::RobotsUnreachable { .. })));
-    assert_eq!(owner.frontier.unreachable_hosts(JOB), vec![("a.test".into(), until)]);
+    let blocked: Vec<_> = owner.frontier.blocked_hosts(JOB).collect();
+    assert_eq!(blocked, vec![("a.test", WaitReason::RobotsUnreachable, until)]);
     assert!(owner.frontier.is_blocked_until(JOB, until));
     owner.now = until;
     let robots = owner.robots();
@@ -210,7 +211,8 @@ fn a_robots_txt_that_redirects_to_nowhere_is_unreachable() {
         owner.answer_robots(robots.token, RobotsAnswered::Redirect(url("http://gone.test/robots.txt")));
     }
     let until = owner.wait().unwrap();
-    assert_eq!(owner.frontier.unreachable_hosts(JOB), vec![("a.test".into(), until)]);
+    let blocked: Vec<_> = owner.frontier.blocked_hosts(JOB).collect();
+    assert_eq!(blocked, vec![("a.test", WaitReason::RobotsUnreachable, until)]);
 }
 
 #[test]
@@ -279,6 +281,12 @@ fn retry_after_parks_the_whole_host() {
     let view = owner.frontier.host_view("a.test").unwrap();
     assert_eq!(view.due, Some((until, WaitReason::Parked)));
     assert!(matches!(owner.frontier.take_notices().front(), Some(Notice::Parked { .. })));
+    let blocked: Vec<_> = owner.frontier.blocked_hosts(JOB).collect();
+    assert_eq!(blocked, vec![("a.test", WaitReason::Parked, until)]);
+    let block = owner.frontier.block_of(first.ticket.at.host, owner.now);
+    assert_eq!(block, Some((WaitReason::Parked, until)));
+    assert_eq!(owner.frontier.block_of(first.ticket.at.host, until), None);
+    assert_eq!(owner.frontier.host_name(first.ticket.at.host), Some("a.test"));
     owner.now = until;
     owner.fetch();
 }
@@ -582,6 +590,23 @@ fn a_network_that_goes_away_while_the_process_ends_is_no_fault_of_the_hosts() {
     let verdicts: Vec<Step> = std::iter::from_fn(|| owner.frontier.next_verdict(owner.now)).collect();
     assert_eq!(verdicts.len(), 20);
     assert!(verdicts.iter().all(|step| matches!(step, Step::Forget(_))));
+}
+
+#[test]
+fn a_wait_that_the_host_asked_for_is_told_from_its_delay() {
+    let mut owner = Owner::new(&JobSpec { delay: Some(SECOND), ..spec() });
+    owner.add(&["http://a.test/1", "http://a.test/2"]);
+    let first = owner.fetch();
+    let until = owner.now + 30 * SECOND;
+    owner.answer_with(first.token, AnswerResult::Status(503), Some(until));
+    owner.complete(first.token, Completion::Retry { due: until + 10 * SECOND });
+    assert_eq!(owner.frontier.host_view("a.test").unwrap().due, Some((until, WaitReason::RetryAfter)));
+    assert_eq!(owner.frontier.overview().next_retry, Some(until + 10 * SECOND));
+    let Asked::Fetch(second) = owner.ask_later() else { panic!("no fetch") };
+    owner.add(&["http://a.test/3"]);
+    owner.page(second.token);
+    let (_, reason) = owner.frontier.host_view("a.test").unwrap().due.unwrap();
+    assert_eq!(reason, WaitReason::CrawlDelay);
 }
 
 #[test]

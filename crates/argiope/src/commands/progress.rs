@@ -1,13 +1,14 @@
 //! From what the engine knows to what a person sees: live progress, and the summary at the end.
 
+use super::crawl::now;
 use crate::data;
 use crate::exit::Failure;
 use crate::progress::{
-    Ending, HostSummary, Phase, RateMeter, Snapshot, Summary, WaitReason, Waiting, WaitingHost,
-    style_for_stdout,
+    BlockedBy, BlockedHost, Ending, HostSummary, Phase, RateMeter, Snapshot, Summary, WaitReason, Waiting,
+    WaitingHost, style_for_stdout,
 };
 use crate::settings::CrawlSettings;
-use argiope_engine::{Ended, JobOutcome, Paused, Snapshot as Seen};
+use argiope_engine::{Blocked, Ended, JobOutcome, Paused, Snapshot as Seen};
 use argiope_frontier::WaitReason as Why;
 use argiope_model::{JobSpec, Millis};
 use argiope_store::catalogue::{CatalogueReader, HostOrder, Job};
@@ -57,6 +58,8 @@ impl Narrator {
             rate_now: self.meter.sample(elapsed, totals.pages),
             rate_overall: totals.pages as f64 / seconds,
             queued: progress.queued + progress.delayed,
+            retries: progress.delayed,
+            next_retry: seen.overview.next_retry.map(|due| due.since(seen.at)),
             in_flight: seen.overview.in_flight as u64,
             errors: totals.failed,
             skipped: totals.skipped.values().sum(),
@@ -108,11 +111,34 @@ fn reason_of(reason: Why) -> WaitReason {
     match reason {
         Why::CrawlDelay => WaitReason::CrawlDelay,
         Why::BreakerOpen | Why::Suspended => WaitReason::BreakerOpen,
-        Why::Parked => WaitReason::RetryAfter,
+        Why::Parked | Why::RetryAfter => WaitReason::RetryAfter,
         Why::RobotsUnreachable => WaitReason::RobotsUnreachable,
         Why::RobotsRetry | Why::DnsRetry => WaitReason::BackingOff,
         Why::OutsideWindow => WaitReason::OutsideTimeWindow,
     }
+}
+
+fn blocked_by(by: argiope_engine::BlockedBy) -> BlockedBy {
+    match by {
+        argiope_engine::BlockedBy::RetryAfter => BlockedBy::RetryAfter,
+        argiope_engine::BlockedBy::RobotsUnreachable => BlockedBy::RobotsUnreachable,
+        argiope_engine::BlockedBy::Retry => BlockedBy::Retry,
+    }
+}
+
+fn blocked_hosts(left: &Blocked) -> Vec<BlockedHost> {
+    let now = now();
+    left.hosts
+        .iter()
+        .map(|host| BlockedHost {
+            host: host.host.clone(),
+            by: blocked_by(host.by),
+            urls: host.urls,
+            until: host.until.rfc3339(),
+            due: host.until.since(now),
+            cause: host.cause.clone(),
+        })
+        .collect()
 }
 
 /// What is known at the end of a crawl.
@@ -139,6 +165,9 @@ fn summary(reader: &dyn CatalogueReader, facts: &EndFacts<'_>) -> argiope_store:
     let id = facts.job.id;
     let counts = reader.counts(id)?;
     let queued = facts.ended.snapshot.jobs.first().map_or(0, |(_, p)| p.queued + p.delayed);
+    let left = facts.ended.blocked.iter().find(|(job, _)| *job == id).map(|(_, left)| left.clone());
+    let left = left.unwrap_or_default();
+    let is_blocked = matches!(facts.outcome, JobOutcome::Blocked { .. });
     let slowest = reader.host_figures(id, HostOrder::Slowest, 5)?;
     let mut refused_example = None;
     reader.skipped(Some(id), &mut |row| {
@@ -151,7 +180,10 @@ fn summary(reader: &dyn CatalogueReader, facts: &EndFacts<'_>) -> argiope_store:
             JobOutcome::Done => Ending::Done,
             JobOutcome::Limit => Ending::PageLimit,
             JobOutcome::Interrupted => Ending::Interrupted,
-            JobOutcome::Blocked { .. } => Ending::RobotsUnreachable(queued),
+            JobOutcome::Blocked { until } => Ending::Blocked {
+                groups: left.groups.iter().map(|(by, group)| (blocked_by(*by), group.urls)).collect(),
+                next_due: left.groups.values().map(|group| group.until).min().unwrap_or(until).since(now()),
+            },
         },
         elapsed: facts.elapsed,
         pages: counts.pages,
@@ -171,6 +203,8 @@ fn summary(reader: &dyn CatalogueReader, facts: &EndFacts<'_>) -> argiope_store:
                 mean_fetch: Duration::from_millis(h.mean_fetch_ms),
             })
             .collect(),
+        blocked: if is_blocked { blocked_hosts(&left) } else { Vec::new() },
+        blocked_hosts: if is_blocked { left.host_count } else { 0 },
         data: facts.settings.data_is_kept.then(|| facts.settings.process.data.clone()),
         output: facts.output.clone(),
         archived: facts.settings.job.archive,

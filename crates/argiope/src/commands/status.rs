@@ -7,12 +7,14 @@ use crate::control::{Live, Owner};
 use crate::data::{self, DataDirectory};
 use crate::exit::Failure;
 use crate::progress::numbers::{bytes, count, counted};
+use crate::progress::retries;
 use argiope_frontier::state::{HostKey, Restore, StateError};
 use argiope_frontier::{JobCounts as QueueCounts, read_job_counts};
 use argiope_model::{Fingerprint, JobId, Millis};
 use argiope_store::catalogue::{CatalogueReader, Job, JobCounts};
 use serde::Serialize;
 use std::fmt::Write;
+use std::time::Duration;
 
 /// Its fields in this order.
 #[derive(Debug, Serialize)]
@@ -30,6 +32,9 @@ struct Status {
     requests: u64,
     /// None where it cannot be told now.
     queued: Option<u64>,
+    /// Of the queued: those that wait for a time of their own.
+    retries: Option<u64>,
+    next_retry_ms: Option<u64>,
     in_progress: Option<u64>,
     hosts: Option<u64>,
     hosts_active: Option<u64>,
@@ -144,6 +149,12 @@ fn status(
         bytes: counts.bytes,
         requests: counts.requests,
         queued,
+        retries: match queue {
+            Queue::Live(live) => Some(live.retries),
+            Queue::AtRest(counts) => Some(counts.delayed),
+            Queue::Unknown(_) => None,
+        },
+        next_retry_ms: live.and_then(|live| live.next_retry_ms),
         in_progress: live.map(|live| live.in_progress),
         hosts: live.map(|live| live.hosts),
         hosts_active: live.map(|live| live.hosts_active),
@@ -182,6 +193,10 @@ fn text(status: &Status, queue: &Queue<'_>) -> String {
         Queue::Live(live) => {
             let urls = counted(live.queued, "URL", "URLs");
             line("queue", format!("{urls}, {} being fetched", count(live.in_progress)));
+            let next = live.next_retry_ms.map(Duration::from_millis);
+            if let Some(text) = retries(live.retries, next) {
+                line("retries", text);
+            }
             let (active, waiting) = (count(live.hosts_active), count(live.hosts_waiting));
             line(
                 "hosts",

@@ -10,6 +10,6 @@ pub(crate) mod summary;
 
 pub(crate) use display::{Display, style_for_stdout};
 pub(crate) use rate::RateMeter;
-pub(crate) use render::Style;
+pub(crate) use render::{Style, retries};
 pub(crate) use snapshot::{Phase, Snapshot, WaitReason, Waiting, WaitingHost};
-pub(crate) use summary::{Ending, HostSummary, Summary};
+pub(crate) use summary::{BlockedBy, BlockedHost, Ending, HostSummary, Summary};

@@ -2,6 +2,7 @@
 
 use super::numbers::{bytes, count, counted, elapsed, fit, rate, until};
 use super::snapshot::{Phase, Snapshot, Waiting};
+use std::time::Duration;
 
 /// A narrower terminal gets the note or the title, not both.
 const LEAST_FOR_PARTS: usize = 60;
@@ -118,8 +119,10 @@ fn work(snapshot: &Snapshot) -> String {
 fn hosts(snapshot: &Snapshot) -> String {
     let active = counted(snapshot.hosts_active, "host active", "hosts active");
     let mut waiting: Vec<&Waiting> = snapshot.waiting.iter().filter(|group| group.hosts > 0).collect();
+    let retries = retries(snapshot.retries, snapshot.next_retry).map(|text| format!("; {text}"));
+    let retries = retries.unwrap_or_default();
     if waiting.is_empty() {
-        return format!("{active}, none waiting");
+        return format!("{active}, none waiting{retries}");
     }
     waiting.sort_by_key(|group| group.reason);
     let groups: Vec<String> = waiting
@@ -129,14 +132,20 @@ fn hosts(snapshot: &Snapshot) -> String {
             format!("{} {}{due}", count(group.hosts), group.reason.of_many())
         })
         .collect();
-    format!("{active}, {} waiting: {}", count(snapshot.hosts_waiting()), groups.join("; "))
+    format!("{active}, {} waiting: {}{retries}", count(snapshot.hosts_waiting()), groups.join("; "))
+}
+
+/// "1 URL waits for its retry, next in 12 s"; None if none waits.
+pub(crate) fn retries(urls: u64, next: Option<Duration>) -> Option<String> {
+    let next = next.map(|due| format!(", next in {}", until(due))).unwrap_or_default();
+    (urls > 0)
+        .then(|| format!("{}{next}", counted(urls, "URL waits for its retry", "URLs wait for their retry")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::snapshot::{WaitReason, WaitingHost};
     use super::*;
-    use std::time::Duration;
 
     fn snapshot() -> Snapshot {
         Snapshot {
@@ -148,6 +157,8 @@ mod tests {
             rate_now: 82.14,
             rate_overall: 64.3,
             queued: 1_204_332,
+            retries: 0,
+            next_retry: None,
             in_flight: 41,
             errors: 12,
             skipped: 1203,
@@ -220,6 +231,21 @@ mod tests {
         let line = plain_line(&one);
         assert!(line.contains("| 1 of 500 pages,"), "{line}");
         assert!(line.ends_with(" | network down: waiting for it to come back"), "{line}");
+    }
+
+    #[test]
+    fn retries_are_told_where_nothing_else_is_waited_for() {
+        let mut one = Snapshot { queued: 1, retries: 1, ..Snapshot::default() };
+        one.next_retry = Some(Duration::from_secs(12));
+        assert!(
+            plain_line(&one)
+                .ends_with("0 hosts active, none waiting; 1 URL waits for its retry, next in 12 s"),
+            "{}",
+            plain_line(&one)
+        );
+        let many = Snapshot { retries: 1200, next_retry: Some(Duration::from_secs(3)), ..snapshot() };
+        let line = plain_line(&many);
+        assert!(line.ends_with("in 28 s; 1,200 URLs wait for their retry, next in 3.0 s"), "{line}");
     }
 
     #[test]

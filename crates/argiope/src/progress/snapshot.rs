@@ -85,6 +85,9 @@ pub(crate) struct Snapshot {
     pub(crate) rate_now: f64,
     pub(crate) rate_overall: f64,
     pub(crate) queued: u64,
+    /// Of the queued: those that wait for a time of their own, and how long the first of them waits.
+    pub(crate) retries: u64,
+    pub(crate) next_retry: Option<Duration>,
     pub(crate) in_flight: u64,
     pub(crate) errors: u64,
     pub(crate) skipped: u64,

@@ -19,8 +19,59 @@ pub(crate) enum Ending {
     PageLimit,
     /// By a signal; the same command goes on.
     Interrupted,
-    /// All that is left are hosts whose robots.txt cannot be had; with how many URLs.
-    RobotsUnreachable(u64),
+    /// All that is left has to wait for long; what for, with how many URLs, sitemaps not counted.
+    Blocked {
+        groups: Vec<(BlockedBy, u64)>,
+        /// Until the first of it may be asked.
+        next_due: Duration,
+    },
+}
+
+/// What URLs wait for at the end. The order is the order of display.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum BlockedBy {
+    RetryAfter,
+    RobotsUnreachable,
+    Retry,
+}
+
+impl BlockedBy {
+    /// "2 URLs wait for ..."
+    fn words(self) -> &'static str {
+        match self {
+            BlockedBy::RetryAfter => "for a host parked by Retry-After",
+            BlockedBy::RobotsUnreachable => "for a robots.txt that cannot be had",
+            BlockedBy::Retry => "to be tried again",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BlockedHost {
+    pub(crate) host: String,
+    pub(crate) by: BlockedBy,
+    pub(crate) urls: u64,
+    /// The time, and how long it is until then.
+    pub(crate) until: String,
+    pub(crate) due: Duration,
+    /// Why its robots.txt cannot be had.
+    pub(crate) cause: Option<String>,
+}
+
+impl BlockedHost {
+    fn words(&self) -> String {
+        let (at, due) = (&self.until, until(self.due));
+        match (self.by, &self.cause) {
+            (BlockedBy::RetryAfter, _) => format!("parked by Retry-After until {at}, in {due}"),
+            (BlockedBy::Retry, _) => format!("tried again at {at}, in {due}"),
+            (BlockedBy::RobotsUnreachable, None) => {
+                format!("robots.txt cannot be had; asked again after {at}, in {due}")
+            }
+            (BlockedBy::RobotsUnreachable, Some(cause)) => {
+                format!("robots.txt cannot be had: {cause}; asked again after {at}, in {due}")
+            }
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +101,9 @@ pub(crate) struct Summary {
     pub(crate) errors: Vec<(String, u64)>,
     pub(crate) skipped: Vec<(SkipReason, u64)>,
     pub(crate) slowest: Vec<HostSummary>,
+    /// Hosts that have to be waited for, where the crawl ended because of them, and how many there are in all.
+    pub(crate) blocked: Vec<BlockedHost>,
+    pub(crate) blocked_hosts: u64,
     /// Where everything is; None where it is not kept and there is nothing to type next.
     pub(crate) data: Option<PathBuf>,
     pub(crate) output: Option<PathBuf>,
@@ -76,6 +130,7 @@ impl Summary {
             bytes(self.bytes),
             counted(self.requests, "request", "requests"),
         ));
+        self.waits(&mut lines, style);
         let statuses: Vec<(String, u64)> =
             self.statuses.iter().map(|(s, n)| (status_words(*s), *n)).collect();
         table(&mut lines, style, "By status", statuses, self.pages);
@@ -103,11 +158,29 @@ impl Summary {
                 "Job {job} is interrupted: {} queued. Run the same command to go on.",
                 counted(self.queued, "URL is", "URLs are")
             )),
-            Ending::RobotsUnreachable(urls) => style.yellow(&format!(
-                "Job {job} is done as far as it goes: {} for a robots.txt that cannot be had. Run the same \
-                 command in an hour to try again.",
-                counted(*urls, "URL waits", "URLs wait")
+            Ending::Blocked { groups, next_due } => style.yellow(&format!(
+                "Job {job} is done as far as it goes: {}. Run the same command in {} to go on.",
+                waiting_urls(groups),
+                until(*next_due)
             )),
+        }
+    }
+
+    fn waits(&self, lines: &mut Vec<String>, style: Style) {
+        if self.blocked.is_empty() {
+            return;
+        }
+        lines.push(String::new());
+        lines.push(style.bold("What waits"));
+        let shown = self.blocked.iter().take(ROWS);
+        let widest = shown.clone().map(|host| host.host.chars().count()).max().unwrap_or(0);
+        for host in shown {
+            let urls = counted(host.urls, "URL", "URLs");
+            lines.push(format!("  {:widest$}  {urls}, {}", host.host, host.words()));
+        }
+        if self.blocked_hosts > ROWS as u64 {
+            let more = self.blocked_hosts - ROWS as u64;
+            lines.push(format!("  and {}", counted(more, "host more", "hosts more")));
         }
     }
 
@@ -159,6 +232,22 @@ impl Summary {
         for (command, what) in steps {
             lines.push(format!("  {command:widest$}  {}", style.dim(&format!("# {what}"))));
         }
+    }
+}
+
+/// "1 URL waits for a host parked by Retry-After, 2 URLs wait for a robots.txt that cannot be had"
+fn waiting_urls(groups: &[(BlockedBy, u64)]) -> String {
+    let mut groups = groups.to_vec();
+    groups.sort();
+    let words: Vec<String> = groups
+        .iter()
+        .filter(|(_, urls)| *urls > 0)
+        .map(|(by, urls)| format!("{} {}", counted(*urls, "URL waits", "URLs wait"), by.words()))
+        .collect();
+    match groups.first() {
+        // A sitemap is no URL that somebody wants to have.
+        Some((by, _)) if words.is_empty() => format!("a sitemap waits {}", by.words()),
+        _ => words.join(", "),
     }
 }
 
@@ -256,6 +345,8 @@ mod tests {
                 HostSummary { host: "a.test".into(), pages: 1, mean_fetch: Duration::from_millis(120) },
                 HostSummary { host: "slow.test".into(), pages: 12, mean_fetch: Duration::from_millis(2400) },
             ],
+            blocked: Vec::new(),
+            blocked_hosts: 0,
             data: Some(PathBuf::from("./argiope-data")),
             output: Some(PathBuf::from("out.jsonl")),
             archived: true,
@@ -346,7 +437,47 @@ What to type next
         let ended = |ending| Summary { ending, queued: 7, ..summary() }.lines(Style::Plain)[1].clone();
         assert!(ended(Ending::Interrupted).contains("7 URLs are queued. Run the same command to go on."));
         assert!(ended(Ending::PageLimit).contains("7 URLs were left"));
-        assert!(ended(Ending::RobotsUnreachable(2)).contains("2 URLs wait for a robots.txt"));
+        let blocked = |groups| ended(Ending::Blocked { groups, next_due: Duration::from_secs(7200) });
+        assert!(blocked(vec![(BlockedBy::RobotsUnreachable, 2)]).ends_with(
+            "2 URLs wait for a robots.txt that cannot be had. Run the same command in 2h 00m to go on."
+        ));
+        let mixed =
+            vec![(BlockedBy::Retry, 1), (BlockedBy::RetryAfter, 1), (BlockedBy::RobotsUnreachable, 0)];
+        assert!(
+            blocked(mixed)
+                .contains(": 1 URL waits for a host parked by Retry-After, 1 URL waits to be tried again.")
+        );
+        assert!(blocked(vec![(BlockedBy::RetryAfter, 0)]).contains(": a sitemap waits for a host parked"));
+    }
+
+    #[test]
+    fn what_waits_is_told_by_host_with_cause_and_time() {
+        let host = |host: &str, by, cause: Option<&str>| BlockedHost {
+            host: host.into(),
+            by,
+            urls: 1,
+            until: String::from("2026-01-02T03:04:05Z"),
+            due: Duration::from_secs(7200),
+            cause: cause.map(String::from),
+        };
+        let mut blocked = vec![
+            host("a.test", BlockedBy::RetryAfter, None),
+            host("bad.test", BlockedBy::RobotsUnreachable, Some("tls: invalid peer certificate")),
+        ];
+        let lines = Summary { blocked: blocked.clone(), blocked_hosts: 2, ..summary() }.lines(Style::Plain);
+        assert_eq!(
+            lines[3..7],
+            [
+                "",
+                "What waits",
+                "  a.test    1 URL, parked by Retry-After until 2026-01-02T03:04:05Z, in 2h 00m",
+                "  bad.test  1 URL, robots.txt cannot be had: tls: invalid peer certificate; asked again after \
+                 2026-01-02T03:04:05Z, in 2h 00m",
+            ]
+        );
+        blocked.extend((0..20).map(|n| host(&format!("c{n}.test"), BlockedBy::Retry, None)));
+        let text = Summary { blocked, blocked_hosts: 500, ..summary() }.lines(Style::Plain).join("\n");
+        assert!(text.contains("\n  and 490 hosts more\n"), "{text}");
     }
 
     #[test]

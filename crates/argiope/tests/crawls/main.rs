@@ -16,4 +16,5 @@ mod graph;
 mod limits;
 mod results;
 mod running;
+mod waits;
 mod why;

@@ -1,7 +1,7 @@
 //! What rules and frontier say of a URL that the catalogue does not know: the process that runs the job is asked, or,
 //! where nobody runs one, the frontier is read at rest.
 
-use super::{Answer, Asked};
+use super::{Answer, Asked, known};
 use crate::commands::audit;
 use crate::commands::crawl::engine_config;
 use crate::control::{self, Asked as Spoken, Owner, Question, Reply};
@@ -41,6 +41,14 @@ pub(super) fn ask(asked: &Asked<'_>, url: &Url) -> Result<Answer, Failure> {
     answer.steps.extend(closed);
     answer.steps.extend(why.steps);
     add_robots(asked, url, &mut answer)?;
+    let made = match answer.decision {
+        Decision::Pending => known::requests(asked.reader, asked.job.id, url)?,
+        Decision::RobotsUnreachable => known::robots_request(asked.reader, url)?.into_iter().collect(),
+        _ => Vec::new(),
+    };
+    let is_plan = |step: &WhyStep| matches!(&*step.step, "retry" | "schedule");
+    let at = answer.steps.iter().position(is_plan).unwrap_or(answer.steps.len());
+    answer.steps.splice(at..at, made);
     // Nothing but the address speaks against it: it would be refused when it is connected to.
     if is_closed && answer.decision == Decision::Unknown {
         answer.decision = Decision::Filtered;

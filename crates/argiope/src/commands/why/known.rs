@@ -4,12 +4,14 @@ use crate::data;
 use crate::exit::Failure;
 use crate::progress::numbers::{bytes, count, counted};
 use argiope_engine::WhyStep;
-use argiope_model::{Decision, JobId, Url};
+use argiope_model::{Decision, JobId, SkipReason, Url};
 use argiope_store::catalogue::{CatalogueReader, FetchRow, PageRow};
 use argiope_store::error::StoreError;
 
 /// Requests that are told one by one.
 const REQUESTS: usize = 20;
+/// Requests for one robots.txt that are looked through for the last one.
+const ROBOTS_REQUESTS: usize = 1000;
 
 type Known = Option<(Decision, Vec<WhyStep>)>;
 
@@ -26,9 +28,25 @@ pub(super) fn of(reader: &dyn CatalogueReader, job: JobId, url: &str) -> Result<
     steps.push(found(skipped.source.as_deref(), None));
     steps.push(WhyStep::new(skipped.reason.as_str(), false, skipped.detail.clone()));
     if let Ok(url) = Url::from_stored(url) {
+        if skipped.reason == SkipReason::RobotsUnreachable {
+            steps.extend(robots_request(reader, &url)?);
+        }
         host_step(reader, url.host(), &mut steps)?;
     }
     Ok(Some((Decision::from(skipped.reason), steps)))
+}
+
+/// The requests that were made for a URL of which nothing final is known.
+pub(super) fn requests(reader: &dyn CatalogueReader, job: JobId, url: &Url) -> Result<Vec<WhyStep>, Failure> {
+    let rows = reader.fetches_of(Some(job), url.as_str(), REQUESTS).map_err(|e| data::store_failure(&e))?;
+    Ok(rows.iter().map(request).collect())
+}
+
+/// The last request for the robots.txt of a URL: what it came to tells why it cannot be had.
+pub(super) fn robots_request(reader: &dyn CatalogueReader, url: &Url) -> Result<Option<WhyStep>, Failure> {
+    let robots = format!("{}/robots.txt", url.origin());
+    let rows = reader.fetches_of(None, &robots, ROBOTS_REQUESTS).map_err(|e| data::store_failure(&e))?;
+    Ok(rows.last().map(request))
 }
 
 /// A page that failed has an error; one that was only cut was fetched all the same.
