@@ -6,10 +6,10 @@ use crate::state::QueueAt;
 use argiope_model::{JobId, Millis};
 
 impl Frontier {
-    /// Where the URLs of a job on a host are queued, for those who list them.
+    /// Where the URLs of a job on a host are queued or wait for their time, if there are any, for those who list them.
     pub fn queue_at(&self, job: JobId, host: &str) -> Option<QueueAt> {
         let host = self.by_name.get(host).and_then(|index| self.host(*index))?;
-        host.queue(job).map(|_| QueueAt { job, host: host.key })
+        Some(QueueAt { job, host: host.key })
     }
 
     /// Requests that are under way are given up: their visits stay queued, and their hosts are owed a full delay from now.
