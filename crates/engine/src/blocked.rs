@@ -2,6 +2,7 @@
 //! URLs.
 
 use crate::error::EngineError;
+use crate::job::JobContext;
 use argiope_frontier::codec::decode_visit;
 use argiope_frontier::state::{QueueAt, ShardState};
 use argiope_frontier::{Frontier, WaitReason};
@@ -73,19 +74,25 @@ pub(crate) fn collect(
     frontier: &mut Frontier,
     state: &dyn ShardState,
     catalogue: &mut dyn Catalogue,
-    job: JobId,
+    job: &JobContext,
     is_blocked: bool,
     at: Millis,
 ) -> Result<Blocked, EngineError> {
     let mut blocked = Blocked::default();
-    let reader = catalogue.reader()?;
+    // A graph keeps no history to look causes up in.
+    let reader = if job.graph.is_none() { Some(catalogue.reader()?) } else { None };
+    let cause_of = |unreachable: bool, host: &str| match &reader {
+        Some(reader) if unreachable => robots_error(reader.as_ref(), host),
+        _ => Ok(None),
+    };
+    let job = job.id;
     let mut retries =
         if is_blocked { retries_by_host(frontier, state, job, at)? } else { Retries::default() };
     for (host, reason, until) in frontier.blocked_hosts(job) {
         let Some(place) = frontier.queue_at(job, host) else { continue };
         let by = by_reason(reason);
         let unreachable = by == BlockedBy::RobotsUnreachable;
-        let cause = if unreachable { robots_error(reader.as_ref(), host)? } else { None };
+        let cause = cause_of(unreachable, host)?;
         let mut urls = 0;
         each_page(state, place, &mut |visits| {
             urls += visits.len() as u64;
@@ -102,7 +109,7 @@ pub(crate) fn collect(
     }
     for ((host, by), (urls, until)) in retries.of_blocked {
         let unreachable = by == BlockedBy::RobotsUnreachable;
-        let cause = if unreachable { robots_error(reader.as_ref(), &host)? } else { None };
+        let cause = cause_of(unreachable, &host)?;
         blocked.add(BlockedHost { host: host.into(), by, until, urls, cause });
     }
     if let Some(group) = blocked.groups.get_mut(&BlockedBy::Retry) {

@@ -489,7 +489,7 @@ impl Workshop {
         for job in jobs.all() {
             let is_blocked = matches!(ends.get(&job.id), Some(JobEnd::Blocked { .. }));
             let left =
-                blocked::collect(&mut frontier, state.as_ref(), catalogue.as_mut(), job.id, is_blocked, at)?;
+                blocked::collect(&mut frontier, state.as_ref(), catalogue.as_mut(), &job, is_blocked, at)?;
             blocked.push((job.id, left));
         }
         frontier.give_up(at);
