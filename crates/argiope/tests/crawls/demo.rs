@@ -3,7 +3,6 @@
 use crate::desk::{Desk, text};
 
 #[test]
-#[ignore = "takes half a minute, which is what a demo is"]
 fn the_demo_shows_what_the_program_does() {
     let desk = Desk::new();
     let place = desk.path("kept");

@@ -29,7 +29,6 @@ pub(super) fn write(document: &Document<'_>, to: &mut dyn Write) -> io::Result<(
     let graph = &document.ranked.graph;
     let attributes = document.attributes();
     writeln!(to, "digraph links {{")?;
-    writeln!(to, "  graph [charset=\"UTF-8\"];")?;
     for (node, name) in graph.nodes().zip(graph.names()) {
         write!(to, "  n{node} [label={}", Quoted(name))?;
         for attribute in &attributes {

@@ -228,6 +228,8 @@ fn dot_is_one_digraph_of_statements() {
     assert_eq!(tokens[..3], ["digraph", "links", "{"]);
     assert_eq!(tokens.last().unwrap(), "}");
     let statements: Vec<&[String]> = tokens[3..tokens.len() - 1].split(|token| token == ";").collect();
+    // Gephi reads nothing at all of a file that begins with attributes of the graph.
+    assert_eq!(statements[0][..2], ["n0", "["]);
     let labels: Vec<&str> =
         statements.iter().filter(|s| s.len() > 4 && s[2] == "label").map(|s| s[4].as_str()).collect();
     let nasty: String =
