@@ -7,6 +7,7 @@ use crate::digest::{in_scope, sitemap_found};
 use crate::error::EngineError;
 use crate::item::{Item, Settled};
 use crate::job::Jobs;
+use crate::log;
 use crate::pipeline::Stop;
 use crate::snapshot::{Paused, Snapshot};
 use crate::why::{self, Why};
@@ -107,6 +108,8 @@ pub(crate) struct RunState {
     pub(crate) ended: HashMap<JobId, JobEnd>,
     /// A flush was asked for and its batch has not come back.
     pub(crate) flushing: bool,
+    /// As it was last said.
+    pub(crate) network_down: bool,
     /// Before this, starved hosts wait: storing may take a part of the time only.
     pub(crate) flush_after: Millis,
 }
@@ -267,6 +270,7 @@ impl Scheduler {
             let error = format!("redirect: to {}, {}: {}", visit.url, skip.reason, skip.detail);
             return self.fail(token, visit, ticket, &error, at);
         }
+        log::refused(&visit.url, &skip);
         let row = SkippedRow {
             job: visit.job,
             url: visit.scheduled_url().as_str().to_owned(),
@@ -283,6 +287,7 @@ impl Scheduler {
     /// A URL whose host has no address, or that was redirected to what may not be asked for: it failed without a
     /// request.
     fn fail(&mut self, token: Token, visit: Visit, ticket: Ticket, error: &str, at: Millis) {
+        log::given_up(&visit, error);
         let timings = FetchTimings { started: at, ended: at, ..FetchTimings::default() };
         let metadata = VisitMetadata {
             visit: visit.clone(),
@@ -332,7 +337,9 @@ impl Scheduler {
                 Report::Fatal(error) => return Err(error),
             }
         }
-        self.run.notices.extend(self.frontier.take_notices());
+        let notices = self.frontier.take_notices();
+        notices.iter().for_each(log::notice);
+        self.run.notices.extend(notices);
         while self.run.notices.len() > NOTICES {
             self.run.notices.pop_front();
         }
@@ -474,6 +481,10 @@ impl Scheduler {
     fn publish(&mut self, at: Millis) {
         self.run.next_snapshot = at + SNAPSHOT_EVERY;
         let overview = self.frontier.overview();
+        let is_down = overview.network_down_since.is_some();
+        if std::mem::replace(&mut self.run.network_down, is_down) != is_down {
+            log::network(is_down);
+        }
         let jobs = self
             .jobs
             .all()
@@ -548,6 +559,7 @@ pub(crate) fn settle(
     let mut rows = Vec::new();
     if let Some(discovery) = discovery {
         let (refused, _) = frontier.discover(discovery, at);
+        refused.iter().for_each(|refused| log::refused(&refused.url, &refused.skip));
         rows.extend(refused.into_iter().map(|refused| SkippedRow {
             job: refused.job,
             url: refused.url.as_str().to_owned(),

@@ -8,6 +8,7 @@ use crate::digest::{self, Body, Buffers};
 use crate::error::EngineError;
 use crate::item::{Item, LateRecord, Settled};
 use crate::job::{JobContext, Jobs};
+use crate::log;
 use crate::scheduler::{Report, now};
 use crate::starts::Starts;
 use argiope_fetch::{
@@ -228,6 +229,7 @@ impl Worker {
                         })
                     }
                 };
+                log::resolved(&name, &result);
                 self.report(Report::Resolved { host, result });
             }
         }
@@ -285,6 +287,7 @@ impl Worker {
         let head =
             Head { status: fetched.status.as_u16(), location: location.as_deref(), retry_after, ended };
         let fate = classify::answered(&job, &dispatch.visit, &head, &dispatch.rules, self.chance());
+        log::answered(&dispatch.visit, &fetched, &fate);
         let result = AnswerResult::Status(head.status);
         let obeyed = retry_after.filter(|_| matches!(head.status, 429 | 503));
         let outcome = classify::outcome(&dispatch.visit, result, &fetched.timings, obeyed);
@@ -389,6 +392,7 @@ impl Worker {
         let fate = classify::stale(&dispatch.visit, error).unwrap_or_else(|| {
             classify::failed(&dispatch.visit, kind, text, ended, &dispatch.rules, self.chance())
         });
+        log::failed(&dispatch.visit, error, &fate);
         let outcome = classify::outcome(&dispatch.visit, AnswerResult::Failed(kind), &error.timings, None);
         let Dispatch { token, visit, rule, delay, per_host, ticket, .. } = dispatch;
         let facts = Facts {
@@ -472,7 +476,9 @@ impl Worker {
                 let obeyed = retry_after.filter(|_| matches!(status, 429 | 503));
                 let outcome =
                     classify::outcome(&visit, AnswerResult::Status(status), &fetched.timings, obeyed);
-                let answered = match self.robots_target(job, &errand.url, &fetched) {
+                let target = self.robots_target(job, &errand.url, &fetched);
+                log::robots_answered(&errand.url, &fetched, target.as_ref());
+                let answered = match target {
                     Some(to) => RobotsAnswered::Redirect(to),
                     None => {
                         let most = ROBOTS_BYTES;
@@ -492,6 +498,7 @@ impl Worker {
                 (Answer { ended, outcome }, answered)
             }
             Err(error) => {
+                log::robots_failed(&errand.url, &error);
                 let ended = error.timings.ended;
                 let kind = classify::failure_kind(&error);
                 let fate = Fate { error: Some(classify::error_text(&error)), ..fate };

@@ -14,6 +14,7 @@ mod desk;
 mod going_on;
 mod graph;
 mod limits;
+mod log;
 mod results;
 mod running;
 mod waits;
