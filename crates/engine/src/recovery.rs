@@ -234,7 +234,7 @@ impl Recoverer<'_> {
             ticket: None,
             visit,
             completion: fate.completion.clone(),
-            discovery: made.discovery,
+            discoveries: made.discoveries,
             note: made.note,
             scope_host: made.scope_host,
         });
@@ -269,7 +269,7 @@ impl Recoverer<'_> {
         item.host = Some(worker::host_row(origin, status, &body, ended));
         let answer = (status, body);
         if let Some(news) = self.frontier.robots_answered_before(origin, &job.agent, answer, ended, now()) {
-            offer_sitemaps(self.frontier, self.jobs, self.key, &news, now());
+            item.skipped.extend(offer_sitemaps(self.frontier, self.jobs, self.key, &news, now()));
         }
     }
 }
@@ -329,7 +329,7 @@ fn without_response(found: &RecoveredVisit, fate: &Fate) -> Item {
             ticket: None,
             visit,
             completion: fate.completion.clone(),
-            discovery: None,
+            discoveries: Vec::new(),
             note: None,
             scope_host: None,
         }),

@@ -3,7 +3,7 @@
 
 use crate::committer::{Inbox, Stored};
 use crate::counters::Counters;
-use crate::digest::{in_scope, sitemap_found};
+use crate::digest::{of_job, sitemap_found};
 use crate::error::EngineError;
 use crate::item::{Item, Settled};
 use crate::job::Jobs;
@@ -14,8 +14,8 @@ use crate::why::{self, Why};
 use crate::worker::{self, Order};
 use argiope_frontier::state::{ShardState, StateBatch};
 use argiope_frontier::{
-    Activity, Answer, Discovery, Disposition, Found, Frontier, HostIndex, Notice, RobotsAnswered, RobotsNews,
-    Step, Ticket, Token, Unresolved,
+    Activity, Answer, Discovery, Disposition, Found, Frontier, HostIndex, Notice, Refused, RobotsAnswered,
+    RobotsNews, Step, Ticket, Token, Unresolved,
 };
 use argiope_model::{FetchTimings, FingerprintKey, JobId, Millis, RequestKind, Skip, Url, Visit};
 use argiope_politeness::PolitenessRules;
@@ -212,8 +212,7 @@ impl Scheduler {
                     let stored = self.state.load_robots(&origin)?;
                     let known = self.frontier.robots_loaded(host, scheme, &agent, stored, at);
                     if let (Some(robots), Ok(origin)) = (known, Url::from_stored(&format!("{origin}/"))) {
-                        let news = RobotsNews { origin, robots };
-                        offer_sitemaps(&mut self.frontier, &self.jobs, &self.key, &news, at);
+                        self.offer_sitemaps(&RobotsNews { origin, robots }, at);
                     }
                 }
                 Step::LoadDue { until, limit } => {
@@ -278,10 +277,15 @@ impl Scheduler {
             detail: skip.detail,
             source: visit.source.as_ref().map(|url| url.as_str().to_owned()),
         };
-        let listed = visit.kind == RequestKind::Page;
         let settled = settled(token, ticket, visit);
-        let skipped = if listed { vec![row] } else { Vec::new() };
-        self.inbox.put(Item { settled: Some(settled), skipped, ..Item::default() });
+        self.inbox.put(Item { settled: Some(settled), skipped: vec![row], ..Item::default() });
+    }
+
+    fn offer_sitemaps(&mut self, news: &RobotsNews, at: Millis) {
+        let skipped = offer_sitemaps(&mut self.frontier, &self.jobs, &self.key, news, at);
+        if !skipped.is_empty() {
+            self.inbox.put(Item { skipped, ..Item::default() });
+        }
     }
 
     /// A URL whose host has no address, or that was redirected to what may not be asked for: it failed without a
@@ -328,7 +332,7 @@ impl Scheduler {
                 Report::Robots { token, answer, outcome } => {
                     self.frontier.answered(token, &answer, at);
                     if let Some(news) = self.frontier.robots_answered(token, outcome, at) {
-                        offer_sitemaps(&mut self.frontier, &self.jobs, &self.key, &news, at);
+                        self.offer_sitemaps(&news, at);
                     }
                 }
                 Report::Resolved { host, result } => self.frontier.resolved(host, result, at),
@@ -509,38 +513,64 @@ fn settled(token: Token, ticket: Ticket, visit: Visit) -> Settled {
         ticket: Some(ticket),
         visit,
         completion: argiope_frontier::Completion::Done { counted: false },
-        discovery: None,
+        discoveries: Vec::new(),
         note: None,
         scope_host: None,
     }
 }
 
-/// A robots.txt that has just been read names sitemaps; one is looked for where it is by custom, too.
+/// A robots.txt that has just been read names sitemaps; one is looked for where it is by custom, too. Gives back those
+/// that the job does not take.
 pub(crate) fn offer_sitemaps(
     frontier: &mut Frontier,
     jobs: &Jobs,
     key: &FingerprintKey,
     news: &RobotsNews,
     at: Millis,
-) {
+) -> Vec<SkippedRow> {
+    let mut rows = Vec::new();
     for job in jobs.all() {
         let rules = job.rules();
         if !job.spec.sitemaps
-            || !in_scope(&rules, &news.origin)
+            || of_job(&rules, &news.origin).is_err()
             || !frontier.serves(job.id, news.origin.host())
         {
             continue;
         }
-        let named = news.robots.sitemaps().iter().filter_map(|s| Url::parse(s, &job.normal).ok());
-        let mut urls: Vec<Url> = named.filter(|url| in_scope(&rules, url)).collect();
-        if urls.is_empty() {
-            let custom = format!("{}/sitemap.xml", news.origin.origin());
-            urls.extend(Url::parse(&custom, &job.normal).ok());
+        let custom = format!("{}/sitemap.xml", news.origin.origin());
+        let named = news.robots.sitemaps().iter().map(|text| &**text).chain([custom.as_str()]);
+        let mut found: Vec<Found> = Vec::new();
+        for url in named.filter_map(|text| Url::parse(text, &job.normal).ok()) {
+            match of_job(&rules, &url) {
+                Ok(()) if found.iter().any(|known| known.url == url) => {}
+                Ok(()) => found.push(sitemap_found(url, 0, key)),
+                Err(skip) => rows.push(SkippedRow {
+                    job: job.id,
+                    url: url.as_str().to_owned(),
+                    reason: skip.reason,
+                    detail: skip.detail,
+                    source: Some(news.origin.as_str().to_owned()),
+                }),
+            }
         }
-        let found: Vec<Found> = urls.into_iter().map(|url| sitemap_found(url, 0, key)).collect();
         let source = Some(news.origin.clone());
-        frontier.discover(Discovery { job: job.id, round: 0, depth: 0, source, found }, at);
+        rows.extend(discover(frontier, Discovery { job: job.id, round: 0, depth: 0, source, found }, at));
     }
+    rows
+}
+
+/// Offers URLs to the frontier. Gives back what it refused of them.
+fn discover(frontier: &mut Frontier, discovery: Discovery, at: Millis) -> Vec<SkippedRow> {
+    let (refused, _) = frontier.discover(discovery, at);
+    refused.iter().for_each(|refused| log::refused(&refused.url, &refused.skip));
+    let row = |refused: Refused| SkippedRow {
+        job: refused.job,
+        url: refused.url.as_str().to_owned(),
+        reason: refused.skip.reason,
+        detail: refused.skip.detail,
+        source: refused.source.map(|url| url.as_str().to_owned()),
+    };
+    refused.into_iter().map(row).collect()
 }
 
 /// Ends a visit in the frontier: its links first. Gives back what the frontier refused of them.
@@ -551,22 +581,14 @@ pub(crate) fn settle(
     scope: &crate::pipeline::ScopeCompiler,
     at: Millis,
 ) -> Vec<SkippedRow> {
-    let Settled { token, ticket, visit, completion, discovery, note, scope_host } = settled;
+    let Settled { token, ticket, visit, completion, discoveries, note, scope_host } = settled;
     if let (Some(url), Some(job)) = (scope_host, jobs.get(visit.job)) {
         frontier.add_scope_host(job.id, url.as_str());
         job.add_scope_host(&url, || scope.compile(&job, frontier));
     }
     let mut rows = Vec::new();
-    if let Some(discovery) = discovery {
-        let (refused, _) = frontier.discover(discovery, at);
-        refused.iter().for_each(|refused| log::refused(&refused.url, &refused.skip));
-        rows.extend(refused.into_iter().map(|refused| SkippedRow {
-            job: refused.job,
-            url: refused.url.as_str().to_owned(),
-            reason: refused.skip.reason,
-            detail: refused.skip.detail,
-            source: refused.source.map(|url| url.as_str().to_owned()),
-        }));
+    for discovery in discoveries {
+        rows.extend(discover(frontier, discovery, at));
     }
     if let Some(note) = note {
         frontier.page_seen(visit.job, &visit.url, note);

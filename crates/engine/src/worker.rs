@@ -378,7 +378,7 @@ impl Worker {
             ticket: Some(ticket),
             scope_host: made.scope_host,
             completion: fate.completion,
-            discovery: made.discovery,
+            discoveries: made.discoveries,
             note: made.note,
             visit,
         });
@@ -419,7 +419,7 @@ impl Worker {
             ticket: Some(ticket),
             visit,
             completion: fate.completion,
-            discovery: None,
+            discoveries: Vec::new(),
             note: None,
             scope_host: None,
         });
@@ -618,7 +618,7 @@ impl Facts<'_> {
 pub(crate) struct Made {
     pub(crate) item: Item,
     pub(crate) metadata: VisitMetadata,
-    pub(crate) discovery: Option<argiope_frontier::Discovery>,
+    pub(crate) discoveries: Vec<argiope_frontier::Discovery>,
     pub(crate) note: Option<argiope_frontier::admission::SeenPage>,
     pub(crate) scope_host: Option<Url>,
 }
@@ -651,7 +651,7 @@ pub(crate) fn make(
     let mut metadata = facts.metadata(visit, fate, fetched.timings, Some(status));
     metadata.truncated = fetched.truncated.map(truncation);
     let mut item = Item::default();
-    let mut made_discovery = None;
+    let mut discoveries = Vec::new();
     let mut note = None;
     let mut scope_host = None;
     match (&fate.completion, visit.kind) {
@@ -684,7 +684,7 @@ pub(crate) fn make(
             item.skipped = digested.skipped;
             item.error =
                 fate.error.is_some().then(|| error_row(visit, fate, Some(status), fetched.timings.ended));
-            made_discovery = digested.discovery;
+            discoveries.extend(digested.discovery);
             note = Some(digested.note);
             scope_host = digest::scope_host(job, visit);
         }
@@ -698,7 +698,7 @@ pub(crate) fn make(
                 bytes: &decoded.bytes,
                 now: fetched.timings.ended,
             };
-            (made_discovery, item.skipped) = digest::sitemap(job, visit, &body, key);
+            (discoveries, item.skipped) = digest::sitemap(job, visit, &body, key);
         }
         (Completion::Redirect { to, .. }, _) => {
             scope_host = (job.graph.is_none() && classify::is_seed(visit)).then(|| to.clone());
@@ -709,7 +709,7 @@ pub(crate) fn make(
     fetch.bytes = fetched.body.len() as u64;
     fetch.address = Some(fetched.address.ip().to_string());
     item.fetch = Some(fetch);
-    Made { item, metadata, discovery: made_discovery, note, scope_host }
+    Made { item, metadata, discoveries, note, scope_host }
 }
 
 fn finish_row(row: &mut PageRow, visit: &Visit, metadata: &VisitMetadata, worker: &str, fetched: &Fetched) {

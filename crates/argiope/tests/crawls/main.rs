@@ -17,5 +17,7 @@ mod limits;
 mod log;
 mod results;
 mod running;
+mod site;
+mod sitemaps;
 mod waits;
 mod why;
