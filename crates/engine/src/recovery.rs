@@ -293,7 +293,7 @@ fn fate_of(found: &RecoveredVisit) -> Fate {
         }
     };
     // Whatever was tried again and ended without a good answer had been tried as often as makes sense.
-    let bad = metadata.status.is_none_or(|status| status == 429 || status >= 500);
+    let bad = metadata.status.is_none_or(|status| matches!(status, 429 | 500..=599));
     let last = matches!(metadata.outcome, VisitOutcome::Final) && bad;
     let dead_letter = last && metadata.error.is_some() && metadata.visit.attempt > 0;
     Fate { completion, error: metadata.error.clone(), dead_letter }

@@ -14,8 +14,8 @@ use crate::why::{self, Why};
 use crate::worker::{self, Order};
 use argiope_frontier::state::{ShardState, StateBatch};
 use argiope_frontier::{
-    Activity, Answer, Discovery, Disposition, Found, Frontier, HostIndex, Notice, Refused, RobotsAnswered,
-    RobotsNews, Step, Ticket, Token, Unresolved,
+    Activity, Answer, Completion, Discovery, Disposition, Found, Frontier, HostIndex, Notice, Refused,
+    RobotsAnswered, RobotsNews, Step, Ticket, Token, Unresolved,
 };
 use argiope_model::{FetchTimings, FingerprintKey, JobId, Millis, RequestKind, Skip, Url, Visit};
 use argiope_politeness::PolitenessRules;
@@ -201,7 +201,9 @@ impl Scheduler {
                 }
                 Step::Resolve { host, name } => self.order(host as usize, Order::Resolve { host, name }),
                 Step::Refuse { token, visit, ticket, skip } => self.refuse(token, *visit, ticket, skip, at),
-                Step::Fail { token, visit, ticket, error } => self.fail(token, *visit, ticket, &error, at),
+                Step::Fail { token, visit, ticket, error } => {
+                    self.fail(token, *visit, ticket, None, &error, at)
+                }
                 Step::LoadQueue { host, at: place, after, limit } => {
                     self.apply(Vec::new())?;
                     let entries = self.state.load_queue(place, after.0, limit)?;
@@ -265,9 +267,10 @@ impl Scheduler {
 
     fn refuse(&mut self, token: Token, visit: Visit, ticket: Ticket, skip: Skip, at: Millis) {
         // It was asked for, and where it leads may not be: that is a failure, no refusal.
-        if !visit.hops.is_empty() {
+        if let Some(hop) = visit.hops.last() {
+            let status = Some(hop.status);
             let error = format!("redirect: to {}, {}: {}", visit.url, skip.reason, skip.detail);
-            return self.fail(token, visit, ticket, &error, at);
+            return self.fail(token, visit, ticket, status, &error, at);
         }
         log::refused(&visit.url, &skip);
         let row = SkippedRow {
@@ -288,15 +291,23 @@ impl Scheduler {
         }
     }
 
-    /// A URL whose host has no address, or that was redirected to what may not be asked for: it failed without a
-    /// request.
-    fn fail(&mut self, token: Token, visit: Visit, ticket: Ticket, error: &str, at: Millis) {
+    /// A URL whose host has no address, or that was redirected to what may not be asked for: it ends without a request,
+    /// with the status of its last answer if it had one.
+    fn fail(
+        &mut self,
+        token: Token,
+        visit: Visit,
+        ticket: Ticket,
+        status: Option<u16>,
+        error: &str,
+        at: Millis,
+    ) {
         log::given_up(&visit, error);
         let timings = FetchTimings { started: at, ended: at, ..FetchTimings::default() };
         let metadata = VisitMetadata {
             visit: visit.clone(),
             outcome: VisitOutcome::Final,
-            status: None,
+            status,
             error: Some(error.to_owned()),
             truncated: None,
             timings,
@@ -309,11 +320,11 @@ impl Scheduler {
         };
         let page = (visit.kind == RequestKind::Page)
             .then(|| worker::failed_page(&visit, &metadata, "scheduler").capped());
-        if page.is_some() {
-            Counters::add(&self.counters.pages, 1);
-            Counters::add(&self.counters.failed, 1);
-        }
-        self.inbox.put(Item { settled: Some(settled(token, ticket, visit)), page, ..Item::default() });
+        let counted = page.is_some() && status.is_some();
+        let mut settled = settled(token, ticket, visit);
+        settled.completion = Completion::Done { counted };
+        worker::count(&self.counters, &settled.completion, page.as_ref());
+        self.inbox.put(Item { settled: Some(settled), page, ..Item::default() });
     }
 
     fn take(&mut self, batch: Vec<Report>) -> Result<(), EngineError> {
@@ -512,7 +523,7 @@ fn settled(token: Token, ticket: Ticket, visit: Visit) -> Settled {
         token: Some(token),
         ticket: Some(ticket),
         visit,
-        completion: argiope_frontier::Completion::Done { counted: false },
+        completion: Completion::Done { counted: false },
         discoveries: Vec::new(),
         note: None,
         scope_host: None,

@@ -372,7 +372,7 @@ impl Worker {
             made.archived(&appended.at.to_string(), appended.duplicate_of.as_ref());
             made.item.position = Some(appended.position());
         }
-        count(&self.counters, &fate, made.item.page.as_ref());
+        count(&self.counters, &fate.completion, made.item.page.as_ref());
         made.item.settled = Some(Settled {
             token: Some(token),
             ticket: Some(ticket),
@@ -413,7 +413,7 @@ impl Worker {
         }
         let address = error.address.map(|a| a.ip());
         item.late = Some(Box::new(LateRecord { metadata, address }));
-        count(&self.counters, &fate, item.page.as_ref());
+        count(&self.counters, &fate.completion, item.page.as_ref());
         item.settled = Some(Settled {
             token: Some(token),
             ticket: Some(ticket),
@@ -671,11 +671,8 @@ pub(crate) fn make(
             let digested = digest::page(job, visit, &body, key, &mut buffers.borrow_mut());
             metadata.charset = digested.charset.map(str::to_owned);
             if metadata.error.is_none() {
-                metadata.error = fetched.truncated.map(|cut| cut.to_string()).or_else(|| {
-                    decoded.cut.then(|| format!("truncated: more than {most} bytes after decoding"))
-                });
                 metadata.error =
-                    metadata.error.take().or_else(|| decoded.error.map(|e| format!("truncated: {e}")));
+                    fetched.truncated.map(|cut| cut.to_string()).or_else(|| decoded.problem(most));
             }
             let mut row = digested.row;
             finish_row(&mut row, visit, &metadata, facts.worker, fetched);
@@ -734,11 +731,17 @@ fn finish_any_row(row: &mut PageRow, visit: &Visit, metadata: &VisitMetadata, wo
     row.worker_id = Some(worker.to_owned());
 }
 
-/// The row of a URL that got no answer.
+/// The row of a URL that got no answer, or none that is a page.
 pub(crate) fn failed_page(visit: &Visit, metadata: &VisitMetadata, worker: &str) -> PageRow {
     let scheduled = visit.scheduled_url();
     let final_url = (!visit.hops.is_empty()).then(|| visit.url.as_str().to_owned());
-    let page = Page { url: scheduled.as_str().to_owned(), final_url, depth: visit.depth, ..Page::default() };
+    let page = Page {
+        url: scheduled.as_str().to_owned(),
+        final_url,
+        status: metadata.status,
+        depth: visit.depth,
+        ..Page::default()
+    };
     let mut row = PageRow::new(visit.job, scheduled.identity().key_u64(), scheduled.host(), page);
     finish_any_row(&mut row, visit, metadata, worker);
     row
@@ -772,8 +775,8 @@ fn truncation(cut: Cut) -> Truncation {
     }
 }
 
-pub(crate) fn count(counters: &Counters, fate: &Fate, page: Option<&PageRow>) {
-    match fate.completion {
+pub(crate) fn count(counters: &Counters, completion: &Completion, page: Option<&PageRow>) {
+    match completion {
         Completion::Retry { .. } => Counters::add(&counters.retries, 1),
         Completion::Redirect { .. } => Counters::add(&counters.redirects, 1),
         Completion::Done { .. } => {

@@ -211,9 +211,7 @@ impl Asking<'_> {
     fn document(&self, answer: Fetched, asked: Url, url: Url, fetch_ms: u32) -> Document {
         let limit = self.max_body_bytes;
         let decoded = decode(&answer.headers, &answer.body, limit, &mut DecodeScratch::new());
-        let cut = decoded.cut.then(|| format!("truncated: more than {limit} bytes after decoding"));
-        let error =
-            answer.truncated.map(|why| why.to_string()).or(cut).or(decoded.error.map(|e| e.to_string()));
+        let error = answer.truncated.map(|why| why.to_string()).or_else(|| decoded.problem(limit));
         let tags = answer.headers.get_all("x-robots-tag").iter();
         let answer = Answer {
             asked,

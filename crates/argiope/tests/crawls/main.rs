@@ -8,6 +8,7 @@
     reason = "a test ends where something is not as it should be"
 )]
 
+mod answers;
 mod audit;
 mod demo;
 mod desk;
