@@ -1,6 +1,7 @@
 //! Log lines on stderr, as many as `-v` and `-q` ask for, drawn above the progress where there is one.
 
 use crate::cli::GlobalOptions;
+use crate::exit::Failure;
 use crate::progress::Display;
 use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
@@ -9,8 +10,12 @@ use tracing_subscriber::EnvFilter;
 const VARIABLE: &str = "ARGIOPE_LOG";
 
 /// Once per process; a second call changes nothing.
-pub(crate) fn start(global: &GlobalOptions, display: &Display) {
-    let filter = EnvFilter::try_from_env(VARIABLE).unwrap_or_else(|_| EnvFilter::new(level(global)));
+pub(crate) fn start(global: &GlobalOptions, display: &Display) -> Result<(), Failure> {
+    let given = std::env::var(VARIABLE).ok().filter(|given| !given.is_empty());
+    let filter = EnvFilter::try_new(given.as_deref().unwrap_or(levels(global))).map_err(|error| {
+        Failure::usage(format!("{VARIABLE}: {error}"))
+            .hint(format!("write for example {VARIABLE}=argiope=debug"))
+    })?;
     let display = display.clone();
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter)
@@ -20,14 +25,16 @@ pub(crate) fn start(global: &GlobalOptions, display: &Display) {
         .finish();
     // Fails only if one is set already.
     let _ = tracing::subscriber::set_global_default(subscriber);
+    Ok(())
 }
 
-fn level(global: &GlobalOptions) -> &'static str {
+/// All rooms are called `argiope_` something. What the libraries below have to say is seldom what was asked for.
+fn levels(global: &GlobalOptions) -> &'static str {
     match (global.quiet, global.verbose) {
         (true, _) => "error",
         (false, 0) => "warn",
-        (false, 1) => "info",
-        (false, 2) => "debug",
-        (false, _) => "trace",
+        (false, 1) => "warn,argiope=info",
+        (false, 2) => "warn,argiope=debug",
+        (false, _) => "debug,argiope=trace",
     }
 }

@@ -44,7 +44,7 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> Result<(), Failure> {
     let global = &cli.global;
     let display = Display::stderr(global.quiet);
-    logging::start(global, &display);
+    logging::start(global, &display)?;
     match &cli.command {
         Command::Crawl(args) => commands::crawl::run(global, args, &display),
         Command::Graph(args) => commands::graph::run(global, args, &display),

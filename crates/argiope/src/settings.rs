@@ -6,12 +6,11 @@ mod effective;
 pub(crate) use effective::effective;
 
 use crate::cli::{CrawlArgs, GlobalOptions};
-use crate::config::file::ArchiveLayout;
 use crate::config::{
     ConfigFile, Environment, JobFile, process_environment, read_config, read_job, resolver_address,
 };
 use crate::exit::Failure;
-use crate::job::{JobIdentity, SeedList, SeedRules, parse_seed};
+use crate::job::{JobIdentity, SeedList, SeedRules, name_problem, parse_seed};
 use argiope_fetch::{AddressPolicy, ProfileOptions, ResolverOptions, TlsOptions, TtlBounds};
 use argiope_model::{JobSpec, Url};
 use argiope_politeness::settings::Switch;
@@ -21,8 +20,6 @@ use std::path::{Path, PathBuf};
 
 /// Read without being asked for, if it is there.
 const USUAL_FILE: &str = "argiope.yaml";
-
-const MAX_NAME: usize = 200;
 
 /// The configuration and where it came from.
 #[derive(Clone, Debug, Default)]
@@ -93,17 +90,13 @@ pub(crate) fn load_config_file(path: PathBuf, environment: Environment<'_>) -> R
 /// For a running crawl: the politeness of the file as it is now.
 pub(crate) fn reload_politeness(path: &Path) -> Result<PolitenessRules, Failure> {
     let config = load_config_file(path.to_owned(), &process_environment)?;
-    PolitenessRules::compile(&politeness_of(&config.file)).map_err(Failure::usage)
+    PolitenessRules::compile(&politeness_of(&config.file)).map_err(Failure::usage_all)
 }
 
 impl ProcessSettings {
     pub(crate) fn new(global: &GlobalOptions, config: &LoadedConfig) -> Result<ProcessSettings, Failure> {
         let file = &config.file;
-        if file.storage.archive_layout == ArchiveLayout::Objects {
-            return Err(Failure::usage("storage.archive_layout: 'objects' is not available")
-                .hint("leave the key out, or say 'warc'"));
-        }
-        let politeness = PolitenessRules::compile(&politeness_of(file)).map_err(Failure::usage)?;
+        let politeness = PolitenessRules::compile(&politeness_of(file)).map_err(Failure::usage_all)?;
         Ok(ProcessSettings {
             data: global.data.clone(),
             config_path: config.path.clone(),
@@ -143,7 +136,7 @@ impl CrawlSettings {
             job = merge_job(job, &file.keys).map_err(Failure::usage)?;
         }
         apply_flags(&mut job, args);
-        check_name(job.name.as_deref())?;
+        job.name.as_deref().map_or(Ok(()), check_name)?;
         process.concurrency = job.concurrency.unwrap_or(process.concurrency);
         let addresses = addresses_of(&config.file, job.allow_private)?;
         let output = args.output.as_deref().map(output_of).transpose()?;
@@ -222,21 +215,13 @@ fn apply_flags(job: &mut JobSpec, args: &CrawlArgs) {
     job.archive &= !args.no_archive;
 }
 
-/// A job is asked for by name or number, and names are shown in one line.
-fn check_name(name: Option<&str>) -> Result<(), Failure> {
-    let problem = match name {
-        Some(name) if name.trim().is_empty() => "it is empty",
-        Some(name) if name.chars().any(char::is_control) => "it has control characters in it",
-        Some(name) if name.chars().count() > MAX_NAME => "it is longer than 200 characters",
-        Some(name) if name.chars().all(|c| c.is_ascii_digit()) => {
-            "digits alone would be taken for a job's number"
+fn check_name(name: &str) -> Result<(), Failure> {
+    match name_problem(name) {
+        None => Ok(()),
+        Some(problem) => {
+            Err(Failure::usage(format!("'{}' cannot be the name of a job: {problem}", name.escape_debug())))
         }
-        _ => return Ok(()),
-    };
-    Err(Failure::usage(format!(
-        "'{}' cannot be the name of a job: {problem}",
-        name.unwrap_or_default().escape_debug()
-    )))
+    }
 }
 
 /// Every seed that is wrong is named; the hint is that of the first.

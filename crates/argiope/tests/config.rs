@@ -57,6 +57,58 @@ fn an_unset_variable_is_named_with_its_line() {
     );
 }
 
+/// Each file has one error that only those who use its values can see.
+#[test]
+fn whatever_a_crawl_would_refuse_is_found_by_the_check_in_the_same_words() {
+    let jobs = [
+        ("seeds: [a.test]\nname: 17\n", ":2:7: 'name'"),
+        ("seeds: [a.test]\nblacklist:\n  - b.test\n  - https://c.test/\n", ":4:5: 'blacklist'"),
+        ("seeds: [a.test]\nskip_extensions: tar.gz\n", ":2:18: 'skip_extensions'"),
+        ("seeds: [a.test]\nmax_url_length: 99999999\n", ":2:17: 'max_url_length'"),
+        ("seeds: [a.test]\nheaders:\n  X-Team: a\n  Host: b.test\n", ":4:3: 'Host' in 'headers'"),
+        ("seeds: [a.test]\nbasic_auth: {username: 'a:b', password: c}\n", ":2:24: 'basic_auth.username'"),
+        ("seeds: [a.test]\ntimeout_seconds: 0\n", ":2:18: 'timeout_seconds'"),
+        ("seeds:\n  - a.test\n  - ftp://b.test/\n", ":3:5: 'ftp://b.test/' cannot be crawled"),
+        ("seeds: [a.test]\nuser_agent: ${ARGIOPE_TEST_UNSET}\n", ":2:13: environment variable"),
+    ];
+    for (content, part) in jobs {
+        let (directory, job) = file("job.yaml", content);
+        let data = directory.path().join("data");
+        let crawl = argiope(&["crawl", "-c", &job, "--data", data.to_str().unwrap()]);
+        let check = argiope(&["config", "check", &job]);
+        assert_eq!((crawl.code, check.code), (2, 2), "{content}{}{}", crawl.stderr, check.stderr);
+        assert_eq!(crawl.stderr, check.stderr, "{content}");
+        assert!(check.stderr.contains(part) && check.stderr.lines().count() == 1, "{}", check.stderr);
+        assert!(!data.exists(), "{content}");
+    }
+    let configs = [
+        ("dns:\n  overrides:\n    '*.a.test': [127.0.0.1]\n", ":3:5: '*.a.test' in 'dns.overrides'"),
+        ("politeness:\n  domains:\n    a/b: {delay: 1s}\n", ":3:5: 'a/b' in 'politeness.domains'"),
+        ("politeness:\n  windows: [{from: '08:00', to: '09:00'}]\n", ":2:13: 'politeness.windows[0]'"),
+        ("storage:\n  archive_layout: objects\n", ":2:3: 'storage.archive_layout'"),
+        ("crawl:\n  proxy: https://u:hunter2@a.test\n", ":2:10: 'crawl.proxy'"),
+    ];
+    for (content, part) in configs {
+        let (directory, config) = file("argiope.yaml", content);
+        let data = directory.path().join("data");
+        let crawl = argiope(&["crawl", "a.test", "--config", &config, "--data", data.to_str().unwrap()]);
+        let check = argiope(&["config", "check", &config]);
+        assert_eq!((crawl.code, check.code), (2, 2), "{content}{}{}", crawl.stderr, check.stderr);
+        assert_eq!(crawl.stderr, check.stderr, "{content}");
+        assert!(check.stderr.contains(part) && !check.stderr.contains("hunter2"), "{}", check.stderr);
+    }
+}
+
+#[test]
+fn a_file_that_is_no_text_is_told_with_its_place() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("argiope.yaml");
+    std::fs::write(&path, b"crawl:\n  user_agent: \xff\n").unwrap();
+    let run = argiope(&["config", "check", path.to_str().unwrap()]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("argiope.yaml:2:15: this is not UTF-8 text"), "{}", run.stderr);
+}
+
 #[test]
 fn a_missing_file_is_an_error() {
     let run = argiope(&["config", "check", "nowhere.yaml"]);

@@ -143,6 +143,31 @@ fn a_page_is_fetched_through_its_redirects_where_private_addresses_are_allowed()
     assert_eq!(page["links"][0]["url"], format!("{address}/next"));
 }
 
+/// A crawl takes no more of a page, and says so in the same words.
+#[test]
+fn a_page_is_cut_at_the_limit_of_a_crawl() {
+    let body = format!("<title>Long</title><p>{}<a href=/beyond>x</a>", "word ".repeat(200));
+    let (directory, path) = file("page.html", &body);
+    let config = directory.path().join("argiope.yaml");
+    std::fs::write(&config, "crawl: {max_body: 500B}\n").unwrap();
+    let config = config.to_str().unwrap();
+    let address = serve(vec![ok("text/html", &body)]);
+    for source in [path.as_str(), &format!("{address}/")] {
+        let run = argiope(&["inspect", "page", source, "--allow-private", "--config", config]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let page = &json_lines(&run.stdout)[0];
+        assert_eq!(page["error"], "truncated: body over 500 bytes", "{source}");
+        assert_eq!((&page["title"], &page["bytes"]), (&Value::from("Long"), &Value::from(500)));
+        assert_eq!(page["links"].as_array().unwrap().len(), 0, "{source}");
+    }
+    let whole = argiope(&["inspect", "page", &path]);
+    let page = &json_lines(&whole.stdout)[0];
+    assert_eq!((&page["error"], &page["bytes"]), (&Value::Null, &Value::from(body.len())));
+    let (_directory, long) = file("long.html", &"x".repeat(10_000_001));
+    let page = &json_lines(&argiope(&["inspect", "page", &long]).stdout)[0];
+    assert_eq!(page["error"], "truncated: body over 10000000 bytes");
+}
+
 #[test]
 fn a_private_address_is_refused_with_the_flag_named() {
     let run = argiope(&["inspect", "page", "http://127.0.0.1:9/"]);

@@ -21,6 +21,18 @@ fn wrong_usage_exits_2_with_a_hint_at_the_right_word() {
 }
 
 #[test]
+fn a_log_filter_that_cannot_be_read_is_wrong_usage() {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_argiope"))
+        .args(["inspect", "url", "example.com"])
+        .env("ARGIOPE_LOG", "argiope=loudly")
+        .output()
+        .unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("ARGIOPE_LOG") && said.contains("ARGIOPE_LOG=argiope=debug"), "{said}");
+}
+
+#[test]
 fn no_command_shows_the_help_and_is_wrong_usage() {
     let run = argiope(&[]);
     assert_eq!(run.code, 2);

@@ -64,10 +64,15 @@ pub(crate) fn answered(
         return redirected(job, visit, head.status, location);
     }
     // Who maps hosts asks each of them seldom enough: there, 429 is final like any other 4xx.
-    if head.status >= 500 || head.status == 429 && job.graph.is_none() {
+    if (500..=599).contains(&head.status) || head.status == 429 && job.graph.is_none() {
         return failed_status(visit, head, rules, chance);
     }
-    let error = (head.status >= 400).then(|| format!("http: {}", head.status));
+    let error = match head.status {
+        status @ (301 | 302 | 303 | 307 | 308) => Some(format!("redirect: {status} without a Location")),
+        // Beyond 599 nobody knows what a status means, and asking again does not tell.
+        status @ 400.. => Some(format!("http: {status}")),
+        _ => None,
+    };
     Fate::with_answer(visit, error)
 }
 

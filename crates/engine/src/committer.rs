@@ -5,6 +5,7 @@ use crate::copies::Copies;
 use crate::counters::Counters;
 use crate::error::EngineError;
 use crate::item::{Item, Settled};
+use crate::log;
 use crate::scheduler::{Report, now};
 use argiope_store::archive::{Appender, Archive, Exchange, Position};
 use argiope_store::catalogue::{Batch, Catalogue, Committed, FilePosition, JobUpdate};
@@ -170,7 +171,9 @@ impl Committer {
         if let Some(output) = &mut self.output {
             output.write(&batch.pages, &committed)?;
         }
-        Ok(Stored { settled, positions, batch: committed.batch, took: started.elapsed() })
+        let took = started.elapsed();
+        log::stored(&batch, committed.batch, took);
+        Ok(Stored { settled, positions, batch: committed.batch, took })
     }
 
     fn store(

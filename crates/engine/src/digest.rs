@@ -307,24 +307,26 @@ fn stored_rel(rel: Rel, kind: LinkKind) -> stored::Rel {
     flags
 }
 
-/// The URLs a sitemap names, judged like links; a seed's neighbours by their depth.
+/// The URLs a sitemap names, judged like links: one link away from a seed, however many indexes lead to the sitemap. The
+/// depth of a sitemap counts those.
 pub(crate) fn sitemap(
     job: &JobContext,
     visit: &Visit,
     body: &Body<'_>,
     key: &FingerprintKey,
-) -> (Option<Discovery>, Vec<SkippedRow>) {
-    let Ok(contents) = parse_sitemap(body.bytes, body.content_type) else { return (None, Vec::new()) };
+) -> (Vec<Discovery>, Vec<SkippedRow>) {
+    let Ok(contents) = parse_sitemap(body.bytes, body.content_type) else { return (Vec::new(), Vec::new()) };
     let rules = job.rules();
     let depth = 1;
-    let mut found = Vec::new();
+    let mut pages = Vec::new();
+    let mut sitemaps = Vec::new();
     let mut skipped = Vec::new();
     for entry in contents.urls {
         let Ok(url) = Url::parse(&entry.loc, &job.normal) else { continue };
         match rules.judge(&url, depth) {
             Ok(()) => {
                 let hints = SitemapHints { priority: entry.priority, last_modified: entry.modified_at };
-                found.push(Found {
+                pages.push(Found {
                     fingerprint: key.of(url.as_str(), visit.round),
                     priority: priority(&url, depth, false, hints, rules.authority(&url), body.now),
                     url,
@@ -336,24 +338,26 @@ pub(crate) fn sitemap(
     }
     if visit.depth < SITEMAP_DEPTH {
         for entry in contents.sitemaps {
-            if let Ok(url) = Url::parse(&entry.loc, &job.normal)
-                && in_scope(&rules, &url)
-            {
-                found.push(sitemap_found(url, visit.round, key));
+            let Ok(url) = Url::parse(&entry.loc, &job.normal) else { continue };
+            match of_job(&rules, &url) {
+                Ok(()) => sitemaps.push(sitemap_found(url, visit.round, key)),
+                Err(skip) => skipped.push(skipped_row(visit, &url, skip)),
             }
         }
     }
-    let source = Some(visit.scheduled_url().clone());
-    let next = Discovery { job: visit.job, round: visit.round, depth: visit.depth + 1, source, found };
-    (Some(next).filter(|d| !d.found.is_empty()), skipped)
+    let source = visit.scheduled_url();
+    let discoveries = [(depth, pages), (visit.depth + 1, sitemaps)].into_iter().map(|(depth, found)| {
+        Discovery { job: visit.job, round: visit.round, depth, source: Some(source.clone()), found }
+    });
+    (discoveries.filter(|discovery| !discovery.found.is_empty()).collect(), skipped)
 }
 
 /// A sitemap may have an extension that pages must not have, so that only its host is judged.
-pub(crate) fn in_scope(rules: &JobRules, url: &Url) -> bool {
-    match rules.judge(url, 0) {
-        Ok(()) => true,
-        Err(skip) => !matches!(skip.reason, SkipReason::OutOfScope | SkipReason::Blacklisted),
-    }
+pub(crate) fn of_job(rules: &JobRules, url: &Url) -> Result<(), Skip> {
+    rules.judge(url, 0).or_else(|skip| match skip.reason {
+        SkipReason::OutOfScope | SkipReason::Blacklisted => Err(skip),
+        _ => Ok(()),
+    })
 }
 
 pub(crate) fn sitemap_found(url: Url, round: u32, key: &FingerprintKey) -> Found {

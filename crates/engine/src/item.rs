@@ -18,7 +18,7 @@ pub(crate) struct Settled {
     pub(crate) ticket: Option<Ticket>,
     pub(crate) visit: Visit,
     pub(crate) completion: Completion,
-    pub(crate) discovery: Option<Discovery>,
+    pub(crate) discoveries: Vec<Discovery>,
     pub(crate) note: Option<SeenPage>,
     /// A seed led to this host, which is in scope from now on.
     pub(crate) scope_host: Option<Url>,

@@ -21,6 +21,7 @@ mod error;
 mod graph;
 mod item;
 mod job;
+mod log;
 mod pipeline;
 mod recent;
 mod recovery;

@@ -234,7 +234,7 @@ impl Recoverer<'_> {
             ticket: None,
             visit,
             completion: fate.completion.clone(),
-            discovery: made.discovery,
+            discoveries: made.discoveries,
             note: made.note,
             scope_host: made.scope_host,
         });
@@ -269,7 +269,7 @@ impl Recoverer<'_> {
         item.host = Some(worker::host_row(origin, status, &body, ended));
         let answer = (status, body);
         if let Some(news) = self.frontier.robots_answered_before(origin, &job.agent, answer, ended, now()) {
-            offer_sitemaps(self.frontier, self.jobs, self.key, &news, now());
+            item.skipped.extend(offer_sitemaps(self.frontier, self.jobs, self.key, &news, now()));
         }
     }
 }
@@ -293,7 +293,7 @@ fn fate_of(found: &RecoveredVisit) -> Fate {
         }
     };
     // Whatever was tried again and ended without a good answer had been tried as often as makes sense.
-    let bad = metadata.status.is_none_or(|status| status == 429 || status >= 500);
+    let bad = metadata.status.is_none_or(|status| matches!(status, 429 | 500..=599));
     let last = matches!(metadata.outcome, VisitOutcome::Final) && bad;
     let dead_letter = last && metadata.error.is_some() && metadata.visit.attempt > 0;
     Fate { completion, error: metadata.error.clone(), dead_letter }
@@ -329,7 +329,7 @@ fn without_response(found: &RecoveredVisit, fate: &Fate) -> Item {
             ticket: None,
             visit,
             completion: fate.completion.clone(),
-            discovery: None,
+            discoveries: Vec::new(),
             note: None,
             scope_host: None,
         }),

@@ -3,18 +3,19 @@
 
 use crate::committer::{Inbox, Stored};
 use crate::counters::Counters;
-use crate::digest::{in_scope, sitemap_found};
+use crate::digest::{of_job, sitemap_found};
 use crate::error::EngineError;
 use crate::item::{Item, Settled};
 use crate::job::Jobs;
+use crate::log;
 use crate::pipeline::Stop;
 use crate::snapshot::{Paused, Snapshot};
 use crate::why::{self, Why};
 use crate::worker::{self, Order};
 use argiope_frontier::state::{ShardState, StateBatch};
 use argiope_frontier::{
-    Activity, Answer, Discovery, Disposition, Found, Frontier, HostIndex, Notice, RobotsAnswered, RobotsNews,
-    Step, Ticket, Token, Unresolved,
+    Activity, Answer, Completion, Discovery, Disposition, Found, Frontier, HostIndex, Notice, Refused,
+    RobotsAnswered, RobotsNews, Step, Ticket, Token, Unresolved,
 };
 use argiope_model::{FetchTimings, FingerprintKey, JobId, Millis, RequestKind, Skip, Url, Visit};
 use argiope_politeness::PolitenessRules;
@@ -107,6 +108,8 @@ pub(crate) struct RunState {
     pub(crate) ended: HashMap<JobId, JobEnd>,
     /// A flush was asked for and its batch has not come back.
     pub(crate) flushing: bool,
+    /// As it was last said.
+    pub(crate) network_down: bool,
     /// Before this, starved hosts wait: storing may take a part of the time only.
     pub(crate) flush_after: Millis,
 }
@@ -198,7 +201,9 @@ impl Scheduler {
                 }
                 Step::Resolve { host, name } => self.order(host as usize, Order::Resolve { host, name }),
                 Step::Refuse { token, visit, ticket, skip } => self.refuse(token, *visit, ticket, skip, at),
-                Step::Fail { token, visit, ticket, error } => self.fail(token, *visit, ticket, &error, at),
+                Step::Fail { token, visit, ticket, error } => {
+                    self.fail(token, *visit, ticket, None, &error, at)
+                }
                 Step::LoadQueue { host, at: place, after, limit } => {
                     self.apply(Vec::new())?;
                     let entries = self.state.load_queue(place, after.0, limit)?;
@@ -209,8 +214,7 @@ impl Scheduler {
                     let stored = self.state.load_robots(&origin)?;
                     let known = self.frontier.robots_loaded(host, scheme, &agent, stored, at);
                     if let (Some(robots), Ok(origin)) = (known, Url::from_stored(&format!("{origin}/"))) {
-                        let news = RobotsNews { origin, robots };
-                        offer_sitemaps(&mut self.frontier, &self.jobs, &self.key, &news, at);
+                        self.offer_sitemaps(&RobotsNews { origin, robots }, at);
                     }
                 }
                 Step::LoadDue { until, limit } => {
@@ -263,10 +267,12 @@ impl Scheduler {
 
     fn refuse(&mut self, token: Token, visit: Visit, ticket: Ticket, skip: Skip, at: Millis) {
         // It was asked for, and where it leads may not be: that is a failure, no refusal.
-        if !visit.hops.is_empty() {
+        if let Some(hop) = visit.hops.last() {
+            let status = Some(hop.status);
             let error = format!("redirect: to {}, {}: {}", visit.url, skip.reason, skip.detail);
-            return self.fail(token, visit, ticket, &error, at);
+            return self.fail(token, visit, ticket, status, &error, at);
         }
+        log::refused(&visit.url, &skip);
         let row = SkippedRow {
             job: visit.job,
             url: visit.scheduled_url().as_str().to_owned(),
@@ -274,20 +280,34 @@ impl Scheduler {
             detail: skip.detail,
             source: visit.source.as_ref().map(|url| url.as_str().to_owned()),
         };
-        let listed = visit.kind == RequestKind::Page;
         let settled = settled(token, ticket, visit);
-        let skipped = if listed { vec![row] } else { Vec::new() };
-        self.inbox.put(Item { settled: Some(settled), skipped, ..Item::default() });
+        self.inbox.put(Item { settled: Some(settled), skipped: vec![row], ..Item::default() });
     }
 
-    /// A URL whose host has no address, or that was redirected to what may not be asked for: it failed without a
-    /// request.
-    fn fail(&mut self, token: Token, visit: Visit, ticket: Ticket, error: &str, at: Millis) {
+    fn offer_sitemaps(&mut self, news: &RobotsNews, at: Millis) {
+        let skipped = offer_sitemaps(&mut self.frontier, &self.jobs, &self.key, news, at);
+        if !skipped.is_empty() {
+            self.inbox.put(Item { skipped, ..Item::default() });
+        }
+    }
+
+    /// A URL whose host has no address, or that was redirected to what may not be asked for: it ends without a request,
+    /// with the status of its last answer if it had one.
+    fn fail(
+        &mut self,
+        token: Token,
+        visit: Visit,
+        ticket: Ticket,
+        status: Option<u16>,
+        error: &str,
+        at: Millis,
+    ) {
+        log::given_up(&visit, error);
         let timings = FetchTimings { started: at, ended: at, ..FetchTimings::default() };
         let metadata = VisitMetadata {
             visit: visit.clone(),
             outcome: VisitOutcome::Final,
-            status: None,
+            status,
             error: Some(error.to_owned()),
             truncated: None,
             timings,
@@ -300,11 +320,11 @@ impl Scheduler {
         };
         let page = (visit.kind == RequestKind::Page)
             .then(|| worker::failed_page(&visit, &metadata, "scheduler").capped());
-        if page.is_some() {
-            Counters::add(&self.counters.pages, 1);
-            Counters::add(&self.counters.failed, 1);
-        }
-        self.inbox.put(Item { settled: Some(settled(token, ticket, visit)), page, ..Item::default() });
+        let counted = page.is_some() && status.is_some();
+        let mut settled = settled(token, ticket, visit);
+        settled.completion = Completion::Done { counted };
+        worker::count(&self.counters, &settled.completion, page.as_ref());
+        self.inbox.put(Item { settled: Some(settled), page, ..Item::default() });
     }
 
     fn take(&mut self, batch: Vec<Report>) -> Result<(), EngineError> {
@@ -323,7 +343,7 @@ impl Scheduler {
                 Report::Robots { token, answer, outcome } => {
                     self.frontier.answered(token, &answer, at);
                     if let Some(news) = self.frontier.robots_answered(token, outcome, at) {
-                        offer_sitemaps(&mut self.frontier, &self.jobs, &self.key, &news, at);
+                        self.offer_sitemaps(&news, at);
                     }
                 }
                 Report::Resolved { host, result } => self.frontier.resolved(host, result, at),
@@ -332,7 +352,9 @@ impl Scheduler {
                 Report::Fatal(error) => return Err(error),
             }
         }
-        self.run.notices.extend(self.frontier.take_notices());
+        let notices = self.frontier.take_notices();
+        notices.iter().for_each(log::notice);
+        self.run.notices.extend(notices);
         while self.run.notices.len() > NOTICES {
             self.run.notices.pop_front();
         }
@@ -474,6 +496,10 @@ impl Scheduler {
     fn publish(&mut self, at: Millis) {
         self.run.next_snapshot = at + SNAPSHOT_EVERY;
         let overview = self.frontier.overview();
+        let is_down = overview.network_down_since.is_some();
+        if std::mem::replace(&mut self.run.network_down, is_down) != is_down {
+            log::network(is_down);
+        }
         let jobs = self
             .jobs
             .all()
@@ -497,39 +523,65 @@ fn settled(token: Token, ticket: Ticket, visit: Visit) -> Settled {
         token: Some(token),
         ticket: Some(ticket),
         visit,
-        completion: argiope_frontier::Completion::Done { counted: false },
-        discovery: None,
+        completion: Completion::Done { counted: false },
+        discoveries: Vec::new(),
         note: None,
         scope_host: None,
     }
 }
 
-/// A robots.txt that has just been read names sitemaps; one is looked for where it is by custom, too.
+/// A robots.txt that has just been read names sitemaps; one is looked for where it is by custom, too. Gives back those
+/// that the job does not take.
 pub(crate) fn offer_sitemaps(
     frontier: &mut Frontier,
     jobs: &Jobs,
     key: &FingerprintKey,
     news: &RobotsNews,
     at: Millis,
-) {
+) -> Vec<SkippedRow> {
+    let mut rows = Vec::new();
     for job in jobs.all() {
         let rules = job.rules();
         if !job.spec.sitemaps
-            || !in_scope(&rules, &news.origin)
+            || of_job(&rules, &news.origin).is_err()
             || !frontier.serves(job.id, news.origin.host())
         {
             continue;
         }
-        let named = news.robots.sitemaps().iter().filter_map(|s| Url::parse(s, &job.normal).ok());
-        let mut urls: Vec<Url> = named.filter(|url| in_scope(&rules, url)).collect();
-        if urls.is_empty() {
-            let custom = format!("{}/sitemap.xml", news.origin.origin());
-            urls.extend(Url::parse(&custom, &job.normal).ok());
+        let custom = format!("{}/sitemap.xml", news.origin.origin());
+        let named = news.robots.sitemaps().iter().map(|text| &**text).chain([custom.as_str()]);
+        let mut found: Vec<Found> = Vec::new();
+        for url in named.filter_map(|text| Url::parse(text, &job.normal).ok()) {
+            match of_job(&rules, &url) {
+                Ok(()) if found.iter().any(|known| known.url == url) => {}
+                Ok(()) => found.push(sitemap_found(url, 0, key)),
+                Err(skip) => rows.push(SkippedRow {
+                    job: job.id,
+                    url: url.as_str().to_owned(),
+                    reason: skip.reason,
+                    detail: skip.detail,
+                    source: Some(news.origin.as_str().to_owned()),
+                }),
+            }
         }
-        let found: Vec<Found> = urls.into_iter().map(|url| sitemap_found(url, 0, key)).collect();
         let source = Some(news.origin.clone());
-        frontier.discover(Discovery { job: job.id, round: 0, depth: 0, source, found }, at);
+        rows.extend(discover(frontier, Discovery { job: job.id, round: 0, depth: 0, source, found }, at));
     }
+    rows
+}
+
+/// Offers URLs to the frontier. Gives back what it refused of them.
+fn discover(frontier: &mut Frontier, discovery: Discovery, at: Millis) -> Vec<SkippedRow> {
+    let (refused, _) = frontier.discover(discovery, at);
+    refused.iter().for_each(|refused| log::refused(&refused.url, &refused.skip));
+    let row = |refused: Refused| SkippedRow {
+        job: refused.job,
+        url: refused.url.as_str().to_owned(),
+        reason: refused.skip.reason,
+        detail: refused.skip.detail,
+        source: refused.source.map(|url| url.as_str().to_owned()),
+    };
+    refused.into_iter().map(row).collect()
 }
 
 /// Ends a visit in the frontier: its links first. Gives back what the frontier refused of them.
@@ -540,21 +592,14 @@ pub(crate) fn settle(
     scope: &crate::pipeline::ScopeCompiler,
     at: Millis,
 ) -> Vec<SkippedRow> {
-    let Settled { token, ticket, visit, completion, discovery, note, scope_host } = settled;
+    let Settled { token, ticket, visit, completion, discoveries, note, scope_host } = settled;
     if let (Some(url), Some(job)) = (scope_host, jobs.get(visit.job)) {
         frontier.add_scope_host(job.id, url.as_str());
         job.add_scope_host(&url, || scope.compile(&job, frontier));
     }
     let mut rows = Vec::new();
-    if let Some(discovery) = discovery {
-        let (refused, _) = frontier.discover(discovery, at);
-        rows.extend(refused.into_iter().map(|refused| SkippedRow {
-            job: refused.job,
-            url: refused.url.as_str().to_owned(),
-            reason: refused.skip.reason,
-            detail: refused.skip.detail,
-            source: refused.source.map(|url| url.as_str().to_owned()),
-        }));
+    for discovery in discoveries {
+        rows.extend(discover(frontier, discovery, at));
     }
     if let Some(note) = note {
         frontier.page_seen(visit.job, &visit.url, note);

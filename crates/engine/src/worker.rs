@@ -8,6 +8,7 @@ use crate::digest::{self, Body, Buffers};
 use crate::error::EngineError;
 use crate::item::{Item, LateRecord, Settled};
 use crate::job::{JobContext, Jobs};
+use crate::log;
 use crate::scheduler::{Report, now};
 use crate::starts::Starts;
 use argiope_fetch::{
@@ -228,6 +229,7 @@ impl Worker {
                         })
                     }
                 };
+                log::resolved(&name, &result);
                 self.report(Report::Resolved { host, result });
             }
         }
@@ -285,6 +287,7 @@ impl Worker {
         let head =
             Head { status: fetched.status.as_u16(), location: location.as_deref(), retry_after, ended };
         let fate = classify::answered(&job, &dispatch.visit, &head, &dispatch.rules, self.chance());
+        log::answered(&dispatch.visit, &fetched, &fate);
         let result = AnswerResult::Status(head.status);
         let obeyed = retry_after.filter(|_| matches!(head.status, 429 | 503));
         let outcome = classify::outcome(&dispatch.visit, result, &fetched.timings, obeyed);
@@ -369,13 +372,13 @@ impl Worker {
             made.archived(&appended.at.to_string(), appended.duplicate_of.as_ref());
             made.item.position = Some(appended.position());
         }
-        count(&self.counters, &fate, made.item.page.as_ref());
+        count(&self.counters, &fate.completion, made.item.page.as_ref());
         made.item.settled = Some(Settled {
             token: Some(token),
             ticket: Some(ticket),
             scope_host: made.scope_host,
             completion: fate.completion,
-            discovery: made.discovery,
+            discoveries: made.discoveries,
             note: made.note,
             visit,
         });
@@ -389,6 +392,7 @@ impl Worker {
         let fate = classify::stale(&dispatch.visit, error).unwrap_or_else(|| {
             classify::failed(&dispatch.visit, kind, text, ended, &dispatch.rules, self.chance())
         });
+        log::failed(&dispatch.visit, error, &fate);
         let outcome = classify::outcome(&dispatch.visit, AnswerResult::Failed(kind), &error.timings, None);
         let Dispatch { token, visit, rule, delay, per_host, ticket, .. } = dispatch;
         let facts = Facts {
@@ -409,13 +413,13 @@ impl Worker {
         }
         let address = error.address.map(|a| a.ip());
         item.late = Some(Box::new(LateRecord { metadata, address }));
-        count(&self.counters, &fate, item.page.as_ref());
+        count(&self.counters, &fate.completion, item.page.as_ref());
         item.settled = Some(Settled {
             token: Some(token),
             ticket: Some(ticket),
             visit,
             completion: fate.completion,
-            discovery: None,
+            discoveries: Vec::new(),
             note: None,
             scope_host: None,
         });
@@ -472,7 +476,9 @@ impl Worker {
                 let obeyed = retry_after.filter(|_| matches!(status, 429 | 503));
                 let outcome =
                     classify::outcome(&visit, AnswerResult::Status(status), &fetched.timings, obeyed);
-                let answered = match self.robots_target(job, &errand.url, &fetched) {
+                let target = self.robots_target(job, &errand.url, &fetched);
+                log::robots_answered(&errand.url, &fetched, target.as_ref());
+                let answered = match target {
                     Some(to) => RobotsAnswered::Redirect(to),
                     None => {
                         let most = ROBOTS_BYTES;
@@ -492,6 +498,7 @@ impl Worker {
                 (Answer { ended, outcome }, answered)
             }
             Err(error) => {
+                log::robots_failed(&errand.url, &error);
                 let ended = error.timings.ended;
                 let kind = classify::failure_kind(&error);
                 let fate = Fate { error: Some(classify::error_text(&error)), ..fate };
@@ -611,7 +618,7 @@ impl Facts<'_> {
 pub(crate) struct Made {
     pub(crate) item: Item,
     pub(crate) metadata: VisitMetadata,
-    pub(crate) discovery: Option<argiope_frontier::Discovery>,
+    pub(crate) discoveries: Vec<argiope_frontier::Discovery>,
     pub(crate) note: Option<argiope_frontier::admission::SeenPage>,
     pub(crate) scope_host: Option<Url>,
 }
@@ -644,7 +651,7 @@ pub(crate) fn make(
     let mut metadata = facts.metadata(visit, fate, fetched.timings, Some(status));
     metadata.truncated = fetched.truncated.map(truncation);
     let mut item = Item::default();
-    let mut made_discovery = None;
+    let mut discoveries = Vec::new();
     let mut note = None;
     let mut scope_host = None;
     match (&fate.completion, visit.kind) {
@@ -664,11 +671,8 @@ pub(crate) fn make(
             let digested = digest::page(job, visit, &body, key, &mut buffers.borrow_mut());
             metadata.charset = digested.charset.map(str::to_owned);
             if metadata.error.is_none() {
-                metadata.error = fetched.truncated.map(|cut| cut.to_string()).or_else(|| {
-                    decoded.cut.then(|| format!("truncated: more than {most} bytes after decoding"))
-                });
                 metadata.error =
-                    metadata.error.take().or_else(|| decoded.error.map(|e| format!("truncated: {e}")));
+                    fetched.truncated.map(|cut| cut.to_string()).or_else(|| decoded.problem(most));
             }
             let mut row = digested.row;
             finish_row(&mut row, visit, &metadata, facts.worker, fetched);
@@ -677,7 +681,7 @@ pub(crate) fn make(
             item.skipped = digested.skipped;
             item.error =
                 fate.error.is_some().then(|| error_row(visit, fate, Some(status), fetched.timings.ended));
-            made_discovery = digested.discovery;
+            discoveries.extend(digested.discovery);
             note = Some(digested.note);
             scope_host = digest::scope_host(job, visit);
         }
@@ -691,7 +695,7 @@ pub(crate) fn make(
                 bytes: &decoded.bytes,
                 now: fetched.timings.ended,
             };
-            (made_discovery, item.skipped) = digest::sitemap(job, visit, &body, key);
+            (discoveries, item.skipped) = digest::sitemap(job, visit, &body, key);
         }
         (Completion::Redirect { to, .. }, _) => {
             scope_host = (job.graph.is_none() && classify::is_seed(visit)).then(|| to.clone());
@@ -702,7 +706,7 @@ pub(crate) fn make(
     fetch.bytes = fetched.body.len() as u64;
     fetch.address = Some(fetched.address.ip().to_string());
     item.fetch = Some(fetch);
-    Made { item, metadata, discovery: made_discovery, note, scope_host }
+    Made { item, metadata, discoveries, note, scope_host }
 }
 
 fn finish_row(row: &mut PageRow, visit: &Visit, metadata: &VisitMetadata, worker: &str, fetched: &Fetched) {
@@ -727,11 +731,17 @@ fn finish_any_row(row: &mut PageRow, visit: &Visit, metadata: &VisitMetadata, wo
     row.worker_id = Some(worker.to_owned());
 }
 
-/// The row of a URL that got no answer.
+/// The row of a URL that got no answer, or none that is a page.
 pub(crate) fn failed_page(visit: &Visit, metadata: &VisitMetadata, worker: &str) -> PageRow {
     let scheduled = visit.scheduled_url();
     let final_url = (!visit.hops.is_empty()).then(|| visit.url.as_str().to_owned());
-    let page = Page { url: scheduled.as_str().to_owned(), final_url, depth: visit.depth, ..Page::default() };
+    let page = Page {
+        url: scheduled.as_str().to_owned(),
+        final_url,
+        status: metadata.status,
+        depth: visit.depth,
+        ..Page::default()
+    };
     let mut row = PageRow::new(visit.job, scheduled.identity().key_u64(), scheduled.host(), page);
     finish_any_row(&mut row, visit, metadata, worker);
     row
@@ -765,8 +775,8 @@ fn truncation(cut: Cut) -> Truncation {
     }
 }
 
-pub(crate) fn count(counters: &Counters, fate: &Fate, page: Option<&PageRow>) {
-    match fate.completion {
+pub(crate) fn count(counters: &Counters, completion: &Completion, page: Option<&PageRow>) {
+    match completion {
         Completion::Retry { .. } => Counters::add(&counters.retries, 1),
         Completion::Redirect { .. } => Counters::add(&counters.redirects, 1),
         Completion::Done { .. } => {

@@ -46,6 +46,21 @@ pub struct Decoded {
     pub error: Option<DecodeError>,
 }
 
+impl Decoded {
+    /// The `error` of the record, if the body is not what its author wrote. What nobody can read is not a part of it,
+    /// and has a word of its own.
+    pub fn problem(&self, limit: usize) -> Option<String> {
+        match &self.error {
+            Some(error @ (DecodeError::Unknown(_) | DecodeError::TooMany)) => {
+                Some(format!("encoding: {error}"))
+            }
+            _ if self.cut => Some(format!("truncated: more than {limit} bytes after decoding")),
+            Some(error @ DecodeError::Broken { .. }) => Some(format!("truncated: {error}")),
+            None => None,
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     #[error("content encoding '{0}' is not known")]
@@ -436,6 +451,7 @@ mod tests {
             let decoded = decoded(&[encoding], half, LIMIT);
             assert!(text.starts_with(&decoded.bytes), "{encoding}");
             assert!(decoded.error.is_some(), "{encoding}");
+            assert!(decoded.problem(LIMIT).unwrap().starts_with("truncated: "), "{encoding}");
             if encoding == "gzip" || encoding == "deflate" {
                 assert!(decoded.bytes.len() > 1000, "{encoding}");
             }
@@ -447,6 +463,7 @@ mod tests {
         let decoded = decoded(&["compress"], b"x".to_vec(), LIMIT);
         assert_eq!(decoded.error, Some(DecodeError::Unknown("compress".into())));
         assert_eq!(decoded.bytes, "x");
+        assert_eq!(decoded.problem(LIMIT).unwrap(), "encoding: content encoding 'compress' is not known");
     }
 
     #[test]

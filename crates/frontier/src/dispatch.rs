@@ -297,7 +297,9 @@ impl Frontier {
 
     /// Takes the head out and has it recorded as refused.
     fn refuse(&mut self, index: HostIndex, visit: Visit, skip: Skip, now: Millis) -> Option<Step> {
-        let (token, ticket) = self.take_unasked(index, visit.job, now)?;
+        // A redirect that ends here has had its answer, and that is its page.
+        let keeps_page = visit.kind == RequestKind::Page && !visit.hops.is_empty();
+        let (token, ticket) = self.take_unasked(index, visit.job, keeps_page, now)?;
         Some(Step::Refuse { token, visit: Box::new(visit), ticket, skip })
     }
 
@@ -306,12 +308,18 @@ impl Frontier {
             Address::Missing { why, .. } => why.clone(),
             _ => "dns: no address".into(),
         };
-        let (token, ticket) = self.take_unasked(index, visit.job, now)?;
+        let (token, ticket) = self.take_unasked(index, visit.job, false, now)?;
         Some(Step::Fail { token, visit: Box::new(visit), ticket, error })
     }
 
     /// Takes the head of a job's queue out without a request.
-    fn take_unasked(&mut self, index: HostIndex, job: JobId, now: Millis) -> Option<(Token, Ticket)> {
+    fn take_unasked(
+        &mut self,
+        index: HostIndex,
+        job: JobId,
+        keeps_page: bool,
+        now: Millis,
+    ) -> Option<(Token, Ticket)> {
         let token = self.new_token();
         let host = self.host_mut(index)?;
         let at = QueueAt { job, host: host.key };
@@ -322,8 +330,13 @@ impl Frontier {
         if let Some(job) = self.jobs.get_mut(&job) {
             job.in_progress += 1;
             job.evictions.served(ticket.order.rank);
+            if keeps_page && !job.take_promise(ticket.order.rank) {
+                job.reserved += 1;
+            }
         }
-        self.release_promise(job, ticket.order.rank, now);
+        if !keeps_page {
+            self.release_promise(job, ticket.order.rank, now);
+        }
         self.in_flight.insert(
             token,
             InFlight {
@@ -331,7 +344,7 @@ impl Frontier {
                 entry: Some(taken),
                 errand: None,
                 address: None,
-                reserved: false,
+                reserved: keeps_page,
                 asking: false,
                 lane: 0,
             },

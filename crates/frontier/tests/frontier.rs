@@ -6,7 +6,7 @@ mod owner;
 
 use argiope_frontier::{
     Activity, Completion, Disposition, FrontierConfig, JobLimits, LastStop, Notice, RobotsAnswered, Step,
-    Unresolved, WaitReason,
+    Token, Unresolved, WaitReason,
 };
 use argiope_model::{JobId, JobSpec, Millis, NewUrlRate, SkipReason};
 use argiope_politeness::{AnswerResult, FailureKind, RobotsAnswer};
@@ -83,8 +83,8 @@ fn a_redirect_keeps_the_page_that_was_promised_to_it() {
     assert_eq!(owner.pages(), 1);
 }
 
-#[test]
-fn a_redirect_that_is_refused_gives_its_page_to_another() {
+/// A job of one page, whose first URL led to what is disallowed while another one waits; with the refusal's token.
+fn refused_redirect() -> (Owner, Token) {
     let mut owner = Owner::new(&JobSpec { max_pages: Some(1), respect_robots: true, ..spec() });
     owner.add(&["http://a.test/"]);
     let robots = owner.robots();
@@ -98,6 +98,22 @@ fn a_redirect_that_is_refused_gives_its_page_to_another() {
     owner.answer_robots(robots.token, robots_txt(200, "User-agent: *\nDisallow: /no"));
     let Asked::Refuse { token, skip, .. } = owner.ask_later() else { panic!("not refused") };
     assert_eq!(skip.reason, SkipReason::RobotsDisallowed);
+    (owner, token)
+}
+
+#[test]
+fn a_redirect_that_is_refused_keeps_its_page_for_the_answer_it_had() {
+    let (mut owner, token) = refused_redirect();
+    owner.wait();
+    owner.complete(token, Completion::Done { counted: true });
+    owner.wait();
+    assert_eq!(owner.pages(), 1);
+    assert!(owner.frontier.progress(JOB).unwrap().budget_spent);
+}
+
+#[test]
+fn a_redirect_that_is_refused_and_not_counted_gives_its_page_to_another() {
+    let (mut owner, token) = refused_redirect();
     owner.complete(token, Completion::Done { counted: false });
     let robots = owner.robots();
     assert_eq!(robots.errand.url.as_str(), "http://c.test/robots.txt");

@@ -28,7 +28,7 @@ pub enum FailureKind {
 /// Whether a failure says something about the health of its host.
 pub fn counts_for_breaker(kind: FailureKind) -> bool {
     match kind {
-        FailureKind::Status(status) => status >= 500,
+        FailureKind::Status(status) => (500..=599).contains(&status),
         FailureKind::Timeout
         | FailureKind::Connect
         | FailureKind::Reset
@@ -115,7 +115,7 @@ impl RetryPolicy {
     fn steps(&self, kind: FailureKind) -> Option<&RetrySteps> {
         match kind {
             FailureKind::Status(429 | 503) => Some(&self.busy),
-            FailureKind::Status(500..) => Some(&self.server_error),
+            FailureKind::Status(500..=599) => Some(&self.server_error),
             FailureKind::Timeout
             | FailureKind::Connect
             | FailureKind::Reset
@@ -176,6 +176,7 @@ mod tests {
         for kind in [
             FailureKind::Status(404),
             FailureKind::Status(410),
+            FailureKind::Status(999),
             FailureKind::NameNotFound,
             FailureKind::NameUnresolved,
             FailureKind::AddressRefused,
@@ -208,7 +209,12 @@ mod tests {
         {
             assert!(counts_for_breaker(kind), "{kind:?}");
         }
-        for kind in [FailureKind::Status(404), FailureKind::Status(429), FailureKind::NameNotFound] {
+        for kind in [
+            FailureKind::Status(404),
+            FailureKind::Status(429),
+            FailureKind::Status(999),
+            FailureKind::NameNotFound,
+        ] {
             assert!(!counts_for_breaker(kind), "{kind:?}");
         }
         assert!(counts_for_breaker(FailureKind::NameUnresolved));

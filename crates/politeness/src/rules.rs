@@ -88,12 +88,16 @@ pub struct PolitenessRules {
 }
 
 impl PolitenessRules {
-    pub fn compile(settings: &PolitenessSettings) -> Result<PolitenessRules, PolitenessError> {
+    /// All that is wrong with the settings is found in one go.
+    pub fn compile(settings: &PolitenessSettings) -> Result<PolitenessRules, Vec<PolitenessError>> {
+        let mut problems = Problems::default();
+        let breaker = settings.breaker.over(BreakerPolicy::default(), "politeness.breaker");
+        let retries = settings.retries.over(RetryPolicy::default(), "politeness.retries");
         let behaviour = Behaviour {
-            windows: windows(&settings.windows, "politeness.windows")?,
+            windows: windows(&settings.windows, "politeness.windows", &mut problems),
             adaptive: settings.adaptive.over(AdaptivePolicy::default()),
-            breaker: settings.breaker.over(BreakerPolicy::default(), "politeness.breaker")?,
-            retries: settings.retries.over(RetryPolicy::default(), "politeness.retries")?,
+            breaker: problems.note(breaker).unwrap_or_default(),
+            retries: problems.note(retries).unwrap_or_default(),
             respect_robots: settings.respect_robots,
             respect_nofollow: settings.respect_nofollow,
             respect_noindex: settings.respect_noindex,
@@ -101,23 +105,28 @@ impl PolitenessRules {
         let mut domains = HashMap::new();
         for (key, entry) in &settings.domain_overrides {
             let subject = format!("politeness.domain_overrides.{key}");
-            let name = domain_name(key, &subject)?;
-            let rules = DomainRules::compile(name.clone(), entry, &behaviour, &subject)?;
-            if domains.insert(name, Arc::new(rules)).is_some() {
-                return Err(PolitenessError::setting(subject, "another key names the same domain"));
+            let name = problems.note(domain_name(key, &subject)).unwrap_or_default();
+            let rules = DomainRules::compile(name.clone(), entry, &behaviour, &subject, &mut problems);
+            if !name.is_empty() && domains.insert(name, Arc::new(rules)).is_some() {
+                problems.add(PolitenessError::setting(subject, "another key names the same domain"));
             }
         }
         let mut robots = settings.robots.over(RobotsPolicy::default());
-        robots.ttl = settings.robots_ttl()?;
+        robots.ttl = problems.note(settings.robots_ttl()).unwrap_or_default();
         let shared = Shared {
-            default_delay: settings.default_delay()?,
+            default_delay: problems.note(settings.default_delay()).unwrap_or_default(),
             per_host: settings.per_host,
             per_address: settings.per_address,
             robots,
             park_over: settings.park_over.0,
             behaviour,
         };
-        Ok(PolitenessRules { shared: Arc::new(shared), domains, classes: classes(&settings.classes)? })
+        let classes = classes(&settings.classes, &mut problems);
+        if problems.found.is_empty() {
+            Ok(PolitenessRules { shared: Arc::new(shared), domains, classes })
+        } else {
+            Err(problems.found)
+        }
     }
 
     /// The rules for a host: its name, with `:port` where that is not the scheme's own. An entry fits the host itself
@@ -159,38 +168,52 @@ impl Default for PolitenessRules {
     }
 }
 
+/// What is wrong, while the rest is still looked at.
+#[derive(Default)]
+struct Problems {
+    found: Vec<PolitenessError>,
+}
+
+impl Problems {
+    fn add(&mut self, problem: PolitenessError) {
+        self.found.push(problem);
+    }
+
+    /// `None` where there is a problem, which is then noted.
+    fn note<T>(&mut self, result: Result<T, PolitenessError>) -> Option<T> {
+        result.map_err(|problem| self.add(problem)).ok()
+    }
+}
+
 impl DomainRules {
     fn compile(
         name: String,
         entry: &DomainSettings,
         above: &Behaviour,
         subject: &str,
-    ) -> Result<DomainRules, PolitenessError> {
+        problems: &mut Problems,
+    ) -> DomainRules {
         let key = |key: &str| format!("{subject}.{key}");
+        let breaker = entry.breaker.as_ref().map(|given| given.over(above.breaker.clone(), &key("breaker")));
+        let retries = entry.retries.as_ref().map(|given| given.over(above.retries.clone(), &key("retries")));
         let behaviour = Behaviour {
             windows: match &entry.windows {
-                Some(given) => windows(given, &key("windows"))?,
+                Some(given) => windows(given, &key("windows"), problems),
                 None => above.windows.clone(),
             },
             adaptive: match &entry.adaptive {
                 Some(given) => given.over(above.adaptive.clone()),
                 None => above.adaptive.clone(),
             },
-            breaker: match &entry.breaker {
-                Some(given) => given.over(above.breaker.clone(), &key("breaker"))?,
-                None => above.breaker.clone(),
-            },
-            retries: match &entry.retries {
-                Some(given) => given.over(above.retries.clone(), &key("retries"))?,
-                None => above.retries.clone(),
-            },
+            breaker: breaker.and_then(|given| problems.note(given)).unwrap_or_else(|| above.breaker.clone()),
+            retries: retries.and_then(|given| problems.note(given)).unwrap_or_else(|| above.retries.clone()),
             respect_robots: entry.respect_robots.unwrap_or(above.respect_robots),
             respect_nofollow: entry.respect_nofollow.unwrap_or(above.respect_nofollow),
             respect_noindex: entry.respect_noindex.unwrap_or(above.respect_noindex),
         };
-        Ok(DomainRules {
+        DomainRules {
             name,
-            delay: one_of(entry.delay, entry.delay_ms, &key("delay"))?,
+            delay: problems.note(one_of(entry.delay, entry.delay_ms, &key("delay"))).flatten(),
             per_host: entry.per_host,
             behaviour,
             headers: entry.headers.clone(),
@@ -200,36 +223,43 @@ impl DomainRules {
             rendering: entry.rendering,
             filters: entry.filters.clone(),
             extraction: entry.extraction.clone(),
-        })
+        }
     }
 }
 
-fn windows(given: &[WindowSettings], subject: &str) -> Result<Windows, PolitenessError> {
-    let compiled = given.iter().enumerate().map(|(n, window)| window.compile(&format!("{subject}[{n}]")));
-    compiled.collect::<Result<Vec<_>, _>>().map(Windows::new)
+fn windows(given: &[WindowSettings], subject: &str, problems: &mut Problems) -> Windows {
+    let mut compiled = Vec::with_capacity(given.len());
+    for (at, window) in given.iter().enumerate() {
+        compiled.extend(problems.note(window.compile(&format!("{subject}[{at}]"))));
+    }
+    Windows::new(compiled)
 }
 
-fn classes(given: &BTreeMap<String, ClassSettings>) -> Result<HashMap<String, Arc<Class>>, PolitenessError> {
+fn classes(given: &BTreeMap<String, ClassSettings>, problems: &mut Problems) -> HashMap<String, Arc<Class>> {
     let mut by_domain: HashMap<String, Arc<Class>> = HashMap::new();
     for (name, class) in given {
         let subject = format!("politeness.classes.{name}");
-        let delay = one_of(class.delay, class.delay_ms, &format!("{subject}.delay"))?
-            .or(class_delay(name).map(Duration::from))
-            .ok_or_else(|| PolitenessError::setting(&subject, "a class of your own needs a delay"))?;
+        let delay = one_of(class.delay, class.delay_ms, &format!("{subject}.delay")).and_then(|given| {
+            given
+                .or(class_delay(name).map(Duration::from))
+                .ok_or_else(|| PolitenessError::setting(&subject, "a class of your own needs a delay"))
+        });
+        let delay = problems.note(delay).unwrap_or_default();
         let compiled = Arc::new(Class { name: name.clone(), delay });
-        for domain in &class.domains {
-            let other = by_domain.insert(domain_name(domain, &subject)?, Arc::clone(&compiled));
-            if let Some(other) = other {
+        for (at, domain) in class.domains.iter().enumerate() {
+            let subject = format!("{subject}.domains[{at}]");
+            let Some(key) = problems.note(domain_name(domain, &subject)) else { continue };
+            if let Some(other) = by_domain.insert(key, Arc::clone(&compiled)) {
                 let problem = format!("'{domain}' is listed already in class '{}'", other.name);
-                return Err(PolitenessError::setting(subject, problem));
+                problems.add(PolitenessError::setting(subject, problem));
             }
         }
     }
-    Ok(by_domain)
+    by_domain
 }
 
 /// A domain as people write it (`Bücher.example`, `*.example.com`) in the form hosts have in URLs.
-fn domain_name(text: &str, subject: &str) -> Result<String, PolitenessError> {
+pub(crate) fn domain_name(text: &str, subject: &str) -> Result<String, PolitenessError> {
     let bare = text.trim().strip_prefix("*.").unwrap_or(text.trim());
     let wrong = || PolitenessError::setting(subject, format!("'{text}' is no domain; write example.com"));
     if bare.is_empty() || bare.contains(['/', '?', '#', '@', '\\']) {

@@ -11,7 +11,7 @@ fn rules(json: &str) -> PolitenessRules {
 fn problem(json: &str) -> String {
     match serde_json::from_str::<PolitenessSettings>(json) {
         Err(error) => error.to_string(),
-        Ok(settings) => PolitenessRules::compile(&settings).unwrap_err().to_string(),
+        Ok(settings) => PolitenessRules::compile(&settings).unwrap_err()[0].to_string(),
     }
 }
 
@@ -241,4 +241,26 @@ fn settings_are_written_as_they_are_read() {
     );
     let json = serde_json::to_string(&given).unwrap();
     assert_eq!(settings(&json), given, "{json}");
+}
+
+#[test]
+fn everything_that_is_wrong_is_found_in_one_go() {
+    let given = settings(
+        r#"{"windows": [{"from": "08:00", "to": "09:00"}],
+            "classes": {"own": {"domains": ["a.test"]}, "news": {"domains": ["n.test", "b/c"]}},
+            "domain_overrides": {"d/e": {}, "f.test": {"breaker": {"failures": 0}, "retries": {"jitter": 2}}}}"#,
+    );
+    let errors = PolitenessRules::compile(&given).unwrap_err();
+    let subjects: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    for part in [
+        "politeness.windows[0]: ",
+        "politeness.domain_overrides.d/e: ",
+        "politeness.domain_overrides.f.test.breaker.failures: ",
+        "politeness.domain_overrides.f.test.retries.jitter: ",
+        "politeness.classes.own: ",
+        "politeness.classes.news.domains[1]: ",
+    ] {
+        assert_eq!(subjects.iter().filter(|subject| subject.starts_with(part)).count(), 1, "{subjects:#?}");
+    }
+    assert_eq!(errors.len(), 6, "{subjects:#?}");
 }

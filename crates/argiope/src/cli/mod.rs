@@ -70,7 +70,7 @@ pub(crate) struct GlobalOptions {
     /// Configuration in YAML; without it ./argiope.yaml is read if it is there
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
-    /// Say more on stderr; twice for even more
+    /// Tell each request, retry and resting host on stderr; twice for batches and names too
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
     /// Write nothing but errors to stderr

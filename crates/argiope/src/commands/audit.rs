@@ -53,7 +53,7 @@ pub(crate) fn prove(
             ));
         }
     }
-    let rules = PolitenessRules::compile(&politeness_of(&config.file)).map_err(Failure::usage)?;
+    let rules = PolitenessRules::compile(&politeness_of(&config.file)).map_err(Failure::usage_all)?;
     let mut judge = RobotsJudge { rules, agents, known: None };
     let report = audit(reader, only, &mut |version, job, path| judge.allows(version, job, path))
         .map_err(|e| data::store_failure(&e))?;

@@ -193,6 +193,7 @@ fn summary(reader: &dyn CatalogueReader, facts: &EndFacts<'_>) -> argiope_store:
         bytes: counts.received,
         queued,
         statuses: counts.by_status.iter().map(|(s, n)| (*s, *n)).collect(),
+        without_answer: counts.failed,
         errors: counts.by_error.iter().map(|(e, n)| (e.clone(), *n)).collect(),
         skipped: counts.by_skip.iter().map(|(r, n)| (*r, *n)).collect(),
         slowest: slowest

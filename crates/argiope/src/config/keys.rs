@@ -1,10 +1,10 @@
 //! The keys of `argiope.yaml`, `job.yaml` and the graph's `config.json`, as people may write them. One table per section; the names are those of
 //! the typed structures, so that a test can hold them against each other.
 
+use super::forms;
 use super::politeness_keys::POLITENESS;
 use super::schema::{Key, Kind, Unit};
-use argiope_fetch::AddressPolicy;
-use std::net::{IpAddr, SocketAddr};
+use argiope_model::Url;
 
 const AT_LEAST_ONE: Kind = Kind::Whole { least: 1, most: u64::MAX };
 const U32: Kind = Kind::Whole { least: 0, most: u32::MAX as u64 };
@@ -31,8 +31,16 @@ const TRAPS: &[Key] = &[
     Key::new("years_ahead", U16),
 ];
 
-const BASIC_AUTH: &[Key] =
-    &[Key::new("username", Kind::Text).required(), Key::new("password", Kind::Text).required()];
+pub(super) const BASIC_AUTH: &[Key] = &[
+    Key::new("username", Kind::Parsed(forms::USER_NAME)).required().alias(&[("user", Unit::Same)]),
+    Key::new("password", Kind::Text).required(),
+];
+/// As many as the command line takes.
+const CONNECTIONS: Kind = Kind::Whole { least: 1, most: 100_000 };
+pub(super) const CONNECTIONS_PER_HOST: Kind = Kind::Whole { least: 1, most: 10_000 };
+pub(super) const HEADERS: Kind = Kind::Named(forms::HEADER_NAME, &Kind::Parsed(forms::HEADER_VALUE));
+pub(super) const COOKIES: Kind = Kind::Named(forms::COOKIE, &Kind::Parsed(forms::COOKIE));
+pub(super) const PROXY: Kind = Kind::Parsed(forms::PROXY);
 
 /// What a job can be told, and `crawl` for all jobs, after the keys that only one of them has.
 macro_rules! with_job_keys {
@@ -42,7 +50,7 @@ macro_rules! with_job_keys {
             Key::new("scope", Kind::Word(&SCOPES)),
             Key::new("include", Kind::List(&Kind::Pattern)),
             Key::new("exclude", Kind::List(&Kind::Pattern)),
-            Key::new("blacklist", Kind::List(&Kind::Text)),
+            Key::new("blacklist", Kind::List(&Kind::Parsed(forms::LISTED_DOMAIN))),
             Key::new("exclude_domains", Kind::List(&Kind::Pattern)),
             Key::new("max_subdomains_per_root", U32).or_null(),
             Key::new("max_depth", U32).or_null(),
@@ -51,9 +59,9 @@ macro_rules! with_job_keys {
             Key::new("max_links_per_page", U32),
             Key::new("new_urls_per_source", Kind::Section(NEW_URLS)),
             Key::new("queue_cap", AT_LEAST_ONE).or_null(),
-            Key::new("per_host", U32_AT_LEAST_ONE).or_null(),
-            Key::new("concurrency", U32_AT_LEAST_ONE).or_null(),
-            Key::new("timeout", Kind::Duration).alias(&[
+            Key::new("per_host", CONNECTIONS_PER_HOST).or_null(),
+            Key::new("concurrency", CONNECTIONS).or_null(),
+            Key::new("timeout", Kind::SomeTime).alias(&[
                 ("fetch_timeout", Unit::Same),
                 ("fetch_timeout_seconds", Unit::Seconds),
                 ("timeout_seconds", Unit::Seconds),
@@ -64,11 +72,11 @@ macro_rules! with_job_keys {
                 ("max_content_bytes", Unit::Bytes),
                 ("max_body_bytes", Unit::Bytes),
             ]),
-            Key::new("user_agent", Kind::Text).or_null(),
-            Key::new("headers", Kind::Named(&Kind::Text)),
-            Key::new("cookies", Kind::Named(&Kind::Text)),
+            Key::new("user_agent", Kind::Parsed(forms::USER_AGENT)).or_null(),
+            Key::new("headers", HEADERS),
+            Key::new("cookies", COOKIES),
             Key::new("basic_auth", Kind::Section(BASIC_AUTH)),
-            Key::new("proxy", Kind::Text).or_null(),
+            Key::new("proxy", PROXY).or_null(),
             Key::new("respect_robots", Kind::Flag),
             Key::new("respect_nofollow", Kind::Flag),
             Key::new("respect_noindex", Kind::Flag),
@@ -77,20 +85,20 @@ macro_rules! with_job_keys {
             Key::new("archive", Kind::Flag),
             Key::new("sitemaps", Kind::Flag),
             Key::new("normal_form", Kind::Section(NORMAL_FORM)),
-            Key::new("skip_extensions", Kind::List(&Kind::Text)),
-            Key::new("max_url_length", U32_AT_LEAST_ONE),
+            Key::new("skip_extensions", Kind::List(&Kind::Parsed(forms::EXTENSION))),
+            Key::new("max_url_length", Kind::Whole { least: 1, most: Url::MAX_LENGTH as u64 }),
             Key::new("max_path_depth", U32_AT_LEAST_ONE),
             Key::new("max_query_parameters", U32),
             Key::new("strict", Kind::Flag),
             Key::new("traps", Kind::Section(TRAPS)),
-            Key::new("authority", Kind::Named(&PERCENT)),
+            Key::new("authority", Kind::Named(forms::LISTED_DOMAIN, &PERCENT)),
         ]
     };
 }
 
 /// `job.yaml`
 pub(crate) const JOB: &[Key] = with_job_keys![
-    Key::new("name", Kind::Text),
+    Key::new("name", Kind::Parsed(forms::JOB_NAME)),
     Key::new("seeds", Kind::List(&Kind::Text)),
     Key::new("delay", Kind::Duration).or_null().alias(&[
         ("delay_seconds", Unit::Seconds),
@@ -104,7 +112,7 @@ const CRAWL: &[Key] = with_job_keys![
     Key::new("default_crawl_delay", Kind::Duration)
         .alias(&[("default_crawl_delay_seconds", Unit::Seconds), ("delay", Unit::Same)]),
     Key::new("max_retries", Kind::Whole { least: 0, most: 100 }),
-    Key::new("allow_addresses", Kind::List(&NETWORK)),
+    Key::new("allow_addresses", Kind::List(&Kind::Parsed(forms::NETWORK))),
     Key::new("extra_authorities", Kind::List(&Kind::Text)),
 ];
 
@@ -122,34 +130,14 @@ pub(crate) const GRAPH: &[Key] = &[
     Key::new("db_path", Kind::Text),
     Key::new("metrics_path", Kind::Text),
     Key::new("allow_private", Kind::Flag),
-    Key::new("user_agent", Kind::Text).or_null(),
+    Key::new("user_agent", Kind::Parsed(forms::USER_AGENT)).or_null(),
     Key::new("respect_robots", Kind::Flag),
     Key::new("exclude_domains", Kind::List(&Kind::Pattern)),
 ];
 
-const NETWORK: Kind = Kind::Parsed {
-    expected: "an address or network such as 10.1.2.3 or 10.0.0.0/8",
-    fits: |text| AddressPolicy::parse_network(text).is_ok(),
-};
-const ADDRESS: Kind =
-    Kind::Parsed { expected: "an IP address such as 10.1.2.3", fits: |text| text.parse::<IpAddr>().is_ok() };
-const RESOLVER: Kind = Kind::Parsed {
-    expected: "an address such as 9.9.9.9 or [2620:fe::fe]:53",
-    fits: |text| resolver_address(text).is_some(),
-};
-const LISTEN: Kind = Kind::Parsed {
-    expected: "an address with a port such as 127.0.0.1:3001",
-    fits: |text| text.parse::<SocketAddr>().is_ok(),
-};
-
-/// A resolver's address; without a port, that of DNS.
-pub(crate) fn resolver_address(text: &str) -> Option<SocketAddr> {
-    text.parse().ok().or_else(|| text.parse::<IpAddr>().ok().map(|ip| SocketAddr::new(ip, 53)))
-}
-
 const WORKERS: &[Key] = &[
-    Key::new("concurrency", U32_AT_LEAST_ONE),
-    Key::new("concurrency_per_pod", U32_AT_LEAST_ONE),
+    Key::new("concurrency", CONNECTIONS),
+    Key::new("concurrency_per_pod", CONNECTIONS),
     Key::new("pod_count_min", U32),
     Key::new("pod_count_max", U32_AT_LEAST_ONE),
 ];
@@ -170,9 +158,9 @@ const TOPICS: &[Key] = &[
 ];
 
 const DNS: &[Key] = &[
-    Key::new("resolvers", Kind::List(&RESOLVER)),
-    Key::new("overrides", Kind::Named(&Kind::List(&ADDRESS))),
-    Key::new("timeout", Kind::Duration).alias(&[("timeout_seconds", Unit::Seconds)]),
+    Key::new("resolvers", Kind::List(&Kind::Parsed(forms::RESOLVER))),
+    Key::new("overrides", Kind::Named(forms::HOST_NAME, &Kind::List(&Kind::Parsed(forms::ADDRESS)))),
+    Key::new("timeout", Kind::SomeTime).alias(&[("timeout_seconds", Unit::Seconds)]),
     Key::new("attempts", Kind::Whole { least: 1, most: 10 }),
     Key::new("min_ttl", Kind::Duration).alias(&[("min_ttl_seconds", Unit::Seconds)]),
     Key::new("max_ttl", Kind::Duration).alias(&[("max_ttl_seconds", Unit::Seconds)]),
@@ -180,7 +168,7 @@ const DNS: &[Key] = &[
     Key::new("cache_size", Kind::Whole { least: 1, most: 100_000_000 }),
 ];
 
-const SERVER: &[Key] = &[Key::new("listen", LISTEN)];
+const SERVER: &[Key] = &[Key::new("listen", Kind::Parsed(forms::LISTEN))];
 
 const CLUSTER: &[Key] = &[
     Key::new("transport", Kind::Word(&["kafka", "postgres"])),

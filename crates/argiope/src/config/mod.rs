@@ -6,9 +6,11 @@ mod emit;
 mod environment;
 mod error;
 pub(crate) mod file;
+mod forms;
 mod graph_file;
 mod keys;
 mod nearest;
+mod place;
 mod politeness_keys;
 mod schema;
 mod sense;
@@ -18,11 +20,12 @@ mod yaml;
 pub(crate) use emit::{mask_secrets, mask_url, to_yaml};
 pub(crate) use error::ConfigError;
 pub(crate) use file::ConfigFile;
+pub(crate) use forms::resolver_address;
 pub(crate) use graph_file::GraphFile;
-pub(crate) use keys::resolver_address;
 pub(crate) use value::pattern_problem;
 
 use argiope_model::JobSpec;
+use error::Position;
 use nearest::nearest;
 use schema::{Checker, Key};
 use serde_json::{Map, Value};
@@ -43,6 +46,16 @@ pub(crate) enum FileKind {
     Config,
     Job,
     Graph,
+}
+
+impl FileKind {
+    fn table(self) -> &'static [Key] {
+        match self {
+            FileKind::Config => keys::CONFIG,
+            FileKind::Job => keys::JOB,
+            FileKind::Graph => keys::GRAPH,
+        }
+    }
 }
 
 /// `job.yaml`: the keys of a job that it gives.
@@ -71,7 +84,7 @@ fn config_from_text(
     text: &str,
     environment: Environment<'_>,
 ) -> Result<ConfigFile, Vec<ConfigError>> {
-    checked(name, text, Some(FileKind::Config), environment)?.config(name)
+    checked(name, text, Some(FileKind::Config), environment)?.config()
 }
 
 pub(crate) fn read_job(path: &Path, environment: Environment<'_>) -> Result<JobFile, Vec<ConfigError>> {
@@ -79,15 +92,16 @@ pub(crate) fn read_job(path: &Path, environment: Environment<'_>) -> Result<JobF
     let text = read_text(path, &name)?;
     let checked = checked(&name, &text, Some(FileKind::Job), environment)?;
     // Types and sense are checked here, where the line is known; the values are merged later.
-    checked.job(&name)?;
-    Ok(JobFile { keys: checked.keys, content: text.into_bytes() })
+    let keys = checked.keys.clone();
+    checked.job()?;
+    Ok(JobFile { keys, content: text.into_bytes() })
 }
 
 /// `config.json` of the graph.
 pub(crate) fn read_graph(path: &Path, environment: Environment<'_>) -> Result<GraphFile, Vec<ConfigError>> {
     let name = path.display().to_string();
     let text = read_text(path, &name)?;
-    checked(&name, &text, Some(FileKind::Graph), environment)?.graph(&name)
+    checked(&name, &text, Some(FileKind::Graph), environment)?.graph()
 }
 
 /// Finds everything that is wrong with a file, whichever of the three it is.
@@ -96,9 +110,9 @@ pub(crate) fn check_file(path: &Path, environment: Environment<'_>) -> Result<Fi
     let text = read_text(path, &name)?;
     let checked = checked(&name, &text, None, environment)?;
     match checked.kind {
-        FileKind::Config => checked.config(&name).map(|_| FileKind::Config),
-        FileKind::Job => checked.job(&name).map(|_| FileKind::Job),
-        FileKind::Graph => checked.graph(&name).map(|_| FileKind::Graph),
+        FileKind::Config => checked.config().map(|_| FileKind::Config),
+        FileKind::Job => checked.job().map(|_| FileKind::Job),
+        FileKind::Graph => checked.graph().map(|_| FileKind::Graph),
     }
 }
 
@@ -107,46 +121,67 @@ pub(crate) fn section_names() -> impl Iterator<Item = &'static str> {
     keys::CONFIG.iter().map(|key| key.name)
 }
 
-/// A file whose keys are all known and of their kinds.
+/// A file whose keys have been looked at one by one.
 struct Checked {
+    name: String,
     kind: FileKind,
+    /// Those that are known and of their kinds.
     keys: Map<String, Value>,
     /// Where everything stands; `None` for an empty file.
     root: Option<Node>,
+    /// What is wrong with the others.
+    errors: Vec<ConfigError>,
 }
 
 impl Checked {
-    fn config(&self, name: &str) -> Result<ConfigFile, Vec<ConfigError>> {
-        let config: ConfigFile = self.typed(name)?;
-        self.sensible(name, sense::of_config(&self.keys, &config))?;
-        Ok(config)
+    fn config(self) -> Result<ConfigFile, Vec<ConfigError>> {
+        let keys = self.keys.clone();
+        self.sensible(|config| sense::of_config(&keys, config))
     }
 
-    fn job(&self, name: &str) -> Result<JobSpec, Vec<ConfigError>> {
-        let spec: JobSpec = self.typed(name)?;
-        self.sensible(name, sense::of_job(&spec))?;
-        Ok(spec)
+    fn job(self) -> Result<JobSpec, Vec<ConfigError>> {
+        self.sensible(sense::of_job)
     }
 
-    fn graph(&self, name: &str) -> Result<GraphFile, Vec<ConfigError>> {
-        let file: GraphFile = self.typed(name)?;
-        self.sensible(name, sense::of_graph(&file))?;
-        Ok(file)
+    fn graph(self) -> Result<GraphFile, Vec<ConfigError>> {
+        self.sensible(sense::of_graph)
     }
 
-    /// The tables and the types say the same; should they ever not, the file is still named.
-    fn typed<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<T, Vec<ConfigError>> {
-        serde_json::from_value(Value::Object(self.keys.clone()))
-            .map_err(|error| vec![ConfigError::new(name, None, error.to_string())])
-    }
-
-    fn sensible(&self, name: &str, problems: Vec<sense::Problem>) -> Result<(), Vec<ConfigError>> {
-        if problems.is_empty() {
-            return Ok(());
+    /// With types, or everything that is wrong: what is so of single keys, and what is so of the rest together.
+    fn sensible<T: serde::de::DeserializeOwned>(
+        self,
+        problems: impl FnOnce(&T) -> Vec<sense::Problem>,
+    ) -> Result<T, Vec<ConfigError>> {
+        let Checked { name, kind, keys, root, mut errors } = self;
+        let typed: T = match serde_json::from_value(Value::Object(keys)) {
+            Ok(typed) => typed,
+            Err(error) => {
+                // The tables and the types say the same; should they ever not, the file is still named.
+                if errors.is_empty() {
+                    errors.push(ConfigError::new(&name, None, error.to_string()));
+                }
+                return Err(in_order(errors));
+            }
+        };
+        let mut more = Vec::new();
+        for problem in problems(&typed) {
+            let place = root.as_ref().map(|root| place::locate(root, kind.table(), &problem.path));
+            // Where a key is wrong that this is made of, it is that key that has to be mended.
+            let follows = place.is_some_and(|place| {
+                errors.iter().filter_map(|error| error.at).any(|position| place.holds(position))
+            });
+            if !follows {
+                more.push(ConfigError::new(&name, place.map(|place| place.at), problem.message));
+            }
         }
-        let at = |path: &str| self.root.as_ref().map(|root| root.locate(path));
-        Err(problems.into_iter().map(|p| ConfigError::new(name, at(&p.path), p.message)).collect())
+        errors.extend(more);
+        if errors.is_empty() { Ok(typed) } else { Err(in_order(errors)) }
     }
+}
+
+fn in_order(mut errors: Vec<ConfigError>) -> Vec<ConfigError> {
+    errors.sort_by_key(|error| error.at);
+    errors
 }
 
 fn read_text(path: &Path, name: &str) -> Result<String, Vec<ConfigError>> {
@@ -164,12 +199,16 @@ fn read_text(path: &Path, name: &str) -> Result<String, Vec<ConfigError>> {
     }
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
-        let line = error.as_bytes().iter().take(valid).filter(|byte| **byte == b'\n').count() + 1;
-        problem(format!("is not UTF-8 text (line {line})"))
+        let before = error.as_bytes().iter().take(valid);
+        let line = before.clone().filter(|byte| **byte == b'\n').count() + 1;
+        let column = before.rev().take_while(|byte| **byte != b'\n').count() + 1;
+        let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let at = Position { line: small(line), column: small(column) };
+        vec![ConfigError::new(name, Some(at), "this is not UTF-8 text")]
     })
 }
 
-/// The file's keys as plain values, or all that is wrong with them. Without `kind` the keys tell what the file is.
+/// The file's keys as plain values, with all that is wrong with them one by one. Without `kind` the keys tell what the file is.
 fn checked(
     name: &str,
     text: &str,
@@ -177,7 +216,13 @@ fn checked(
     environment: Environment<'_>,
 ) -> Result<Checked, Vec<ConfigError>> {
     let Some(mut node) = yaml::parse(name, text).map_err(|error| vec![error])? else {
-        return Ok(Checked { kind: kind.unwrap_or(FileKind::Config), keys: Map::new(), root: None });
+        return Ok(Checked {
+            name: name.to_owned(),
+            kind: kind.unwrap_or(FileKind::Config),
+            keys: Map::new(),
+            root: None,
+            errors: Vec::new(),
+        });
     };
     let looks_like = kind_of(&node, kind);
     let kind = kind.unwrap_or(looks_like.unwrap_or(FileKind::Config));
@@ -189,19 +234,16 @@ fn checked(
         };
         return Err(vec![ConfigError::new(name, Some(node.at), message)]);
     }
-    let table = match kind {
-        FileKind::Config => keys::CONFIG,
-        FileKind::Job => keys::JOB,
-        FileKind::Graph => keys::GRAPH,
-    };
+    let mut unset = Vec::new();
+    environment::substitute(name, &mut node, environment, &mut unset);
+    let table = kind.table();
     let mut checker = Checker { file: name, root: table, errors: Vec::new() };
-    environment::substitute(name, &mut node, environment, &mut checker.errors);
     let keys = checker.section(&node, table, "");
-    if checker.errors.is_empty() {
-        return Ok(Checked { kind, keys, root: Some(node) });
-    }
-    checker.errors.sort_by_key(|error| error.at);
-    Err(checker.errors)
+    // A variable that is not set stands for whatever was meant to be there.
+    let about_unset = |error: &ConfigError| unset.iter().any(|unset| unset.at == error.at);
+    let others: Vec<ConfigError> = checker.errors.into_iter().filter(|error| !about_unset(error)).collect();
+    let errors = unset.into_iter().chain(others).collect();
+    Ok(Checked { name: name.to_owned(), kind, keys, root: Some(node), errors })
 }
 
 /// By its top-level keys, where those it knows count more than those that are like one; `None` where they say nothing. The

@@ -1,5 +1,7 @@
 //! The keys of the section `politeness`, which hold for all domains or for one.
 
+use super::forms;
+use super::keys::{BASIC_AUTH, CONNECTIONS_PER_HOST, COOKIES, HEADERS, PROXY};
 use super::schema::{Key, Kind, Unit};
 
 const SHARE: Kind = Kind::Number { least: 0.0, most: 1.0 };
@@ -45,22 +47,18 @@ const ROBOTS: &[Key] = &[
     Key::new("retry_after", Kind::List(&Kind::Duration)),
     Key::new("unreachable_for", Kind::Duration).alias(&[("unreachable_for_seconds", Unit::Seconds)]),
     Key::new("max_redirects", U8),
-    Key::new("timeout", Kind::Duration).alias(&[("timeout_seconds", Unit::Seconds)]),
+    Key::new("timeout", Kind::SomeTime).alias(&[("timeout_seconds", Unit::Seconds)]),
 ];
 
 const WINDOW: &[Key] = &[
-    Key::new("from", Kind::Text).required(),
-    Key::new("to", Kind::Text).required(),
-    Key::new("days", Kind::List(&Kind::Text)),
-    Key::new("zone", Kind::Text).alias(&[("timezone", Unit::Same), ("utc_offset", Unit::Same)]),
+    Key::new("from", Kind::Parsed(forms::TIME_OF_DAY)).required(),
+    Key::new("to", Kind::Parsed(forms::TIME_OF_DAY)).required(),
+    Key::new("days", Kind::List(&Kind::Parsed(forms::DAYS))),
+    Key::new("zone", Kind::Parsed(forms::ZONE))
+        .alias(&[("timezone", Unit::Same), ("utc_offset", Unit::Same)]),
     Key::new("factor", FACTOR),
     Key::new("delay", Kind::Duration).alias(&[("delay_seconds", Unit::Seconds)]),
     Key::new("closed", Kind::Flag),
-];
-
-const BASIC_AUTH: &[Key] = &[
-    Key::new("username", Kind::Text).required().alias(&[("user", Unit::Same)]),
-    Key::new("password", Kind::Text).required(),
 ];
 
 const FILTERS: &[Key] =
@@ -74,7 +72,7 @@ const DOMAIN: &[Key] = &[
         ("crawl_delay_ms", Unit::Milliseconds),
         ("delay_ms", Unit::Milliseconds),
     ]),
-    Key::new("per_host", U32_AT_LEAST_ONE),
+    Key::new("per_host", CONNECTIONS_PER_HOST),
     Key::new("windows", Kind::List(&Kind::Section(WINDOW))),
     Key::new("adaptive", Kind::Switch(ADAPTIVE)),
     Key::new("breaker", Kind::Switch(BREAKER)),
@@ -82,10 +80,10 @@ const DOMAIN: &[Key] = &[
     Key::new("respect_robots", Kind::Flag),
     Key::new("respect_nofollow", Kind::Flag),
     Key::new("respect_noindex", Kind::Flag),
-    Key::new("headers", Kind::Named(&Kind::Text)),
-    Key::new("cookies", Kind::Named(&Kind::Text)),
+    Key::new("headers", HEADERS),
+    Key::new("cookies", COOKIES),
     Key::new("basic_auth", Kind::Section(BASIC_AUTH)),
-    Key::new("proxy", Kind::Text),
+    Key::new("proxy", PROXY),
     Key::new("rendering", Kind::Word(&["never", "auto", "always"])),
     Key::new("filters", Kind::Section(FILTERS)),
     Key::new("extraction", Kind::Free).alias(&[("extraction_rules", Unit::Same)]),
@@ -98,7 +96,7 @@ const CLASS: &[Key] = &[
         ("crawl_delay_seconds", Unit::Seconds),
         ("delay_ms", Unit::Milliseconds),
     ]),
-    Key::new("domains", Kind::List(&Kind::Text)),
+    Key::new("domains", Kind::List(&Kind::Parsed(forms::DOMAIN))),
 ];
 
 pub(crate) const POLITENESS: &[Key] = &[
@@ -108,9 +106,10 @@ pub(crate) const POLITENESS: &[Key] = &[
         ("default_crawl_delay_seconds", Unit::Seconds),
         ("default_delay_ms", Unit::Milliseconds),
     ]),
-    Key::new("classes", Kind::Named(&Kind::Section(CLASS))),
-    Key::new("domain_overrides", Kind::Named(&Kind::Section(DOMAIN))).alias(&[("domains", Unit::Same)]),
-    Key::new("per_host", U32_AT_LEAST_ONE),
+    Key::new("classes", Kind::Named(forms::WORD, &Kind::Section(CLASS))),
+    Key::new("domain_overrides", Kind::Named(forms::DOMAIN, &Kind::Section(DOMAIN)))
+        .alias(&[("domains", Unit::Same)]),
+    Key::new("per_host", CONNECTIONS_PER_HOST),
     Key::new("per_address", U32_AT_LEAST_ONE),
     Key::new("respect_robots", Kind::Flag),
     Key::new("respect_nofollow", Kind::Flag),

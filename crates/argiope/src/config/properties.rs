@@ -121,8 +121,8 @@ proptest! {
         for kind in [None, Some(FileKind::Config), Some(FileKind::Job)] {
             let read = checked("f", &text, kind, &|_| Some(String::from("${x}: [")));
             let problems = match read {
-                Ok(checked) if checked.kind == FileKind::Job => checked.job("f").err().unwrap_or_default(),
-                Ok(checked) => checked.config("f").err().unwrap_or_default(),
+                Ok(checked) if checked.kind == FileKind::Job => checked.job().err().unwrap_or_default(),
+                Ok(checked) => checked.config().err().unwrap_or_default(),
                 Err(problems) => {
                     prop_assert!(!problems.is_empty());
                     problems

@@ -8,6 +8,13 @@ use super::value;
 use super::yaml::{Entry, Node, NodeValue};
 use serde_json::{Map, Value};
 
+/// A text that a function of its own can read, such as an address.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Form {
+    pub(crate) expected: &'static str,
+    pub(crate) fits: fn(&str) -> bool,
+}
+
 /// The kind of a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
@@ -25,23 +32,21 @@ pub(crate) enum Kind {
     },
     /// With a unit; a bare number is seconds.
     Duration,
+    /// A duration that is not 0.
+    SomeTime,
     /// Bytes, with a unit.
     Size,
     /// A regular expression.
     Pattern,
     /// One of these words.
     Word(&'static [&'static str]),
-    /// A text that a function of its own can read, such as an address.
-    Parsed {
-        expected: &'static str,
-        fits: fn(&str) -> bool,
-    },
+    Parsed(Form),
     /// A list; a single value is taken as a list of one.
     List(&'static Kind),
     /// Exactly this many.
     Fixed(usize, &'static Kind),
-    /// Names chosen by the user, each with a value of this kind.
-    Named(&'static Kind),
+    /// Names of this form chosen by the user, each with a value of this kind.
+    Named(Form, &'static Kind),
     Section(&'static [Key]),
     /// `true`, `false`, or a section that sets it in detail.
     Switch(&'static [Key]),
@@ -109,13 +114,14 @@ impl Kind {
             Kind::Whole { least, most } => format!("a whole number from {least} to {most}"),
             Kind::Number { least, most } => format!("a number from {least} to {most}"),
             Kind::Duration => String::from("a duration such as 250ms, 2s, 5m, 24h or 7d"),
+            Kind::SomeTime => String::from("a duration longer than 0 such as 250ms, 2s or 5m"),
             Kind::Size => String::from("a size such as 500KB, 10MB or 1GiB"),
             Kind::Pattern => String::from("a regular expression"),
             Kind::Word(words) => format!("one of {}", words.join(", ")),
-            Kind::Parsed { expected, .. } => String::from(*expected),
+            Kind::Parsed(form) => String::from(form.expected),
             Kind::List(item) => format!("a list, each item {}", item.expected()),
             Kind::Fixed(count, item) => format!("a list of {count}, each item {}", item.expected()),
-            Kind::Named(value) => format!("names, each with {}", value.expected()),
+            Kind::Named(_, value) => format!("names, each with {}", value.expected()),
             Kind::Section(_) => String::from("a section with keys"),
             Kind::Switch(_) => String::from("true, false or a section with keys"),
             Kind::Free => String::from("any value"),
@@ -177,10 +183,17 @@ impl Checker<'_> {
         found
     }
 
+    /// A section that lacks what it needs is none.
+    fn whole_section(&mut self, node: &Node, keys: &'static [Key], path: &str) -> Option<Value> {
+        let found = self.section(node, keys, path);
+        let is_whole = keys.iter().all(|key| !key.required || found.contains_key(key.name));
+        is_whole.then_some(Value::Object(found))
+    }
+
     fn keyed(&mut self, entry: &Entry, key: &Key, unit: Unit, path: &str) -> Option<Value> {
         if entry.value.is_null() {
             // A section whose keys are all commented out says nothing.
-            if matches!(key.kind, Kind::Section(_) | Kind::Named(_) | Kind::Switch(_)) {
+            if matches!(key.kind, Kind::Section(_) | Kind::Named(..) | Kind::Switch(_)) {
                 return None;
             }
             if key.nullable {
@@ -188,7 +201,7 @@ impl Checker<'_> {
             }
         }
         if unit != Unit::Same {
-            return self.in_unit(&entry.value, unit, path);
+            return self.in_unit(&entry.value, unit, &key.kind, path);
         }
         self.value(&entry.value, &key.kind, path)
     }
@@ -197,17 +210,15 @@ impl Checker<'_> {
     pub(crate) fn value(&mut self, node: &Node, kind: &Kind, path: &str) -> Option<Value> {
         match (kind, &node.value) {
             (Kind::Free, _) => Some(free(node)),
-            (Kind::Switch(keys), NodeValue::Map(_)) => Some(Value::Object(self.section(node, keys, path))),
-            (Kind::Section(keys), _) => Some(Value::Object(self.section(node, keys, path))),
-            (Kind::Named(kind), NodeValue::Map(entries)) => Some(self.named(entries, kind, path)),
-            (Kind::List(kind), NodeValue::List(items)) => {
-                let values = items.iter().filter_map(|item| self.value(item, kind, path)).collect();
-                Some(Value::Array(values))
+            (Kind::Switch(keys), NodeValue::Map(_)) | (Kind::Section(keys), _) => {
+                self.whole_section(node, keys, path)
             }
+            (Kind::Named(names, kind), NodeValue::Map(entries)) => {
+                Some(self.named(entries, *names, kind, path))
+            }
+            (Kind::List(kind), NodeValue::List(items)) => self.items(items, kind, path),
             (Kind::Fixed(count, kind), NodeValue::List(items)) if items.len() == *count => {
-                let values: Vec<Value> =
-                    items.iter().filter_map(|item| self.value(item, kind, path)).collect();
-                (values.len() == *count).then_some(Value::Array(values))
+                self.items(items, kind, path)
             }
             // One item need not be written as a list, but `key:` with nothing after it is no item.
             (Kind::List(item), _) if !node.is_null() && !matches!(item, Kind::List(_)) => {
@@ -230,9 +241,20 @@ impl Checker<'_> {
         }
     }
 
-    fn named(&mut self, entries: &[Entry], kind: &Kind, path: &str) -> Value {
+    /// A list of which an item is wrong is left out whole: what is said of the others later names them by number.
+    fn items(&mut self, items: &[Node], kind: &Kind, path: &str) -> Option<Value> {
+        let values: Vec<Value> = items.iter().filter_map(|item| self.value(item, kind, path)).collect();
+        (values.len() == items.len()).then_some(Value::Array(values))
+    }
+
+    fn named(&mut self, entries: &[Entry], names: Form, kind: &Kind, path: &str) -> Value {
         let mut found = Map::new();
         for entry in entries {
+            if !(names.fits)(&entry.key) {
+                let shown = value::shown(&entry.key);
+                self.error(entry.at, format!("'{shown}' in '{path}' is not {}", names.expected));
+                continue;
+            }
             let path = format!("{path}.{}", entry.key);
             let Some(value) = self.value(&entry.value, kind, &path) else { continue };
             if found.insert(entry.key.clone(), value).is_some() {
@@ -242,18 +264,18 @@ impl Checker<'_> {
         Value::Object(found)
     }
 
-    fn in_unit(&mut self, node: &Node, unit: Unit, path: &str) -> Option<Value> {
+    fn in_unit(&mut self, node: &Node, unit: Unit, kind: &Kind, path: &str) -> Option<Value> {
         let NodeValue::Scalar { text, .. } = &node.value else {
             self.error(node.at, format!("'{path}' expects a number, found {}", node.describe()));
             return None;
         };
-        match value::read_in_unit(text, unit) {
-            Ok(value) => Some(value),
-            Err(expected) => {
-                self.error(node.at, format!("'{path}' expects {expected}, found {}", node.describe()));
-                None
-            }
-        }
+        let expected = match value::read_in_unit(text, unit) {
+            Ok(value) if matches!(kind, Kind::SomeTime) && value == "0" => String::from("more than 0"),
+            Ok(value) => return Some(value),
+            Err(expected) => expected,
+        };
+        self.error(node.at, format!("'{path}' expects {expected}, found {}", node.describe()));
+        None
     }
 
     fn unknown(&self, entry: &Entry, keys: &'static [Key], path: &str) -> String {
@@ -305,12 +327,16 @@ mod tests {
     use super::*;
     use crate::config::yaml::parse;
 
+    const ANY: Form = Form { expected: "a word", fits: |_| true };
     const ENTRY: &[Key] = &[
         Key::new("crawl_delay", Kind::Duration).alias(&[("crawl_delay_seconds", Unit::Seconds)]),
         Key::new("per_host", Kind::Whole { least: 1, most: 1000 }),
     ];
     const ROOT: &[Key] = &[
-        Key::new("politeness", Kind::Section(&[Key::new("overrides", Kind::Named(&Kind::Section(ENTRY)))])),
+        Key::new(
+            "politeness",
+            Kind::Section(&[Key::new("overrides", Kind::Named(ANY, &Kind::Section(ENTRY)))]),
+        ),
         Key::new(
             "crawl",
             Kind::Section(&[

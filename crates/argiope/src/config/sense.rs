@@ -1,8 +1,9 @@
 //! Values that are right one by one and make no sense together, or only to the room that reads them. What is found
 //! here is named by its path; the caller knows in which line that is.
 
-use super::file::ConfigFile;
+use super::file::{ArchiveLayout, ConfigFile};
 use super::graph_file::GraphFile;
+use super::pattern_problem;
 use crate::exit::chain;
 use crate::job::seed::{SeedProblem, SeedRules, parse_seed};
 use crate::settings::{merge_job, politeness_of, profile_of};
@@ -32,17 +33,25 @@ pub(super) fn of_config(keys: &Map<String, Value>, config: &ConfigFile) -> Vec<P
             "'politeness.default_delay' and 'crawl.default_crawl_delay' are the same; give one of them";
         problems.push(Problem::new("politeness.default_delay", message));
     }
-    if let Err(error) = PolitenessRules::compile(&politeness_of(config)) {
-        problems.push(match error {
+    if let Err(errors) = PolitenessRules::compile(&politeness_of(config)) {
+        problems.extend(errors.into_iter().map(|error| match error {
             PolitenessError::Setting { subject, problem } => {
                 Problem { message: format!("'{subject}': {problem}"), path: subject }
             }
             other => Problem::new("politeness", other.to_string()),
-        });
+        }));
     }
     match merge_job(JobSpec::default(), &config.crawl.job) {
-        Ok(spec) => problems.extend(profile(&spec, "crawl")),
+        Ok(spec) => {
+            problems.extend(profile(&spec, "crawl"));
+            problems.extend(patterns(&spec, "crawl."));
+        }
         Err(error) => problems.push(Problem::new("crawl", error)),
+    }
+    if config.storage.archive_layout == ArchiveLayout::Objects {
+        let message =
+            "'storage.archive_layout': 'objects' is not available; leave the key out, or say 'warc'";
+        problems.push(Problem::new("storage.archive_layout", message));
     }
     for (at, path) in config.crawl.extra_authorities.iter().enumerate() {
         if let Err(error) = Tls::load(&TlsOptions { extra_authorities: vec![path.clone()] }) {
@@ -55,6 +64,7 @@ pub(super) fn of_config(keys: &Map<String, Value>, config: &ConfigFile) -> Vec<P
             headers: entry.headers.clone(),
             cookies: entry.cookies.clone(),
             proxy: entry.proxy.clone(),
+            basic_auth: entry.basic_auth.clone(),
             ..JobSpec::default()
         };
         problems.extend(profile(&spec, &format!("politeness.domain_overrides.{domain}")));
@@ -78,6 +88,7 @@ pub(super) fn of_config(keys: &Map<String, Value>, config: &ConfigFile) -> Vec<P
 
 pub(super) fn of_job(spec: &JobSpec) -> Vec<Problem> {
     let mut problems: Vec<Problem> = profile(spec, "").into_iter().collect();
+    problems.extend(patterns(spec, ""));
     let rules =
         SeedRules { normal: spec.normal_form.compile(), addresses: AddressPolicy::allowing_private() };
     for (at, seed) in spec.seeds.iter().enumerate() {
@@ -90,8 +101,13 @@ pub(super) fn of_job(spec: &JobSpec) -> Vec<Problem> {
 }
 
 pub(super) fn of_graph(file: &GraphFile) -> Vec<Problem> {
-    let spec = JobSpec { user_agent: file.user_agent.clone(), ..JobSpec::default() };
+    let spec = JobSpec {
+        user_agent: file.user_agent.clone(),
+        exclude_domains: file.exclude_domains.clone(),
+        ..JobSpec::default()
+    };
     let mut problems: Vec<Problem> = profile(&spec, "user_agent").into_iter().collect();
+    problems.extend(patterns(&spec, ""));
     let rules =
         SeedRules { normal: spec.normal_form.compile(), addresses: AddressPolicy::allowing_private() };
     if let Some(Err(SeedProblem::Unusable(why))) =
@@ -107,7 +123,19 @@ pub(super) fn of_graph(file: &GraphFile) -> Vec<Problem> {
     problems
 }
 
-/// Headers, cookies, user agent and proxy have to be sendable.
+/// Patterns that are right one by one may be too large to be asked all at once.
+fn patterns<'s>(spec: &'s JobSpec, section: &'s str) -> impl Iterator<Item = Problem> + 's {
+    let lists =
+        [("include", &spec.include), ("exclude", &spec.exclude), ("exclude_domains", &spec.exclude_domains)];
+    lists.into_iter().filter_map(move |(key, list)| {
+        let error = regex::RegexSet::new(list).err()?;
+        let path = format!("{section}{key}");
+        let message = format!("'{path}': the patterns are too large together: {}", pattern_problem(&error));
+        Some(Problem { path, message })
+    })
+}
+
+/// Headers, cookies, user agent and proxy have to be sendable together.
 fn profile(spec: &JobSpec, path: &str) -> Option<Problem> {
     let error = RequestProfile::new(&profile_of(spec)).err()?;
     Some(Problem::new(path, error))

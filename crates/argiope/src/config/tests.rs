@@ -57,7 +57,7 @@ fn errors_of(text: &str) -> Vec<String> {
 
 fn job(text: &str) -> Result<JobSpec, Vec<String>> {
     checked("job.yaml", text, Some(FileKind::Job), &environment)
-        .and_then(|checked| checked.job("job.yaml"))
+        .and_then(Checked::job)
         .map_err(|errors| errors.iter().map(ToString::to_string).collect())
 }
 
@@ -145,16 +145,91 @@ fn all_errors_of_a_file_come_at_once_in_their_order() {
 #[test]
 fn what_makes_no_sense_is_placed_too() {
     let text = "politeness:\n  domain_overrides:\n    a.test:\n      windows:\n        - from: \"08:00\"\n          \
-                to: \"25:00\"\n          closed: true\n";
+                to: \"09:00\"\n          closed: true\n          factor: 3\n";
     let errors = errors_of(text);
-    assert!(errors[0].starts_with("argiope.yaml:6:11: "), "{errors:#?}");
-    assert!(errors[0].contains("'25:00' is no time of day"), "{errors:#?}");
+    assert!(errors[0].starts_with("argiope.yaml:5:11: "), "{errors:#?}");
+    assert!(errors[0].contains("one of factor, delay and closed"), "{errors:#?}");
     let errors = errors_of("crawl: {default_crawl_delay: 1s}\npoliteness:\n  default_delay: 2s\n");
     assert!(errors[0].starts_with("argiope.yaml:3:3: "), "{errors:#?}");
     let errors = errors_of("crawl:\n  headers: {\"bad name\": x}\n");
     assert!(errors[0].contains("bad name"), "{errors:#?}");
     assert_eq!(errors_of("topics:\n  ngram_range: [2, 1]\n").len(), 1);
     assert_eq!(errors_of("workers: {pod_count_min: 20, pod_count_max: 10}\n").len(), 1);
+}
+
+/// What only the room that uses a value can judge is said at the value, and all of it at once.
+#[test]
+fn values_are_judged_by_those_who_use_them_each_in_its_line() {
+    let text = "crawl:
+  timeout: 0
+  fetch_timeout: 1s
+  blacklist:
+    - example.com
+    - https://ads.example/
+  skip_extensions: [jpg, tar.gz]
+  authority: {'a b': 3}
+  headers:
+    X-Ok: fine
+    Host: other.test
+    X-Bad: \"two\\nlines\"
+  proxy: socks5://u:hunter2@proxy.test
+  max_url_length: 99999999
+dns:
+  timeout_seconds: 0
+  overrides: {'https://a.test': [127.0.0.1]}
+  min_ttl_seconds: 9
+  max_ttl: 1s
+politeness:
+  classes:
+    own: {domains: [a.test]}
+    news: {domains: [b.test, 'b/c']}
+  domains:
+    'http://c.test/': {delay: 1s}
+    d.test:
+      basic_auth: {user: 'a:b', password: p}
+      windows:
+        - {from: '25:00', to: '8', days: [mon, funday],
+           timezone: Mars, factor: 2}
+        - {from: '08:00', to: '09:00', factor: 2, closed: true}
+      filters: {include: '('}
+    e.test:
+      windows:
+        - {from: '08:00', to: '09:00'}
+        - {from: '08:00', to: '09:00', factor: 2, closed: true}
+storage: {archive_layout: objects}
+";
+    let errors = errors_of(text);
+    let lines: Vec<u32> =
+        errors.iter().map(|error| error.split(':').nth(1).unwrap().parse().unwrap()).collect();
+    let expected =
+        [2, 3, 6, 7, 8, 11, 12, 13, 14, 16, 17, 18, 22, 23, 25, 27, 29, 29, 29, 30, 32, 35, 36, 37];
+    assert_eq!(lines, expected, "{errors:#?}");
+    assert!(!errors.iter().any(|error| error.contains("hunter2")), "{errors:#?}");
+    assert!(errors[4].contains("'a b' in 'crawl.authority' is not a host or domain"), "{errors:#?}");
+}
+
+#[test]
+fn what_a_variable_should_have_held_is_not_judged() {
+    let errors = errors_of("crawl:\n  timeout: ${NOPE}\n  user_agent: ${NOPE}\n");
+    assert_eq!(
+        errors,
+        [
+            "argiope.yaml:2:12: environment variable 'NOPE' is not set",
+            "argiope.yaml:3:15: environment variable 'NOPE' is not set"
+        ]
+    );
+    let errors = job("seeds:\n  - ${NOPE}\nname: 17\n").unwrap_err();
+    assert_eq!(errors.len(), 2, "{errors:#?}");
+    assert!(errors[1].starts_with("job.yaml:3:7: 'name' expects a name"), "{errors:#?}");
+}
+
+#[test]
+fn patterns_that_are_too_large_together_are_an_error_of_their_list() {
+    let large = "[\\p{L}]{20}[\\p{N}]{20}".repeat(2);
+    assert!(job(&format!("seeds: [a.test]\nexclude: ['{large}']\n")).is_ok());
+    let many = vec![format!("'{large}'"); 200].join(", ");
+    let errors = job(&format!("seeds: [a.test]\nexclude: [{many}]\n")).unwrap_err();
+    assert!(errors[0].starts_with("job.yaml:2:1: 'exclude': the patterns are too large"), "{errors:?}");
 }
 
 #[test]
@@ -202,7 +277,7 @@ fn the_two_kinds_of_files_are_told_apart_by_their_keys() {
     let kind = |text: &str| checked("f.yaml", text, None, &environment).map(|checked| checked.kind).ok();
     assert_eq!(kind("seeds: [a.test]\nmax_depth: 3\n"), Some(FileKind::Job));
     assert_eq!(kind("crawl: {max_depth: 3}\n"), Some(FileKind::Config));
-    let misspelt = checked("f.yaml", "seed: a.test\n", None, &environment).err().unwrap();
+    let misspelt = checked("f.yaml", "seed: a.test\n", None, &environment).unwrap().errors;
     assert!(misspelt[0].to_string().ends_with("did you mean 'seeds'?"), "{misspelt:?}");
     let wrong =
         |text: &str, kind| checked("f.yaml", text, Some(kind), &environment).err().unwrap()[0].to_string();
@@ -271,13 +346,17 @@ fn example(kind: &schema::Kind) -> String {
         Kind::Flag | Kind::Switch(_) => String::from("true"),
         Kind::Whole { least, .. } => (*least).max(1).to_string(),
         Kind::Number { .. } => String::from("1"),
-        Kind::Duration => String::from("2s"),
+        Kind::Duration | Kind::SomeTime => String::from("2s"),
         Kind::Size => String::from("1MB"),
         Kind::Word(words) => words[0].to_owned(),
-        Kind::Parsed { .. } => String::from("127.0.0.1"),
+        // Each has an example in what it says it expects.
+        Kind::Parsed(form) => {
+            let example = form.expected.split("such as ").nth(1).unwrap_or("x");
+            format!("\"{}\"", example.split([' ', ',']).next().unwrap_or("x"))
+        }
         Kind::List(item) => format!("[{}]", example(item)),
         Kind::Fixed(count, item) => format!("[{}]", vec![example(item); *count].join(", ")),
-        Kind::Named(value) => format!("{{a.test: {}}}", example(value)),
+        Kind::Named(_, value) => format!("{{a.test: {}}}", example(value)),
         Kind::Section(keys) => {
             let pairs: Vec<String> =
                 keys.iter().map(|key| format!("{}: {}", key.name, example(&key.kind))).collect();
@@ -294,23 +373,15 @@ fn every_key_of_the_tables_has_a_place_in_the_types() {
         for key in keys {
             let mut value = example(&key.kind);
             match (section.name, key.name) {
-                ("crawl", "proxy") => value = String::from("\"http://proxy.test:3128\""),
                 // Its files are read.
                 ("crawl", "extra_authorities") => value = String::from("[]"),
-                ("server", "listen") => value = String::from("\"127.0.0.1:3001\""),
                 ("dns", "min_ttl") => value = String::from("1s"),
                 ("workers", "pod_count_max") => value = String::from("20"),
                 ("politeness", "windows") => {
                     value = String::from("[{from: \"08:00\", to: \"09:00\", closed: true}]")
                 }
                 ("politeness", "domain_overrides") => {
-                    value = value
-                        .replace("from: x, to: x", "from: \"08:00\", to: \"09:00\"")
-                        .replace(
-                            "days: [x], zone: x, factor: 1, delay: 2s, closed: true",
-                            "days: [mon], closed: true",
-                        )
-                        .replace("proxy: x", "proxy: \"http://proxy.test:3128\"");
+                    value = value.replace("factor: 1, delay: 2s, closed: true", "closed: true");
                 }
                 _ => {}
             }

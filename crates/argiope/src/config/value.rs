@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// Reads `text` as `kind`; the error says what was found instead.
 pub(crate) fn read(text: &str, kind: &Kind) -> Result<Value, String> {
-    let found = || format!("found '{}'", text.chars().take(60).collect::<String>());
+    let found = || format!("found '{}'", shown(text));
     match kind {
         Kind::Text => Ok(Value::from(text)),
         Kind::Flag | Kind::Switch(_) => match text {
@@ -25,21 +25,32 @@ pub(crate) fn read(text: &str, kind: &Kind) -> Result<Value, String> {
             .map(Value::from)
             .ok_or_else(found),
         Kind::Duration => argiope_model::parse_duration(text).map(duration).map_err(|_| found()),
+        Kind::SomeTime => match argiope_model::parse_duration(text) {
+            Ok(time) if time >= Duration::from_millis(1) => Ok(duration(time)),
+            _ => Err(found()),
+        },
         Kind::Size => size(text).map(Value::from).ok_or_else(found),
         Kind::Pattern => match regex::Regex::new(text) {
             Ok(_) => Ok(Value::from(text)),
             Err(error) => Err(format!("{}: {}", found(), pattern_problem(&error))),
         },
         Kind::Word(words) if words.contains(&text) => Ok(Value::from(text)),
-        Kind::Parsed { fits, .. } if fits(text) => Ok(Value::from(text)),
-        Kind::Parsed { .. }
+        Kind::Parsed(form) if (form.fits)(text) => Ok(Value::from(text)),
+        Kind::Parsed(_)
         | Kind::Word(_)
         | Kind::List(_)
         | Kind::Fixed(..)
-        | Kind::Named(_)
+        | Kind::Named(..)
         | Kind::Section(_)
         | Kind::Free => Err(found()),
     }
+}
+
+/// Short, in one line, and without a password.
+pub(crate) fn shown(text: &str) -> String {
+    let masked = super::mask_url(text);
+    let short = masked.as_deref().unwrap_or(text).chars().take(60);
+    short.flat_map(|c| if c.is_control() { c.escape_debug().collect() } else { vec![c] }).collect()
 }
 
 /// Reads a bare number under a key whose name has the unit; the error says what was expected.

@@ -47,35 +47,11 @@ impl Node {
         match &self.value {
             _ if self.is_null() => String::from("nothing"),
             NodeValue::Scalar { text, .. } => {
-                let short: String = text.chars().take(60).collect();
-                format!("'{short}'")
+                format!("'{}'", super::value::shown(text))
             }
             NodeValue::List(_) => String::from("a list"),
             NodeValue::Map(_) => String::from("a section with keys"),
         }
-    }
-
-    /// Where the value at a path such as `politeness.domain_overrides.a.test.windows[0].from` stands, or the nearest
-    /// thing above it. A name may itself have dots in it.
-    pub(crate) fn locate(&self, path: &str) -> Position {
-        let below = match &self.value {
-            NodeValue::Map(entries) => entries
-                .iter()
-                .filter_map(|entry| Some((entry, path.strip_prefix(entry.key.as_str())?)))
-                .filter(|(_, rest)| rest.is_empty() || rest.starts_with(['.', '[']))
-                .max_by_key(|(entry, _)| entry.key.len())
-                .map(|(entry, rest)| {
-                    if rest.is_empty() { entry.at } else { entry.value.locate(rest.trim_start_matches('.')) }
-                }),
-            NodeValue::List(items) => {
-                path.strip_prefix('[').and_then(|rest| rest.split_once(']')).and_then(|(index, rest)| {
-                    let item = items.get(index.parse::<usize>().ok()?)?;
-                    Some(item.locate(rest.trim_start_matches('.')))
-                })
-            }
-            NodeValue::Scalar { .. } => None,
-        };
-        below.unwrap_or(self.at)
     }
 
     fn size(&self) -> usize {
@@ -233,16 +209,6 @@ mod tests {
         assert_eq!(inner[0].value.at, Position { line: 3, column: 15 });
         let NodeValue::List(items) = &inner[1].value.value else { panic!() };
         assert_eq!(items[1].at, Position { line: 5, column: 5 });
-    }
-
-    #[test]
-    fn a_path_leads_to_its_place_or_near_it() {
-        let text = "p:\n  d:\n    a.test:\n      w:\n        - {from: 1, to: 2}\n    a.test.x:\n      y: 1\n";
-        let node = parse("f", text).unwrap().unwrap();
-        assert_eq!(node.locate("p.d.a.test.w[0].to"), Position { line: 5, column: 21 });
-        assert_eq!(node.locate("p.d.a.test.x.y"), Position { line: 7, column: 7 });
-        assert_eq!(node.locate("p.d.a.test.w[7].to").line, 5);
-        assert_eq!(node.locate("q").line, 1);
     }
 
     #[test]

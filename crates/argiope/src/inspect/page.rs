@@ -1,7 +1,7 @@
 //! `inspect page`: everything that is extracted from a page, as one JSON object.
 
 use super::json_line;
-use super::source::{self, Document};
+use super::source::{self, Document, What};
 use crate::cli::{GlobalOptions, PageArgs};
 use crate::exit::Failure;
 use argiope_extract::{Input, Limits, Wants, inspect_page};
@@ -14,7 +14,7 @@ const NOWHERE: &str = "http://page.invalid/";
 
 pub(super) fn run(global: &GlobalOptions, args: &PageArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let rules = NormalRules::default();
-    let document = source::read(global, &args.source, &args.fetch)?;
+    let document = source::read(global, &args.source, What::Page, &args.fetch)?;
     let url = place(args, &document, &rules)?;
     let robots_tags = document.x_robots_tags();
     let input = Input {
@@ -49,7 +49,7 @@ fn place(args: &PageArgs, document: &Document, rules: &NormalRules) -> Result<Ur
 impl Document {
     fn page_record(&self) -> Page {
         match &self.answer {
-            None => Page::default(),
+            None => Page { error: self.error.clone(), ..Page::default() },
             Some(answer) => Page {
                 url: answer.asked.as_str().to_owned(),
                 final_url: Some(answer.url.as_str().to_owned()),
@@ -57,7 +57,7 @@ impl Document {
                 content_type: answer.content_type.clone(),
                 crawled_at: Some(answer.started.rfc3339()),
                 fetch_ms: Some(answer.fetch_ms),
-                error: answer.error.clone(),
+                error: self.error.clone(),
                 ..Page::default()
             },
         }

@@ -1,7 +1,7 @@
 //! `inspect robots`: what a robots.txt says to an agent about URLs, which are taken as given.
 
 use super::json_line;
-use super::source::{self, Document};
+use super::source::{self, Document, What};
 use crate::cli::{GlobalOptions, RobotsArgs};
 use crate::exit::Failure;
 use argiope_politeness::robots::path_and_query_of;
@@ -21,7 +21,7 @@ struct Answer<'u> {
 }
 
 pub(super) fn run(global: &GlobalOptions, args: &RobotsArgs, out: &mut dyn Write) -> Result<(), Failure> {
-    let document = source::read(global, &args.source, &args.fetch)?;
+    let document = source::read(global, &args.source, What::Other, &args.fetch)?;
     let robots = policy(&document, &args.agent);
     for url in &args.urls {
         let verdict: Verdict<'_> = robots.check_as_given(&path_and_query_of(url));

@@ -1,7 +1,7 @@
 //! `inspect sitemap`: the URLs of a sitemap, a sitemap index, a feed or a plain list.
 
 use super::json_line;
-use super::source;
+use super::source::{self, What};
 use crate::cli::{GlobalOptions, SitemapArgs};
 use crate::exit::{Failure, chain};
 use argiope_extract::parse_sitemap;
@@ -20,7 +20,7 @@ struct Line<'s> {
 }
 
 pub(super) fn run(global: &GlobalOptions, args: &SitemapArgs, out: &mut dyn Write) -> Result<(), Failure> {
-    let document = source::read(global, &args.source, &args.fetch)?;
+    let document = source::read(global, &args.source, What::Other, &args.fetch)?;
     document.require_success()?;
     let contents = parse_sitemap(&document.body, document.content_type())
         .map_err(|error| Failure::failed(format!("{}: {}", args.source, chain(&error))))?;

@@ -2,10 +2,10 @@
 
 use crate::cli::{GlobalOptions, InspectFetch};
 use crate::exit::{Failure, chain};
-use crate::settings::{ProcessSettings, addresses_of, load_config};
+use crate::settings::{LoadedConfig, ProcessSettings, addresses_of, load_config, merge_job, profile_of};
 use argiope_fetch::{
-    DecodeScratch, FailureKind, FetchRequest, Fetched, Fetcher, FetcherOptions, ProfileOptions,
-    RequestProfile, Resolver, Start, Tls, decode,
+    DecodeScratch, FailureKind, FetchRequest, Fetched, Fetcher, FetcherOptions, RequestProfile, Resolver,
+    Start, Tls, Truncation, decode,
 };
 use argiope_model::{Base, JobSpec, Millis, NormalRules, Url};
 use bytes::Bytes;
@@ -13,13 +13,24 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::time::Duration;
 
-/// Nothing that a crawl would take is longer.
+/// Nothing that a crawl would take is longer, whatever it is.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 const MAX_REDIRECTS: usize = 5;
+
+/// What is read, for a crawl does not take as much of everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// Up to `max_body`; what is longer is cut there, and that is said.
+    Page,
+    /// With limits of their own, that those who read them know.
+    Other,
+}
 
 /// Bytes, and how they were come by.
 pub(super) struct Document {
     pub(super) body: Bytes,
+    /// Why the body is not all of it.
+    pub(super) error: Option<String>,
     /// What a server said; `None` for a file.
     pub(super) answer: Option<Answer>,
 }
@@ -33,8 +44,6 @@ pub(super) struct Answer {
     pub(super) x_robots_tags: Vec<String>,
     pub(super) started: Millis,
     pub(super) fetch_ms: u32,
-    /// Why the body is not all of it.
-    pub(super) error: Option<String>,
 }
 
 impl Document {
@@ -66,42 +75,59 @@ impl Document {
 }
 
 /// `source` is a URL if it begins like one, `-` for standard input, else a file.
-pub(super) fn read(global: &GlobalOptions, source: &str, fetch: &InspectFetch) -> Result<Document, Failure> {
+pub(super) fn read(
+    global: &GlobalOptions,
+    source: &str,
+    what: What,
+    fetch: &InspectFetch,
+) -> Result<Document, Failure> {
     let scheme = source.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+    let config = load_config(global)?;
+    let spec = merge_job(JobSpec::default(), &config.file.crawl.job).map_err(Failure::usage)?;
+    let limit = if what == What::Page { spec.max_body } else { MAX_BYTES };
     match scheme.as_deref() {
-        Some("http" | "https") => fetched(global, source, fetch),
+        Some("http" | "https") => fetched(global, &config, &spec, source, limit, fetch),
         Some(other) => Err(Failure::usage(format!("scheme '{other}' of '{source}' is unknown"))
             .hint("give a file, - for stdin, or an http or https URL")),
-        None if source == "-" => limited(io::stdin().lock(), "stdin"),
+        None if source == "-" => limited(io::stdin().lock(), "stdin", what, limit),
         None => {
             let file = File::open(source).map_err(|error| {
                 Failure::usage(format!("cannot read {source}: {error}"))
                     .hint("give a file, - for stdin, or an http or https URL")
             })?;
-            limited(file, source)
+            limited(file, source, what, limit)
         }
     }
 }
 
-fn limited(from: impl Read, name: &str) -> Result<Document, Failure> {
+fn limited(from: impl Read, name: &str, what: What, limit: u64) -> Result<Document, Failure> {
     let mut bytes = Vec::new();
-    from.take(MAX_BYTES + 1)
+    from.take(limit.saturating_add(1))
         .read_to_end(&mut bytes)
         .map_err(|error| Failure::usage(format!("cannot read {name}: {error}")))?;
-    if bytes.len() as u64 > MAX_BYTES {
-        let limit = crate::progress::numbers::bytes(MAX_BYTES);
+    let is_cut = bytes.len() as u64 > limit;
+    if is_cut && what == What::Other {
+        let limit = crate::progress::numbers::bytes(limit);
         return Err(Failure::usage(format!("{name} is longer than {limit}")));
     }
-    Ok(Document { body: Bytes::from(bytes), answer: None })
+    bytes.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    let error = is_cut.then(|| Truncation::TooLarge { limit }.to_string());
+    Ok(Document { body: Bytes::from(bytes), error, answer: None })
 }
 
-fn fetched(global: &GlobalOptions, source: &str, fetch: &InspectFetch) -> Result<Document, Failure> {
-    let config = load_config(global)?;
-    let process = ProcessSettings::new(global, &config)?;
-    let addresses = addresses_of(&config.file, fetch.allow_private)?;
+fn fetched(
+    global: &GlobalOptions,
+    config: &LoadedConfig,
+    spec: &JobSpec,
+    source: &str,
+    limit: u64,
+    fetch: &InspectFetch,
+) -> Result<Document, Failure> {
+    let process = ProcessSettings::new(global, config)?;
+    let addresses = addresses_of(&config.file, fetch.allow_private || spec.allow_private)?;
     let rules = NormalRules::default();
     let asked = Url::parse(source, &rules).map_err(|error| Failure::usage(format!("'{source}': {error}")))?;
-    let profile = RequestProfile::new(&ProfileOptions::default()).map_err(Failure::failed)?;
+    let profile = RequestProfile::new(&profile_of(spec)).map_err(Failure::usage)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -112,84 +138,90 @@ fn fetched(global: &GlobalOptions, source: &str, fetch: &InspectFetch) -> Result
     let fetcher =
         Fetcher::new(FetcherOptions { addresses, ..FetcherOptions::default() }, tls, resolver.clone());
     let local = tokio::task::LocalSet::new();
-    local.block_on(&runtime, follow(&fetcher, &resolver, &profile, asked, &rules))
+    let asking = Asking {
+        fetcher: &fetcher,
+        resolver: &resolver,
+        profile: &profile,
+        timeout: spec.timeout,
+        max_body_bytes: usize::try_from(limit).unwrap_or(usize::MAX),
+    };
+    local.block_on(&runtime, asking.follow(asked, &rules))
 }
 
-/// Redirects are followed as a crawl would, without asking robots.txt: a person asks for this one page.
-async fn follow(
-    fetcher: &Fetcher,
-    resolver: &Resolver,
-    profile: &RequestProfile,
-    asked: Url,
-    rules: &NormalRules,
-) -> Result<Document, Failure> {
-    let mut url = asked.clone();
-    let mut fetch_ms = 0;
-    for _ in 0..=MAX_REDIRECTS {
-        let answer = ask(fetcher, resolver, profile, &url).await?;
-        fetch_ms += u32::try_from(answer.timings.total_us() / 1000).unwrap_or(u32::MAX);
-        match answer.redirect() {
-            Some(target) => {
-                let next = Base::new(&url).and_then(|base| base.join(&target, rules)).map_err(|error| {
-                    Failure::failed(format!(
-                        "{url} redirects to '{target}', which cannot be fetched: {error}"
-                    ))
-                })?;
-                url = next;
+/// How a URL is asked for.
+struct Asking<'a> {
+    fetcher: &'a Fetcher,
+    resolver: &'a Resolver,
+    profile: &'a RequestProfile,
+    timeout: Duration,
+    max_body_bytes: usize,
+}
+
+impl Asking<'_> {
+    /// Redirects are followed as a crawl would, without asking robots.txt: a person asks for this one page.
+    async fn follow(&self, asked: Url, rules: &NormalRules) -> Result<Document, Failure> {
+        let mut url = asked.clone();
+        let mut fetch_ms = 0;
+        for _ in 0..=MAX_REDIRECTS {
+            let answer = self.ask(&url).await?;
+            fetch_ms += u32::try_from(answer.timings.total_us() / 1000).unwrap_or(u32::MAX);
+            match answer.redirect() {
+                Some(target) => {
+                    let next =
+                        Base::new(&url).and_then(|base| base.join(&target, rules)).map_err(|error| {
+                            Failure::failed(format!(
+                                "{url} redirects to '{target}', which cannot be fetched: {error}"
+                            ))
+                        })?;
+                    url = next;
+                }
+                None => return Ok(self.document(answer, asked, url, fetch_ms)),
             }
-            None => return Ok(document(answer, asked, url, fetch_ms)),
         }
+        Err(Failure::failed(format!("{asked} redirects more than {MAX_REDIRECTS} times")))
     }
-    Err(Failure::failed(format!("{asked} redirects more than {MAX_REDIRECTS} times")))
-}
 
-async fn ask(
-    fetcher: &Fetcher,
-    resolver: &Resolver,
-    profile: &RequestProfile,
-    url: &Url,
-) -> Result<Fetched, Failure> {
-    let resolved = resolver
-        .resolve(url.host_name())
-        .await
-        .map_err(|error| Failure::failed(format!("cannot find {}: {error}", url.host_name())))?;
-    let limits = JobSpec::default();
-    let request = FetchRequest {
-        url,
-        start: Start::now(),
-        addresses: &resolved.addresses,
-        dns_us: resolved.dns_us,
-        profile,
-        validators: None,
-        timeout: limits.timeout.max(Duration::from_secs(1)),
-        max_body_bytes: usize::try_from(MAX_BYTES).unwrap_or(usize::MAX),
-    };
-    fetcher.fetch(request).await.map_err(|error| match &error.kind {
-        FailureKind::PrivateAddress(refused) if refused.class.opened_by_allow_private() => {
-            Failure::usage(format!("{url} is refused: {refused}"))
-                .hint("add --allow-private if this machine is yours to ask")
-        }
-        FailureKind::PrivateAddress(refused) => Failure::usage(format!("{url} is refused: {refused}"))
-            .hint("name the address in crawl.allow_addresses of argiope.yaml if it is meant to be asked"),
-        _ => Failure::failed(format!("cannot fetch {url}: {}", chain(error.as_ref()))),
-    })
-}
+    async fn ask(&self, url: &Url) -> Result<Fetched, Failure> {
+        let resolved = self
+            .resolver
+            .resolve(url.host_name())
+            .await
+            .map_err(|error| Failure::failed(format!("cannot find {}: {error}", url.host_name())))?;
+        let request = FetchRequest {
+            url,
+            start: Start::now(),
+            addresses: &resolved.addresses,
+            dns_us: resolved.dns_us,
+            profile: self.profile,
+            validators: None,
+            timeout: self.timeout,
+            max_body_bytes: self.max_body_bytes,
+        };
+        self.fetcher.fetch(request).await.map_err(|error| match &error.kind {
+            FailureKind::PrivateAddress(refused) if refused.class.opened_by_allow_private() => {
+                Failure::usage(format!("{url} is refused: {refused}"))
+                    .hint("add --allow-private if this machine is yours to ask")
+            }
+            FailureKind::PrivateAddress(refused) => Failure::usage(format!("{url} is refused: {refused}"))
+                .hint("name the address in crawl.allow_addresses of argiope.yaml if it is meant to be asked"),
+            _ => Failure::failed(format!("cannot fetch {url}: {}", chain(error.as_ref()))),
+        })
+    }
 
-fn document(answer: Fetched, asked: Url, url: Url, fetch_ms: u32) -> Document {
-    let limit = usize::try_from(MAX_BYTES).unwrap_or(usize::MAX);
-    let decoded = decode(&answer.headers, &answer.body, limit, &mut DecodeScratch::new());
-    let cut = decoded.cut.then(|| format!("truncated: body over {MAX_BYTES} bytes"));
-    let error = answer.truncated.map(|why| why.to_string()).or(cut).or(decoded.error.map(|e| e.to_string()));
-    let tags = answer.headers.get_all("x-robots-tag").iter();
-    let answer = Answer {
-        asked,
-        url,
-        status: answer.status.as_u16(),
-        content_type: answer.content_type().map(|text| text.into_owned()),
-        x_robots_tags: tags.map(|tag| String::from_utf8_lossy(tag.as_bytes()).into_owned()).collect(),
-        started: answer.timings.started,
-        fetch_ms,
-        error,
-    };
-    Document { body: decoded.bytes, answer: Some(answer) }
+    fn document(&self, answer: Fetched, asked: Url, url: Url, fetch_ms: u32) -> Document {
+        let limit = self.max_body_bytes;
+        let decoded = decode(&answer.headers, &answer.body, limit, &mut DecodeScratch::new());
+        let error = answer.truncated.map(|why| why.to_string()).or_else(|| decoded.problem(limit));
+        let tags = answer.headers.get_all("x-robots-tag").iter();
+        let answer = Answer {
+            asked,
+            url,
+            status: answer.status.as_u16(),
+            content_type: answer.content_type().map(|text| text.into_owned()),
+            x_robots_tags: tags.map(|tag| String::from_utf8_lossy(tag.as_bytes()).into_owned()).collect(),
+            started: answer.timings.started,
+            fetch_ms,
+        };
+        Document { body: decoded.bytes, error, answer: Some(answer) }
+    }
 }

@@ -97,6 +97,8 @@ pub(crate) struct Summary {
     pub(crate) queued: u64,
     /// Status -> pages.
     pub(crate) statuses: Vec<(u16, u64)>,
+    /// URLs that got none.
+    pub(crate) without_answer: u64,
     /// What went wrong, with a response or without -> URLs.
     pub(crate) errors: Vec<(String, u64)>,
     pub(crate) skipped: Vec<(SkipReason, u64)>,
@@ -131,8 +133,9 @@ impl Summary {
             counted(self.requests, "request", "requests"),
         ));
         self.waits(&mut lines, style);
-        let statuses: Vec<(String, u64)> =
+        let mut statuses: Vec<(String, u64)> =
             self.statuses.iter().map(|(s, n)| (status_words(*s), *n)).collect();
+        statuses.push((String::from("no answer"), self.without_answer));
         table(&mut lines, style, "By status", statuses, self.pages);
         table(&mut lines, style, &format!("Errors: {}", count(errors)), self.errors.clone(), errors);
         let skips: Vec<(String, u64)> =
@@ -334,7 +337,8 @@ mod tests {
             requests: 12_801,
             bytes: 420_000_000,
             queued: 0,
-            statuses: vec![(404, 345), (200, 12_000)],
+            statuses: vec![(404, 342), (200, 12_000)],
+            without_answer: 3,
             errors: vec![(String::from("timeout"), 3)],
             skipped: vec![
                 (SkipReason::OutOfScope, 1000),
@@ -362,7 +366,8 @@ Job 3 is done.
 
 By status
   200 OK         12,000   97.2 %
-  404 not found     345    2.8 %
+  404 not found     342    2.8 %
+  no answer           3    0.0 %
 
 Errors: 3
   timeout  3  100.0 %
@@ -417,6 +422,7 @@ What to type next
             pages: 0,
             pages_now: 0,
             elapsed: Duration::ZERO,
+            without_answer: 0,
             statuses: Vec::new(),
             errors: Vec::new(),
             skipped: Vec::new(),

@@ -17,7 +17,7 @@ pub(crate) fn effective(config: &ConfigFile) -> Result<Vec<(&'static str, Value)
     whole.crawl.job = object(&job)?;
     // Those of a single job.
     whole.crawl.job.retain(|key, _| !matches!(key.as_str(), "name" | "seeds" | "delay"));
-    whole.politeness = spelled_out(politeness_of(config)).map_err(Failure::usage)?;
+    whole.politeness = spelled_out(politeness_of(config)).map_err(Failure::usage_all)?;
     // Shown where they are in force, in politeness.
     whole.crawl.default_crawl_delay = None;
     whole.crawl.max_retries = None;
@@ -36,7 +36,7 @@ fn object(value: &impl serde::Serialize) -> Result<Map<String, Value>, Failure> 
 /// With the figures that hold where the file is silent.
 fn spelled_out(
     mut settings: PolitenessSettings,
-) -> Result<PolitenessSettings, argiope_politeness::PolitenessError> {
+) -> Result<PolitenessSettings, Vec<argiope_politeness::PolitenessError>> {
     let rules = PolitenessRules::compile(&settings)?;
     // No host has an empty name, so these are the rules without any domain's own.
     let general = rules.for_host("");

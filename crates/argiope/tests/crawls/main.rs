@@ -8,13 +8,17 @@
     reason = "a test ends where something is not as it should be"
 )]
 
+mod answers;
 mod audit;
 mod demo;
 mod desk;
 mod going_on;
 mod graph;
 mod limits;
+mod log;
 mod results;
 mod running;
+mod site;
+mod sitemaps;
 mod waits;
 mod why;

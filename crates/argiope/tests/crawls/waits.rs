@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 
 /// A host without a robots.txt that answers everything else with this head.
-fn host(head: &'static str) -> String {
+pub(crate) fn host(head: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let seed = format!("http://{}/", listener.local_addr().unwrap());
     std::thread::spawn(move || {

@@ -78,6 +78,11 @@ fn normal_host(list: &'static str, entry: &str) -> Result<Box<str>, AdmissionErr
         .map_err(|source| AdmissionError::Domain { list, entry: entry.to_owned(), source })
 }
 
+/// Whether an entry of the blacklist, or of another list of hosts and domains, can be read as one.
+pub fn is_domain_entry(entry: &str) -> bool {
+    normal_host("", entry).is_ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

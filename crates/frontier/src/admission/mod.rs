@@ -15,8 +15,9 @@ mod domains;
 mod error;
 mod traps;
 
+pub use domains::is_domain_entry;
 pub use error::AdmissionError;
 pub use pattern::{PatternTable, SeenPage, leads_elsewhere, pattern_of};
 pub use priority::{Band, SitemapHints, priority};
-pub use rules::{JobRules, Step};
+pub use rules::{JobRules, Step, is_extension};
 pub use targets::{Target, home_page, select_targets};

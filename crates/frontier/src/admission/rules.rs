@@ -370,16 +370,24 @@ fn first_match<'p>(patterns: &'p RegexSet, text: &str) -> Option<&'p str> {
 fn extensions(given: &[String]) -> Result<Vec<Box<[u8]>>, AdmissionError> {
     let mut extensions = Vec::with_capacity(given.len());
     for entry in given {
-        let name = entry.trim().trim_start_matches('.').to_ascii_lowercase();
-        let is_extension =
-            (1..=LONGEST_EXTENSION).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric());
-        if !is_extension {
+        if !is_extension(entry) {
             return Err(AdmissionError::Extension { entry: entry.clone() });
         }
+        let name = bare_extension(entry).to_ascii_lowercase();
         extensions.push(name.into_bytes().into_boxed_slice());
     }
     extensions.sort_unstable();
     Ok(extensions)
+}
+
+fn bare_extension(entry: &str) -> &str {
+    entry.trim().trim_start_matches('.')
+}
+
+/// Whether an entry of `skip_extensions` can be read as one.
+pub fn is_extension(entry: &str) -> bool {
+    let name = bare_extension(entry);
+    (1..=LONGEST_EXTENSION).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
 /// What follows the last dot of the last segment, if it is short enough to be a type.

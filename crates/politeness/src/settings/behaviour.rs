@@ -266,14 +266,14 @@ impl WindowSettings {
 }
 
 /// `24:00` is the midnight at the end of a day.
-fn time_of_day(text: &str) -> Option<Time> {
+pub(super) fn time_of_day(text: &str) -> Option<Time> {
     let (hour, minute) = text.trim().split_once(':')?;
     let (hour, minute): (i8, i8) = (hour.parse().ok()?, minute.parse().ok()?);
     let hour = if (hour, minute) == (24, 0) { 0 } else { hour };
     Time::new(hour, minute, 0, 0).ok()
 }
 
-fn days_of(text: &str) -> Option<u8> {
+pub(super) fn days_of(text: &str) -> Option<u8> {
     let day = |name: &str| {
         let name = name.trim().to_ascii_lowercase();
         let short = name.get(..3)?;
@@ -287,7 +287,7 @@ fn days_of(text: &str) -> Option<u8> {
     Some((0..=length).fold(0, |days, step| days | 1 << ((first + step) % 7)))
 }
 
-fn time_zone(name: &str) -> Option<TimeZone> {
+pub(super) fn time_zone(name: &str) -> Option<TimeZone> {
     let name = name.trim();
     let (sign, offset) = match name.split_at_checked(1)? {
         ("+", offset) => (1, offset),

@@ -5,6 +5,7 @@
 
 mod behaviour;
 mod domain;
+pub mod forms;
 mod switch;
 
 pub use behaviour::{

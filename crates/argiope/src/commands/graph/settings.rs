@@ -93,7 +93,7 @@ fn process_settings(
     });
     politeness.robots.retry_after = Some(vec![delay; usize::from(file.retry_attempts)]);
     politeness.robots.timeout.get_or_insert(HumanDuration(Duration::from_millis(file.request_timeout_ms)));
-    process.politeness = PolitenessRules::compile(&politeness).map_err(Failure::usage)?;
+    process.politeness = PolitenessRules::compile(&politeness).map_err(Failure::usage_all)?;
     process.concurrency = file.concurrent_workers;
     Ok(process)
 }

@@ -64,7 +64,7 @@ fn add_robots(asked: &Asked<'_>, url: &Url, answer: &mut Answer) -> Result<(), F
     let versions = asked.reader.robots(url.origin()).map_err(|e| data::store_failure(&e))?;
     let Some(version) = versions.last() else { return Ok(()) };
     let config = load_config(asked.global)?;
-    let rules = PolitenessRules::compile(&politeness_of(&config.file)).map_err(Failure::usage)?;
+    let rules = PolitenessRules::compile(&politeness_of(&config.file)).map_err(Failure::usage_all)?;
     let robots = audit::read(&rules, version, &audit::agent_of(asked.spec)?);
     let verdict = robots.check(url.path_and_query());
     let detail = match &verdict.rule {

@@ -1,0 +1,70 @@
+//! Sitemaps of a site: which are looked for, and what is made of the URLs they name.
+
+use crate::desk::{Desk, sorted};
+use crate::site::{Site, body, page};
+use serde_json::Value;
+
+fn xml(root: &str, entry: &str, urls: &[String]) -> String {
+    let entries: String = urls.iter().map(|url| format!("<{entry}><loc>{url}</loc></{entry}>")).collect();
+    let space = "http://www.sitemaps.org/schemas/sitemap/0.9";
+    body(
+        "application/xml",
+        "",
+        &format!("<?xml version=\"1.0\"?><{root} xmlns=\"{space}\">{entries}</{root}>"),
+    )
+}
+
+fn answer(path: &str, origin: &str) -> Option<String> {
+    let at = |path: &str| format!("{origin}{path}");
+    Some(match path {
+        "/robots.txt" => body(
+            "text/plain",
+            "",
+            &format!(
+                "User-agent: *\nDisallow: /hidden\nSitemap: {origin}/named.xml\nSitemap: {origin}/hidden.xml\n\
+                 Sitemap: {origin}/sitemap.xml\nSitemap: https://elsewhere.test/sitemap.xml\n"
+            ),
+        ),
+        "/named.xml" => xml("sitemapindex", "sitemap", &[at("/inner.xml"), at("/hidden/inner.xml")]),
+        "/inner.xml" => xml("sitemapindex", "sitemap", &[at("/innermost.xml")]),
+        "/innermost.xml" => xml("urlset", "url", &[at("/from-index"), at("/hidden/page")]),
+        "/sitemap.xml" => xml("urlset", "url", &[at("/from-custom")]),
+        "/" | "/from-index" | "/from-custom" => page("<title>Here</title>"),
+        _ => return None,
+    })
+}
+
+#[test]
+fn the_sitemap_by_custom_is_read_beside_those_that_robots_txt_names() {
+    let (desk, site) = (Desk::new(), Site::new(answer));
+    desk.crawl(std::slice::from_ref(&site.front), &["--delay", "0"]).ok();
+    let expected = [site.front.clone(), site.url("from-custom"), site.url("from-index")];
+    assert_eq!(sorted(&desk.pages(), "url"), expected);
+    assert_eq!(site.asked("/sitemap.xml"), 1, "it is one of those that are named, too");
+}
+
+#[test]
+fn a_page_is_one_link_away_however_many_indexes_lead_to_it() {
+    let (desk, site) = (Desk::new(), Site::new(answer));
+    desk.crawl(std::slice::from_ref(&site.front), &["--delay", "0", "--depth", "1"]).ok();
+    for page in desk.pages() {
+        let depth = u64::from(page["url"] != site.front.as_str());
+        assert_eq!(page["depth"], depth, "{page}");
+    }
+    assert_eq!(desk.pages().len(), 3);
+}
+
+#[test]
+fn sitemaps_that_may_not_be_read_are_among_the_refused() {
+    let (desk, site) = (Desk::new(), Site::new(answer));
+    desk.crawl(std::slice::from_ref(&site.front), &["--delay", "0"]).ok();
+    let skipped = desk.run(&["export", "--what", "skipped"]).ok().json_lines();
+    let reason = |url: &str| -> Value {
+        let row = skipped.iter().find(|row| row["url"] == url);
+        row.unwrap_or_else(|| panic!("{url} in {skipped:?}"))["reason"].clone()
+    };
+    assert_eq!(reason(&site.url("hidden.xml")), "robots_disallowed");
+    assert_eq!(reason(&site.url("hidden/inner.xml")), "robots_disallowed");
+    assert_eq!(reason("https://elsewhere.test/sitemap.xml"), "out_of_scope");
+    assert_eq!(site.asked("/hidden.xml") + site.asked("/hidden/inner.xml"), 0);
+}

@@ -1,0 +1,107 @@
+//! What happens, as lines of the log: `info` for what becomes of each request and host, `debug` for the machinery. Nothing
+//! is put together unless somebody listens.
+
+use crate::classify::{Fate, error_text};
+use argiope_fetch::{FetchError, Fetched};
+use argiope_frontier::{Completion, Notice, Unresolved};
+use argiope_model::{FetchTimings, Millis, Skip, Url, Visit};
+use argiope_politeness::AlertKind;
+use argiope_store::catalogue::Batch;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tracing::{debug, info};
+
+fn ms(timings: &FetchTimings) -> u64 {
+    timings.total_us() / 1000
+}
+
+fn seconds(from: Millis, until: Millis) -> f64 {
+    until.since(from).as_secs_f64()
+}
+
+pub(crate) fn answered(visit: &Visit, fetched: &Fetched, fate: &Fate) {
+    let (status, ms, url) = (fetched.status.as_u16(), ms(&fetched.timings), &visit.url);
+    match &fate.completion {
+        Completion::Redirect { to, .. } => info!(status, ms, %url, %to, "redirected"),
+        Completion::Done { .. } | Completion::Retry { .. } => {
+            let error = fate.error.as_deref();
+            info!(status, ms, bytes = fetched.body.len(), %url, error, "fetched");
+        }
+    }
+    tried_again(visit, fate, fetched.timings.ended);
+}
+
+pub(crate) fn failed(visit: &Visit, error: &FetchError, fate: &Fate) {
+    info!(error = error_text(error), ms = ms(&error.timings), url = %visit.url, "no answer");
+    tried_again(visit, fate, error.timings.ended);
+}
+
+fn tried_again(visit: &Visit, fate: &Fate, ended: Millis) {
+    if let Completion::Retry { due } = fate.completion {
+        let attempt = u32::from(visit.attempt) + 2;
+        info!(attempt, in_seconds = seconds(ended, due), url = %visit.url, "will be tried again");
+    }
+}
+
+pub(crate) fn robots_answered(url: &Url, fetched: &Fetched, to: Option<&Url>) {
+    let (status, ms) = (fetched.status.as_u16(), ms(&fetched.timings));
+    match to {
+        Some(to) => info!(status, ms, %url, %to, "robots.txt redirected"),
+        None => info!(status, ms, %url, "robots.txt read"),
+    }
+}
+
+pub(crate) fn robots_failed(url: &Url, error: &FetchError) {
+    info!(error = error_text(error), ms = ms(&error.timings), %url, "robots.txt not had");
+}
+
+pub(crate) fn resolved(name: &str, result: &Result<(Arc<[IpAddr]>, Millis), Unresolved>) {
+    match result {
+        Ok((addresses, _)) => debug!(%name, ?addresses, "resolved"),
+        Err(Unresolved::NoSuchHost { why, .. } | Unresolved::NoAnswer { why }) => {
+            info!(error = %why, %name, "host has no address");
+        }
+    }
+}
+
+pub(crate) fn refused(url: &Url, skip: &Skip) {
+    info!(reason = %skip.reason, detail = skip.detail, %url, "refused");
+}
+
+/// Without a request.
+pub(crate) fn given_up(visit: &Visit, error: &str) {
+    info!(error, url = %visit.url, "not asked for");
+}
+
+pub(crate) fn notice(notice: &Notice) {
+    match notice {
+        Notice::Alert { host, alert } => {
+            let what = match alert.kind {
+                AlertKind::Opened => "host is left alone after failures in a row",
+                AlertKind::Suspended => "host is left alone after too many errors",
+            };
+            let (errors, requests) = (alert.errors, alert.requests);
+            info!(%host, errors, requests, until = %alert.until.rfc3339(), "{what}");
+        }
+        Notice::Parked { host, parked } => {
+            info!(%host, until = %parked.until.rfc3339(), "host is parked, it asked to be left alone");
+        }
+        Notice::RobotsUnreachable { host, until } => {
+            info!(%host, until = %until.rfc3339(), "host is parked, its robots.txt cannot be had");
+        }
+    }
+}
+
+pub(crate) fn network(is_down: bool) {
+    if is_down {
+        info!("the network is down, the crawl pauses");
+    } else {
+        info!("the network is back");
+    }
+}
+
+pub(crate) fn stored(batch: &Batch, number: u64, took: Duration) {
+    let (pages, requests, skipped) = (batch.pages.len(), batch.fetches.len(), batch.skipped.len());
+    debug!(number, pages, requests, skipped, ms = took.as_millis(), "batch stored");
+}
