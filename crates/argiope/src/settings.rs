@@ -83,7 +83,7 @@ pub(crate) fn load_config(global: &GlobalOptions) -> Result<LoadedConfig, Failur
 
 /// Also for a reload, which reads the file it read at the start.
 pub(crate) fn load_config_file(path: PathBuf, environment: Environment<'_>) -> Result<LoadedConfig, Failure> {
-    let file = read_config(&path, environment).map_err(Failure::usage_all)?;
+    let file = read_config(&path, environment)?;
     Ok(LoadedConfig { path: Some(path), file })
 }
 
@@ -113,7 +113,7 @@ impl CrawlSettings {
     pub(crate) fn new(global: &GlobalOptions, args: &CrawlArgs) -> Result<CrawlSettings, Failure> {
         let config = load_config(global)?;
         let job_file = match &args.job_file {
-            Some(path) => Some(read_job(path, &process_environment).map_err(Failure::usage_all)?),
+            Some(path) => Some(read_job(path, &process_environment)?),
             None => None,
         };
         CrawlSettings::merge(global, args, &config, job_file.as_ref())

@@ -7,6 +7,7 @@ use crate::data::{self, CORRUPT, DISK_FULL, DataDirectory};
 use crate::exit::{Exit, Failure};
 use crate::job::{cannot_resume, compare_for_resume};
 use crate::progress::Display;
+use crate::progress::numbers::counted;
 use crate::settings::{CrawlSettings, Output, ProcessSettings, reload_politeness};
 use crate::signals::{Signal, Signals};
 use argiope_engine::{
@@ -288,8 +289,9 @@ fn tell_recovery(engine: &Engine, display: &Display) {
     let found = engine.recovery();
     if found.visits > 0 || found.cuts > 0 {
         display.message(&format!(
-            "the last run was cut off: {} visits were completed from the archive, {} unfinished ones are fetched again",
-            found.visits, found.cuts
+            "the last run was cut off: {} completed from the archive, {} fetched again",
+            counted(found.visits, "visit was", "visits were"),
+            counted(found.cuts, "unfinished one is", "unfinished ones are")
         ));
     }
 }
