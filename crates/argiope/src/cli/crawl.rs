@@ -14,6 +14,7 @@ Examples:
   argiope crawl example.com --depth 3 --max-pages 1000 -o pages.jsonl
   argiope crawl --list urls.txt --depth 0 --delay 2s
   argiope crawl -c job.yaml --name nightly
+  argiope crawl --name nightly                    go on with it
   argiope crawl example.com --scope domain --exclude '/tag/' -o - | jq .title
 
 Stop with Ctrl-C; the same command goes on where it stopped. A job that is finished is started anew.";
@@ -80,7 +81,7 @@ pub(crate) struct CrawlArgs {
     /// Keep no copy of the raw pages
     #[arg(long, help_heading = "The job")]
     pub(crate) no_archive: bool,
-    /// Name the job; the same name goes on with it
+    /// Name the job; the name alone goes on with it
     #[arg(long, value_name = "JOB", help_heading = "The job")]
     pub(crate) name: Option<String>,
     /// Start anew even if the job is unfinished

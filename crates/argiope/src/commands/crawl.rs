@@ -5,7 +5,7 @@ use crate::commands::progress::{self, Narrator};
 use crate::control::ControlServer;
 use crate::data::{self, CORRUPT, DISK_FULL, DataDirectory};
 use crate::exit::{Exit, Failure};
-use crate::job::{cannot_resume, compare_for_resume};
+use crate::job::{cannot_resume, compare_for_resume, goes_on};
 use crate::progress::Display;
 use crate::progress::numbers::counted;
 use crate::settings::{CrawlSettings, Output, ProcessSettings, reload_politeness};
@@ -15,7 +15,7 @@ use argiope_engine::{
 };
 use argiope_fetch::{AddressPolicy, FetcherOptions, RequestProfile};
 use argiope_model::{JobId, JobSpec, Millis, Url};
-use argiope_store::catalogue::{BriefKind, Catalogue, CatalogueReader, Job, JobState, NewJob};
+use argiope_store::catalogue::{BriefKind, Catalogue, CatalogueReader, Job, NewJob};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -211,16 +211,6 @@ fn seeds_hash(settings: &CrawlSettings) -> String {
         (Some(digest), true) => digest.clone(),
         _ => settings.identity.key.clone(),
     }
-}
-
-/// A job that ended at its page limit goes on if the limit is higher now.
-fn goes_on(job: &Job, spec: &JobSpec) -> bool {
-    if !job.state.is_finished() {
-        return true;
-    }
-    let old = serde_json::from_str::<JobSpec>(&job.spec).ok().and_then(|old| old.max_pages);
-    let limited = job.state == JobState::Completed && job.message.as_deref() == Some("max_pages is reached");
-    limited && old.is_some_and(|old| spec.max_pages.is_none_or(|new| new > old))
 }
 
 fn all_seeds(settings: &mut CrawlSettings, display: &Display) -> Result<Vec<Url>, Failure> {
