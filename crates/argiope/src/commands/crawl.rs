@@ -5,7 +5,7 @@ use crate::commands::progress::{self, Narrator};
 use crate::control::ControlServer;
 use crate::data::{self, CORRUPT, DISK_FULL, DataDirectory};
 use crate::exit::{Exit, Failure};
-use crate::job::{cannot_resume, compare_for_resume, goes_on};
+use crate::job::{address_hint, cannot_resume, compare_for_resume, goes_on};
 use crate::progress::Display;
 use crate::progress::numbers::counted;
 use crate::settings::{CrawlSettings, Output, ProcessSettings, reload_politeness};
@@ -20,6 +20,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+/// The word in the records of URLs whose host has no address that may be connected to.
+const PRIVATE_ADDRESS: &str = "private_address";
 /// How often progress is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
@@ -123,7 +125,8 @@ fn conclude(
     }
 }
 
-/// A crawl that was done without a single answer has failed: the name is wrong, or nobody is there.
+/// A crawl that was done without a single answer has failed: the name is wrong, or nobody is there. One whose seeds all
+/// lead to addresses that it has no leave for was asked for in the wrong way.
 fn without_any_answer(reader: &dyn CatalogueReader, job: &Job) -> Result<Option<Failure>, Failure> {
     let store = |e| data::store_failure(&e);
     let counts = reader.counts(job.id).map_err(store)?;
@@ -133,6 +136,10 @@ fn without_any_answer(reader: &dyn CatalogueReader, job: &Job) -> Result<Option<
     let first = reader.briefs(job.id, BriefKind::Broken, 1).map_err(store)?;
     let Some(page) = first.first() else { return Ok(None) };
     let error = page.error.as_deref().unwrap_or("no answer");
+    if counts.by_error.get(PRIVATE_ADDRESS) == Some(&counts.pages) {
+        let refused = Failure::usage(format!("no seed may be asked; {}: {error}", page.url));
+        return Ok(Some(refused.hint(address_hint(error.contains("--allow-private")))));
+    }
     let hint = format!("check the name and the network; 'argiope why {}' tells what was tried", page.url);
     Ok(Some(Failure::failed(format!("no answer from any URL; {}: {error}", page.url)).hint(hint)))
 }
