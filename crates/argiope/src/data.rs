@@ -131,6 +131,14 @@ pub(crate) fn reader(path: &Path) -> Result<SqliteReader, Failure> {
     SqliteReader::open(&file).map_err(|e| store_failure(&e))
 }
 
+/// The same where there need not be any crawl yet.
+pub(crate) fn reader_if_any(path: &Path) -> Result<Option<SqliteReader>, Failure> {
+    if has_content(&path.join(catalogue::FILE_NAME)) || is_begun(path) {
+        return reader(path).map(Some);
+    }
+    Ok(None)
+}
+
 /// The list of public suffixes that a directory was made with.
 pub(crate) fn suffixes(path: &Path) -> Result<PublicSuffixes, Failure> {
     let text =

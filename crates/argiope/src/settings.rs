@@ -2,6 +2,7 @@
 //! checked once. Each room then gets only its part.
 
 mod effective;
+mod stored;
 
 pub(crate) use effective::effective;
 
@@ -10,7 +11,7 @@ use crate::config::{
     ConfigFile, Environment, JobFile, process_environment, read_config, read_job, resolver_address,
 };
 use crate::exit::Failure;
-use crate::job::{JobIdentity, SeedList, SeedRules, name_problem, parse_seed};
+use crate::job::{JobIdentity, SeedList, SeedRules, goes_on, name_problem, parse_seed};
 use argiope_fetch::{AddressPolicy, ProfileOptions, ResolverOptions, TlsOptions, TtlBounds};
 use argiope_model::{JobSpec, Url};
 use argiope_politeness::settings::Switch;
@@ -83,7 +84,7 @@ pub(crate) fn load_config(global: &GlobalOptions) -> Result<LoadedConfig, Failur
 
 /// Also for a reload, which reads the file it read at the start.
 pub(crate) fn load_config_file(path: PathBuf, environment: Environment<'_>) -> Result<LoadedConfig, Failure> {
-    let file = read_config(&path, environment).map_err(Failure::usage_all)?;
+    let file = read_config(&path, environment)?;
     Ok(LoadedConfig { path: Some(path), file })
 }
 
@@ -113,7 +114,7 @@ impl CrawlSettings {
     pub(crate) fn new(global: &GlobalOptions, args: &CrawlArgs) -> Result<CrawlSettings, Failure> {
         let config = load_config(global)?;
         let job_file = match &args.job_file {
-            Some(path) => Some(read_job(path, &process_environment).map_err(Failure::usage_all)?),
+            Some(path) => Some(read_job(path, &process_environment)?),
             None => None,
         };
         CrawlSettings::merge(global, args, &config, job_file.as_ref())
@@ -131,11 +132,23 @@ impl CrawlSettings {
         job_file: Option<&JobFile>,
     ) -> Result<CrawlSettings, Failure> {
         let mut process = ProcessSettings::new(global, config)?;
-        let mut job = merge_job(JobSpec::default(), &config.file.crawl.job).map_err(Failure::usage)?;
+        let known = stored::name_alone(args, job_file)
+            .map(|name| stored::find(&global.data, name).map(|known| (name, known)))
+            .transpose()?;
+        let mut job = match &known {
+            Some((_, (_, spec))) => spec.clone(),
+            None => merge_job(JobSpec::default(), &config.file.crawl.job).map_err(Failure::usage)?,
+        };
         if let Some(file) = job_file {
             job = merge_job(job, &file.keys).map_err(Failure::usage)?;
         }
         apply_flags(&mut job, args);
+        if let Some((name, (known, _))) = &known
+            && !args.fresh
+            && !goes_on(known, &job)
+        {
+            return Err(stored::is_finished(name));
+        }
         job.name.as_deref().map_or(Ok(()), check_name)?;
         process.concurrency = job.concurrency.unwrap_or(process.concurrency);
         let addresses = addresses_of(&config.file, job.allow_private)?;

@@ -110,8 +110,13 @@ fn an_unreadable_list_is_named_with_the_reason() {
     let desk = Desk::new();
     let run = refused(&desk, &["crawl", "--list", "nowhere.txt"]);
     assert!(run.stderr.contains("nowhere.txt") && run.stderr.contains("No such file"), "{}", run.stderr);
+    assert!(run.stderr.contains("\nhint: give a file that can be read"), "{}", run.stderr);
     let run = refused(&desk, &["crawl", "--list", "."]);
-    assert!(run.stderr.contains("directory"), "{}", run.stderr);
+    assert!(run.stderr.contains("directory") && run.stderr.contains("\nhint: "), "{}", run.stderr);
+    for option in ["-c", "--config"] {
+        let run = refused(&desk, &["crawl", "a.test", option, "nowhere.yaml"]);
+        assert!(run.stderr.contains("\nhint: name a file that is there"), "{}", run.stderr);
+    }
     desk.write("empty.txt", "# nothing here\n\n");
     let run = refused(&desk, &["crawl", "--list", "empty.txt"]);
     assert!(run.stderr.contains("empty.txt has no URL in it"), "{}", run.stderr);

@@ -2,6 +2,7 @@
 
 mod program;
 
+use argiope_lab::LabConfig;
 use program::argiope;
 
 #[test]
@@ -18,6 +19,35 @@ fn wrong_usage_exits_2_with_a_hint_at_the_right_word() {
     let run = argiope(&["crawl", "https://example.com", "--include", "("]);
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("unclosed group"), "{}", run.stderr);
+}
+
+#[test]
+fn a_number_out_of_bounds_is_told_what_to_be() {
+    for (option, value, part) in [
+        ("--max-pages", "0", "write a whole number, 1 or more; without the option there is no limit"),
+        ("--max-pages", "-3", "write a whole number, 1 or more"),
+        ("--depth", "x", "write a whole number, 0 or more; 0 is the seeds alone"),
+        ("--per-host", "0", "write a whole number, from 1 to 10000"),
+    ] {
+        let run = argiope(&["crawl", "https://example.com", option, value]);
+        assert_eq!(run.code, 2);
+        assert!(run.stderr.contains(part), "{option} {value}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn the_defaults_of_the_lab_are_in_its_help() {
+    let help = argiope(&["lab", "--help"]).stdout;
+    let (plain, mixed, demo) = (LabConfig::plain(), LabConfig::mixed(), LabConfig::demo());
+    for part in [
+        format!("(default {} and a free port)", plain.listen.ip()),
+        format!("(default {}; mixed and demo: one of each of their kinds)", plain.hosts),
+        format!("(default {}, mixed {}, demo {})", plain.pages, mixed.pages, demo.pages),
+        format!("(default {})", plain.seed),
+        String::from("[default: plain]"),
+    ] {
+        assert!(help.contains(&part), "{part} in {help}");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::job::JobContext;
 use argiope_fetch::{FailureKind as Unfetched, Fault, FetchError};
 use argiope_frontier::Completion;
-use argiope_model::{Base, FetchTimings, Millis, RequestKind, Visit};
+use argiope_model::{Base, FetchTimings, Millis, RequestKind, Visit, plural};
 use argiope_politeness::{AnswerOutcome, AnswerResult, FailureKind, HostRules, Next};
 use argiope_store::catalogue::FetchOutcome;
 use argiope_store::warc::VisitOutcome;
@@ -88,7 +88,8 @@ fn failed_status(visit: &Visit, head: &Head<'_>, rules: &HostRules, chance: f64)
             }
         }
         Next::DeadLetter => {
-            let error = format!("http: {status} after {} attempts", u32::from(visit.attempt) + 1);
+            let attempts = plural(u64::from(visit.attempt) + 1, "attempt", "attempts");
+            let error = format!("http: {status} after {attempts}");
             Fate { dead_letter: true, ..Fate::with_answer(visit, Some(error)) }
         }
         Next::Final => Fate::with_answer(visit, Some(format!("http: {status}"))),
@@ -108,7 +109,8 @@ fn retry_due(head: &Head<'_>, wait: Duration) -> Millis {
 /// Each hop must pass the job's rules, but for those of a seed: where it leads is where the job begins.
 fn redirected(job: &JobContext, visit: &Visit, status: u16, location: &str) -> Fate {
     if visit.hops.len() >= job.spec.max_redirects as usize {
-        let error = format!("redirect: more than {} redirects", job.spec.max_redirects);
+        let most = plural(job.spec.max_redirects.into(), "redirect", "redirects");
+        let error = format!("redirect: more than {most}");
         return Fate::with_answer(visit, Some(error));
     }
     let target = Base::new(&visit.url).and_then(|base| base.join(location, &job.normal));

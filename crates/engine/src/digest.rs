@@ -10,7 +10,7 @@ use argiope_extract::{
 };
 use argiope_frontier::admission::{JobRules, SeenPage, SitemapHints, leads_elsewhere, pattern_of, priority};
 use argiope_frontier::{Discovery, Found};
-use argiope_model::{FingerprintKey, Millis, Page, RequestKind, Skip, SkipReason, Url, Visit};
+use argiope_model::{FingerprintKey, Millis, Page, RequestKind, Skip, SkipReason, Url, Visit, plural};
 use argiope_store::catalogue::{OpenGraph, PageRow, SkippedRow};
 use argiope_store::links::{self as stored, LinkBatch};
 
@@ -221,8 +221,8 @@ fn links_of(
         }
     }
     if extracted.links.over_limit > 0 {
-        let detail =
-            format!("{} links beyond the first {}", extracted.links.over_limit, job.spec.max_links_per_page);
+        let links = plural(extracted.links.over_limit.into(), "link", "links");
+        let detail = format!("{links} beyond the first {}", job.spec.max_links_per_page);
         let skip = Skip::new(SkipReason::TooManyLinks, detail);
         found.skipped.push(skipped_row(visit, &visit.url, skip));
     }

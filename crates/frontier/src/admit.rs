@@ -9,7 +9,9 @@ use crate::job::Job;
 use crate::queue::{Entry, JobQueue, OrderKey};
 use crate::ready::HostIndex;
 use crate::state::{Change, Delayed, QueueAt};
-use argiope_model::{Fingerprint, Hop, JobId, Millis, RequestKind, Skip, SkipReason, Url, Visit, shard_of};
+use argiope_model::{
+    Fingerprint, Hop, JobId, Millis, RequestKind, Skip, SkipReason, Url, Visit, plural, shard_of,
+};
 use std::time::Duration;
 
 /// A URL that passed its job's rules.
@@ -125,7 +127,10 @@ impl Frontier {
         if let Some(cap) = state.limits.queue_cap {
             let length = (state.counts.queued + state.counts.delayed).saturating_sub(state.evictions.total());
             if length >= cap && !state.evictions.make_room(rank) {
-                return Err(Skip::new(SkipReason::QueueFull, format!("the queue is full ({cap} URLs)")));
+                return Err(Skip::new(
+                    SkipReason::QueueFull,
+                    format!("the queue is full ({})", plural(cap, "URL", "URLs")),
+                ));
             }
             state.evictions.queued(rank);
         }
@@ -254,7 +259,8 @@ struct Origin<'d> {
 fn within_visit_limit(job: &Job, host: &Host, index: HostIndex) -> Result<(), Skip> {
     match job.limits.max_visits_per_host {
         Some(limit) if job.host_visits.get(&index).is_some_and(|visits| *visits >= limit) => {
-            let detail = format!("{} is visited {limit} times, as often as it may", host.name);
+            let times = plural(u64::from(limit), "time", "times");
+            let detail = format!("{} is visited {times}, as often as it may", host.name);
             Err(Skip::new(SkipReason::OverBudget, detail))
         }
         _ => Ok(()),
@@ -271,5 +277,6 @@ fn within_subdomain_limit(job: &mut Job, host: &Host, index: HostIndex) -> Resul
 }
 
 fn too_many_hosts(root: &str, limit: u32) -> Skip {
-    Skip::new(SkipReason::OutOfScope, format!("{root} has {limit} hosts in this job already"))
+    let hosts = plural(u64::from(limit), "host", "hosts");
+    Skip::new(SkipReason::OutOfScope, format!("{root} has {hosts} in this job already"))
 }

@@ -338,7 +338,7 @@ impl Frontier {
         self.reschedule_all();
     }
 
-    /// New politeness settings hold from the next request on.
+    /// New politeness settings hold from the next request on, and for the waits that are under way.
     pub fn set_politeness(&mut self, politeness: Arc<PolitenessRules>, now: Millis) {
         self.common_rules = Arc::new(politeness.for_host(""));
         self.politeness = politeness;
@@ -346,7 +346,14 @@ impl Frontier {
             host.rules = None;
         }
         for index in 0..self.hosts.len() {
-            self.reschedule(index as HostIndex, now);
+            let index = index as HostIndex;
+            if self.host(index).is_some_and(|host| host.politeness.is_known()) {
+                let delay = self.delay_of(index, now);
+                if let Some(host) = self.host_mut(index) {
+                    host.politeness.change_delay(delay);
+                }
+            }
+            self.reschedule(index, now);
         }
     }
 

@@ -5,6 +5,7 @@ use argiope_model::Millis;
 use argiope_politeness::HostState;
 use std::ops::{Deref, DerefMut};
 use std::sync::LazyLock;
+use std::time::Duration;
 
 /// Of a host that nothing is known of.
 static UNASKED: LazyLock<HostState> = LazyLock::new(HostState::default);
@@ -15,8 +16,10 @@ pub(crate) struct Manners(Option<Box<Known>>);
 #[derive(Debug, Default)]
 struct Known {
     state: HostState,
-    /// What the last `Retry-After` asked for: a wait that ends no later is no delay.
+    /// What `Retry-After` asked for: a wait that ends no later is no delay.
     asked_until: Millis,
+    /// What a former process left it waiting for, and only that process knew why.
+    found_waiting_until: Millis,
 }
 
 impl Manners {
@@ -26,7 +29,20 @@ impl Manners {
     }
 
     pub(crate) fn note_retry_after(&mut self, until: Millis) {
-        self.0.get_or_insert_default().asked_until = until;
+        let known = self.0.get_or_insert_default();
+        known.asked_until = known.asked_until.max(until);
+    }
+
+    /// Whether anything is known of the host.
+    pub(crate) fn is_known(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// A delay that is shorter by new settings shortens the wait for it, and no other wait.
+    pub(crate) fn change_delay(&mut self, delay: Duration) {
+        if let Some(known) = &mut self.0 {
+            known.state.change_delay(delay, known.asked_until.max(known.found_waiting_until));
+        }
     }
 }
 
@@ -46,6 +62,7 @@ impl DerefMut for Manners {
 
 impl From<HostState> for Manners {
     fn from(state: HostState) -> Manners {
-        Manners(Some(Box::new(Known { state, asked_until: Millis(0) })))
+        let found_waiting_until = state.next_allowed();
+        Manners(Some(Box::new(Known { state, asked_until: Millis(0), found_waiting_until })))
     }
 }

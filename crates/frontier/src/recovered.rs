@@ -110,6 +110,9 @@ impl Frontier {
         let rules = self.rules_of(index);
         if let Some(host) = self.host_mut(index) {
             host.politeness.obey_retry_after(answer.ended, &answer.outcome, &rules);
+            if let Some(until) = answer.outcome.retry_after {
+                host.politeness.note_retry_after(until);
+            }
         }
         self.mark_dirty(index);
         self.reschedule(index, now);

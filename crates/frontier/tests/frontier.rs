@@ -9,9 +9,10 @@ use argiope_frontier::{
     Token, Unresolved, WaitReason,
 };
 use argiope_model::{JobId, JobSpec, Millis, NewUrlRate, SkipReason};
-use argiope_politeness::{AnswerResult, FailureKind, RobotsAnswer};
+use argiope_politeness::{AnswerResult, FailureKind, PolitenessRules, RobotsAnswer};
 use owner::{Asked, JOB, Owner, START, robots_txt, settings, spec, url};
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -268,10 +269,55 @@ fn a_delay_that_answers_lengthen_holds_for_the_request_that_waits() {
     assert!(owner.fetch().delay >= lengthened);
 }
 
+fn rules_with_delay(delay: &str) -> Arc<PolitenessRules> {
+    settings(&format!(r#"{{"domain_overrides": {{"a.test": {{"delay": "{delay}"}}}}}}"#))
+}
+
+#[test]
+fn a_delay_that_new_settings_shorten_ends_the_wait_that_is_under_way() {
+    let mut owner = Owner::with(&spec(), FrontierConfig::default(), rules_with_delay("10m"));
+    owner.add(&["http://a.test/1", "http://a.test/2"]);
+    let first = owner.fetch();
+    owner.answer(first.token, AnswerResult::Status(200));
+    owner.complete(first.token, Completion::Done { counted: true });
+    let ended = owner.now;
+    assert_eq!(owner.wait(), Some(ended + 600 * SECOND));
+    owner.frontier.set_politeness(rules_with_delay("2s"), owner.now);
+    assert_eq!(owner.wait(), Some(ended + 2 * SECOND));
+    owner.now = ended + 2 * SECOND;
+    assert_eq!(owner.fetch().delay, 2 * SECOND);
+}
+
+#[test]
+fn new_settings_do_not_shorten_what_the_host_itself_asked_for() {
+    let mut owner = Owner::with(&spec(), FrontierConfig::default(), rules_with_delay("10m"));
+    owner.add(&["http://a.test/1", "http://a.test/2"]);
+    let first = owner.fetch();
+    let asked = owner.now + 30 * SECOND;
+    owner.answer_with(first.token, AnswerResult::Status(503), Some(asked));
+    owner.complete(first.token, Completion::Done { counted: true });
+    assert_eq!(owner.wait(), Some(owner.now + 600 * SECOND));
+    owner.frontier.set_politeness(rules_with_delay("1s"), owner.now);
+    assert_eq!(owner.wait(), Some(asked));
+}
+
+/// What a former process waited for may have been asked for by the host.
+#[test]
+fn new_settings_do_not_shorten_a_wait_of_a_former_process() {
+    let mut owner = Owner::with(&spec(), FrontierConfig::default(), rules_with_delay("10m"));
+    owner.add(&["http://a.test/1", "http://a.test/2"]);
+    let first = owner.fetch();
+    owner.answer(first.token, AnswerResult::Status(200));
+    owner.complete(first.token, Completion::Done { counted: true });
+    let until = owner.now + 600 * SECOND;
+    owner.restart(&spec(), LastStop::Clean, SECOND);
+    owner.frontier.set_politeness(rules_with_delay("1s"), owner.now);
+    assert_eq!(owner.wait(), Some(until));
+}
+
 #[test]
 fn a_delay_that_new_settings_lengthen_holds_for_the_request_that_waits() {
-    let rules =
-        |delay: &str| settings(&format!(r#"{{"domain_overrides": {{"a.test": {{"delay": "{delay}"}}}}}}"#));
+    let rules = rules_with_delay;
     let mut owner = Owner::with(&spec(), FrontierConfig::default(), rules("100ms"));
     owner.add(&["http://a.test/1", "http://a.test/2"]);
     let first = owner.fetch();

@@ -98,6 +98,12 @@ impl HostState {
         self.next_allowed <= now
     }
 
+    /// New settings make the delay this long, for the wait that is under way as well. `floor` is what the host may not be
+    /// asked before for other reasons.
+    pub fn change_delay(&mut self, delay: Duration, floor: Millis) {
+        self.next_allowed = floor.max(self.free_since + delay);
+    }
+
     /// A request has ended, with an answer or without. robots.txt and redirect hops are requests like any other.
     /// `base_delay` and `per_host` are what the rules gave for the jobs at hand.
     pub fn answered(

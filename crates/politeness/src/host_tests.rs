@@ -39,6 +39,21 @@ fn the_delay_runs_from_the_end_of_an_answer() {
 }
 
 #[test]
+fn new_settings_change_the_wait_for_the_delay_and_keep_to_what_else_there_is() {
+    let rules = rules("{}");
+    let mut host = HostState::default();
+    host.started(at(0), 60 * BASE);
+    host.answered(at(2), &status(200), &rules, 60 * BASE, ONE);
+    assert_eq!(host.ready_at(at(3), &rules), at(62));
+    host.change_delay(5 * BASE, Millis(0));
+    assert_eq!(host.ready_at(at(3), &rules), at(7));
+    host.change_delay(5 * BASE, at(20));
+    assert_eq!(host.ready_at(at(3), &rules), at(20));
+    host.change_delay(90 * BASE, at(20));
+    assert_eq!(host.ready_at(at(3), &rules), at(92));
+}
+
+#[test]
 fn a_delay_that_grows_during_the_wait_is_counted_from_where_the_wait_began() {
     let rules = rules("{}");
     let mut host = HostState::default();

@@ -1,5 +1,6 @@
 //! The options of `crawl`.
 
+use super::number::{UNBOUNDED, whole};
 use crate::config::pattern_problem;
 use argiope_model::{Scope, parse_duration};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -13,6 +14,7 @@ Examples:
   argiope crawl example.com --depth 3 --max-pages 1000 -o pages.jsonl
   argiope crawl --list urls.txt --depth 0 --delay 2s
   argiope crawl -c job.yaml --name nightly
+  argiope crawl --name nightly                    go on with it
   argiope crawl example.com --scope domain --exclude '/tag/' -o - | jq .title
 
 Stop with Ctrl-C; the same command goes on where it stopped. A job that is finished is started anew.";
@@ -35,9 +37,11 @@ pub(crate) struct CrawlArgs {
 
     /// How many links away from the seeds (default 10)
     #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "How far")]
+    #[arg(value_parser = whole::<u32>(0, UNBOUNDED, "0 is the seeds alone"))]
     pub(crate) depth: Option<u32>,
     /// Stop after this many stored pages
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "How far")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "How far")]
+    #[arg(value_parser = whole::<u64>(1, u64::MAX, "without the option there is no limit"))]
     pub(crate) max_pages: Option<u64>,
     /// Which hosts belong to the crawl (default host)
     #[arg(long, value_parser = scope_words(), help_heading = "How far")]
@@ -53,10 +57,12 @@ pub(crate) struct CrawlArgs {
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, help_heading = "How fast")]
     pub(crate) delay: Option<Duration>,
     /// Connections in all (default 100)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "How fast")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "How fast")]
+    #[arg(value_parser = whole::<u32>(1, 100_000, ""))]
     pub(crate) concurrency: Option<u32>,
     /// Connections to one host (default 1)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "How fast")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "How fast")]
+    #[arg(value_parser = whole::<u32>(1, 10_000, ""))]
     pub(crate) per_host: Option<u32>,
     /// For a whole fetch, first to last byte (default 30s)
     #[arg(long, value_name = "DURATION", value_parser = some_time, help_heading = "How fast")]
@@ -75,7 +81,7 @@ pub(crate) struct CrawlArgs {
     /// Keep no copy of the raw pages
     #[arg(long, help_heading = "The job")]
     pub(crate) no_archive: bool,
-    /// Name the job; the same name goes on with it
+    /// Name the job; the name alone goes on with it
     #[arg(long, value_name = "JOB", help_heading = "The job")]
     pub(crate) name: Option<String>,
     /// Start anew even if the job is unfinished

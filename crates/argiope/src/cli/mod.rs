@@ -4,6 +4,7 @@
 mod crawl;
 mod graph;
 mod inspect;
+mod number;
 mod results;
 
 pub(crate) use crawl::CrawlArgs;
@@ -15,6 +16,7 @@ pub(crate) use results::{
 
 use clap::parser::ValueSource;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueHint};
+use number::{UNBOUNDED, whole};
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -116,29 +118,29 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  argiope lab --hosts 20 --pages 50 --listen 127.0.0.1:8080")]
 pub(crate) struct LabArgs {
-    /// The port of all sites, and the address of the first
+    /// The port of all sites, and the address of the first (default 127.0.0.1 and a free port)
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) listen: Option<SocketAddr>,
-    /// How many sites, on 127.0.x.y
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    /// How many sites, on 127.0.x.y (default 200; mixed and demo: one of each of their kinds)
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u32>(1, UNBOUNDED, ""))]
     pub(crate) hosts: Option<u32>,
-    /// How many pages each site has
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    /// How many pages each site has (default 250, mixed 20, demo 24)
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u32>(1, UNBOUNDED, ""))]
     pub(crate) pages: Option<u32>,
-    /// The same number makes the same web
-    #[arg(long, value_name = "N")]
+    /// The same number makes the same web (default 1)
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u64>(0, u64::MAX, ""))]
     pub(crate) seed: Option<u64>,
     /// What kinds of sites there are
     #[arg(long, value_enum, default_value = "plain")]
     pub(crate) profile: LabProfile,
-    /// Wait so long before each answer
+    /// Wait so long before each answer (default 0)
     #[arg(long, value_name = "DURATION", value_parser = argiope_model::parse_duration)]
     pub(crate) latency: Option<Duration>,
     /// Pages of about 2 KB instead of 30
     #[arg(long)]
     pub(crate) small: bool,
     /// Links from each page to other sites (default 6, small pages 1)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u32>(0, UNBOUNDED, ""))]
     pub(crate) outward: Option<u32>,
     /// Write every request as a line of JSON
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -237,6 +239,8 @@ mod tests {
             "argiope crawl a.test --concurrency 0",
             "argiope crawl a.test --timeout 0",
             "argiope crawl a.test --max-pages -1",
+            "argiope crawl a.test --max-pages 0",
+            "argiope crawl a.test --depth x",
             "argiope export -f parquet",
             "argiope crwl",
         ] {

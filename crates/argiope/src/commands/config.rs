@@ -26,7 +26,7 @@ fn check(files: &[PathBuf]) -> Result<(), Failure> {
             Err(found) => errors.extend(found),
         }
     }
-    if errors.is_empty() { Ok(()) } else { Err(Failure::usage_all(errors)) }
+    if errors.is_empty() { Ok(()) } else { Err(Failure::from(errors)) }
 }
 
 fn show(global: &GlobalOptions) -> Result<(), Failure> {

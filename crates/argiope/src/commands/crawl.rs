@@ -5,8 +5,9 @@ use crate::commands::progress::{self, Narrator};
 use crate::control::ControlServer;
 use crate::data::{self, CORRUPT, DISK_FULL, DataDirectory};
 use crate::exit::{Exit, Failure};
-use crate::job::{cannot_resume, compare_for_resume};
+use crate::job::{address_hint, cannot_resume, compare_for_resume, goes_on};
 use crate::progress::Display;
+use crate::progress::numbers::counted;
 use crate::settings::{CrawlSettings, Output, ProcessSettings, reload_politeness};
 use crate::signals::{Signal, Signals};
 use argiope_engine::{
@@ -14,11 +15,13 @@ use argiope_engine::{
 };
 use argiope_fetch::{AddressPolicy, FetcherOptions, RequestProfile};
 use argiope_model::{JobId, JobSpec, Millis, Url};
-use argiope_store::catalogue::{BriefKind, Catalogue, CatalogueReader, Job, JobState, NewJob};
+use argiope_store::catalogue::{BriefKind, Catalogue, CatalogueReader, Job, NewJob};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+/// The word in the records of URLs whose host has no address that may be connected to.
+const PRIVATE_ADDRESS: &str = "private_address";
 /// How often progress is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
@@ -122,7 +125,8 @@ fn conclude(
     }
 }
 
-/// A crawl that was done without a single answer has failed: the name is wrong, or nobody is there.
+/// A crawl that was done without a single answer has failed: the name is wrong, or nobody is there. One whose seeds all
+/// lead to addresses that it has no leave for was asked for in the wrong way.
 fn without_any_answer(reader: &dyn CatalogueReader, job: &Job) -> Result<Option<Failure>, Failure> {
     let store = |e| data::store_failure(&e);
     let counts = reader.counts(job.id).map_err(store)?;
@@ -132,6 +136,10 @@ fn without_any_answer(reader: &dyn CatalogueReader, job: &Job) -> Result<Option<
     let first = reader.briefs(job.id, BriefKind::Broken, 1).map_err(store)?;
     let Some(page) = first.first() else { return Ok(None) };
     let error = page.error.as_deref().unwrap_or("no answer");
+    if counts.by_error.get(PRIVATE_ADDRESS) == Some(&counts.pages) {
+        let refused = Failure::usage(format!("no seed may be asked; {}: {error}", page.url));
+        return Ok(Some(refused.hint(address_hint(error.contains("--allow-private")))));
+    }
     let hint = format!("check the name and the network; 'argiope why {}' tells what was tried", page.url);
     Ok(Some(Failure::failed(format!("no answer from any URL; {}: {error}", page.url)).hint(hint)))
 }
@@ -212,16 +220,6 @@ fn seeds_hash(settings: &CrawlSettings) -> String {
     }
 }
 
-/// A job that ended at its page limit goes on if the limit is higher now.
-fn goes_on(job: &Job, spec: &JobSpec) -> bool {
-    if !job.state.is_finished() {
-        return true;
-    }
-    let old = serde_json::from_str::<JobSpec>(&job.spec).ok().and_then(|old| old.max_pages);
-    let limited = job.state == JobState::Completed && job.message.as_deref() == Some("max_pages is reached");
-    limited && old.is_some_and(|old| spec.max_pages.is_none_or(|new| new > old))
-}
-
 fn all_seeds(settings: &mut CrawlSettings, display: &Display) -> Result<Vec<Url>, Failure> {
     let mut seeds = settings.seeds.clone();
     if let Some(list) = &mut settings.list {
@@ -288,8 +286,9 @@ fn tell_recovery(engine: &Engine, display: &Display) {
     let found = engine.recovery();
     if found.visits > 0 || found.cuts > 0 {
         display.message(&format!(
-            "the last run was cut off: {} visits were completed from the archive, {} unfinished ones are fetched again",
-            found.visits, found.cuts
+            "the last run was cut off: {} completed from the archive, {} fetched again",
+            counted(found.visits, "visit was", "visits were"),
+            counted(found.cuts, "unfinished one is", "unfinished ones are")
         ));
     }
 }

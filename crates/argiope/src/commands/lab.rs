@@ -2,6 +2,7 @@
 
 use crate::cli::{GlobalOptions, LabArgs, LabProfile};
 use crate::exit::Failure;
+use crate::progress::numbers::counted;
 use crate::signals::{Signal, Signals};
 use argiope_lab::{Lab, LabConfig, PageSize};
 use std::io::Write;
@@ -20,7 +21,8 @@ pub(crate) fn run(global: &GlobalOptions, args: &LabArgs) -> Result<(), Failure>
             }
         }
         let _ = out.flush();
-        eprintln!("the lab web is up: {} sites on port {}; Ctrl-C ends it", lab.seeds().len(), lab.port());
+        let sites = counted(lab.seeds().len() as u64, "site", "sites");
+        eprintln!("the lab web is up: {sites} on port {}; Ctrl-C ends it", lab.port());
     }
     loop {
         if signals.wait(Duration::from_secs(3600)) == Some(Signal::Stop) {

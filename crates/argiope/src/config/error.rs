@@ -1,5 +1,6 @@
 //! What is wrong with a configuration file, and where.
 
+use crate::exit::Failure;
 use std::fmt;
 
 /// A place in a file, both counted from 1.
@@ -15,11 +16,32 @@ pub(crate) struct ConfigError {
     pub(crate) file: String,
     pub(crate) at: Option<Position>,
     pub(crate) message: String,
+    /// It could not be looked at all.
+    unreadable: bool,
 }
 
 impl ConfigError {
     pub(crate) fn new(file: &str, at: Option<Position>, message: impl Into<String>) -> ConfigError {
-        ConfigError { file: file.to_owned(), at, message: message.into() }
+        ConfigError { file: file.to_owned(), at, message: message.into(), unreadable: false }
+    }
+
+    pub(crate) fn unreadable(file: &str, error: &std::io::Error) -> ConfigError {
+        let message = format!("cannot be read: {error}");
+        ConfigError { unreadable: true, ..ConfigError::new(file, None, message) }
+    }
+}
+
+/// Wrong files are wrong usage; each error says what to mend, but for files that are not there.
+impl From<Vec<ConfigError>> for Failure {
+    fn from(errors: Vec<ConfigError>) -> Failure {
+        let unreadable = errors.iter().any(|error| error.unreadable);
+        let failure = Failure::usage_all(errors);
+        if unreadable {
+            failure
+                .hint("name a file that is there; 'argiope config show' prints a configuration to start from")
+        } else {
+            failure
+        }
     }
 }
 

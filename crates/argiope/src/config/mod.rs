@@ -185,17 +185,14 @@ fn in_order(mut errors: Vec<ConfigError>) -> Vec<ConfigError> {
 }
 
 fn read_text(path: &Path, name: &str) -> Result<String, Vec<ConfigError>> {
-    let problem = |message: String| vec![ConfigError::new(name, None, message)];
-    let file = std::fs::File::open(path).map_err(|error| problem(format!("cannot be read: {error}")))?;
+    let unreadable = |error: std::io::Error| vec![ConfigError::unreadable(name, &error)];
+    let file = std::fs::File::open(path).map_err(unreadable)?;
     let mut bytes = Vec::new();
-    file.take(MAX_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| problem(format!("cannot be read: {error}")))?;
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > MAX_BYTES {
-        return Err(problem(format!(
-            "is longer than {} and no configuration",
-            crate::progress::numbers::bytes(MAX_BYTES)
-        )));
+        let most = crate::progress::numbers::bytes(MAX_BYTES);
+        let message = format!("is longer than {most} and no configuration");
+        return Err(vec![ConfigError::new(name, None, message)]);
     }
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();

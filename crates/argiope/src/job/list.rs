@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// A line longer than any URL that could be crawled is no URL.
 const MAX_LINE: u64 = 65_536;
+const WHAT_TO_GIVE: &str = "give a file that can be read, with one URL a line, or - for stdin";
 /// Problems shown; the rest is counted.
 const SHOWN: usize = 10;
 
@@ -113,7 +114,9 @@ fn open_file(path: &Path) -> Result<File, Failure> {
     let file = File::open(path).map_err(|error| unreadable(&name, &error))?;
     let metadata = file.metadata().map_err(|error| unreadable(&name, &error))?;
     if metadata.is_dir() {
-        return Err(Failure::usage(format!("cannot read the list {name}: it is a directory")));
+        return Err(
+            Failure::usage(format!("cannot read the list {name}: it is a directory")).hint(WHAT_TO_GIVE)
+        );
     }
     if metadata.is_file() { Ok(file) } else { keep(file, &name) }
 }
@@ -132,7 +135,7 @@ fn keep(mut from: impl Read, name: &str) -> Result<File, Failure> {
 }
 
 fn unreadable(name: &str, error: &io::Error) -> Failure {
-    Failure::usage(format!("cannot read the list {name}: {error}"))
+    Failure::usage(format!("cannot read the list {name}: {error}")).hint(WHAT_TO_GIVE)
 }
 
 /// Lines that say something, with their numbers.

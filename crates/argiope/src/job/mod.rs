@@ -10,5 +10,5 @@ pub(crate) mod seed;
 pub(crate) use identity::JobIdentity;
 pub(crate) use list::SeedList;
 pub(crate) use name::name_problem;
-pub(crate) use resume::{cannot_resume, compare_for_resume};
-pub(crate) use seed::{SeedRules, check_address, parse_seed, parse_typed};
+pub(crate) use resume::{cannot_resume, compare_for_resume, goes_on};
+pub(crate) use seed::{SeedRules, address_hint, check_address, parse_seed, parse_typed};

@@ -3,6 +3,7 @@
 
 use crate::exit::Failure;
 use argiope_model::JobSpec;
+use argiope_store::catalogue::{Job, JobState};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -55,6 +56,16 @@ pub(crate) fn compare_for_resume(old: &JobSpec, new: &JobSpec) -> Result<(), Vec
         })
         .collect();
     if differences.is_empty() { Ok(()) } else { Err(differences) }
+}
+
+/// Whether a job is unfinished. One that ended at its page limit is, if the limit is higher now.
+pub(crate) fn goes_on(job: &Job, spec: &JobSpec) -> bool {
+    if !job.state.is_finished() {
+        return true;
+    }
+    let old = serde_json::from_str::<JobSpec>(&job.spec).ok().and_then(|old| old.max_pages);
+    let limited = job.state == JobState::Completed && job.message.as_deref() == Some("max_pages is reached");
+    limited && old.is_some_and(|old| spec.max_pages.is_none_or(|new| new > old))
 }
 
 /// What the user is told when it may not.

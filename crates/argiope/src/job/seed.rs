@@ -44,6 +44,10 @@ const ALLOW_ADDRESSES: &str =
 /// `example.com` without a scheme is taken as https.
 pub(crate) fn parse_seed(text: &str, rules: &SeedRules) -> Result<Url, SeedProblem> {
     let url = parse_typed(text, &rules.normal)?;
+    if let Some(problem) = name_problem(url.host_name()) {
+        let why = format!("the host '{}' has {problem}", url.host_name());
+        return Err(unusable(text, &why));
+    }
     check_address(&url, &rules.addresses)?;
     Ok(url)
 }
@@ -51,22 +55,37 @@ pub(crate) fn parse_seed(text: &str, rules: &SeedRules) -> Result<Url, SeedProbl
 /// A URL as a person types it, wherever it leads.
 pub(crate) fn parse_typed(text: &str, normal: &NormalRules) -> Result<Url, SeedProblem> {
     let text = text.trim();
-    let unusable = |why: String| SeedProblem::Unusable(format!("'{}' cannot be crawled: {why}", shown(text)));
     if text.is_empty() {
-        return Err(unusable(String::from("it is empty")));
+        return Err(unusable(text, "it is empty"));
     }
-    let absolute = with_scheme(text).map_err(unusable)?;
+    let absolute = with_scheme(text).map_err(|why| unusable(text, &why))?;
     if has_user(&absolute) {
-        return Err(unusable(String::from(
-            "a user name in a URL is not sent; give 'basic_auth' in a job file",
-        )));
+        return Err(unusable(text, "a user name in a URL is not sent; give 'basic_auth' in a job file"));
     }
     Url::parse(&absolute, normal).map_err(|error| match error {
         UrlError::Scheme(scheme) => {
-            unusable(format!("scheme '{scheme}' is unknown, http and https are known"))
+            unusable(text, &format!("scheme '{scheme}' is unknown, http and https are known"))
         }
-        other => unusable(other.to_string()),
+        other => unusable(text, &other.to_string()),
     })
+}
+
+fn unusable(text: &str, why: &str) -> SeedProblem {
+    SeedProblem::Unusable(format!("'{}' cannot be crawled: {why}", shown(text.trim())))
+}
+
+/// What no name in DNS can have. Links with such hosts fail by themselves; what a person typed is a mistake.
+fn name_problem(name: &str) -> Option<&'static str> {
+    if name.starts_with('[') {
+        return None;
+    }
+    if name.split('.').any(str::is_empty) {
+        return Some("an empty part between its dots");
+    }
+    if name.len() > 253 || name.split('.').any(|part| part.len() > 63) {
+        return Some("a part that is longer than names can be");
+    }
+    None
 }
 
 /// Short, and without a password.
@@ -126,8 +145,13 @@ pub(crate) fn check_address(url: &Url, policy: &AddressPolicy) -> Result<(), See
             "'{url}' is refused: {what}{}",
             if opened { " and --allow-private is not given" } else { "" }
         ),
-        hint: if opened { ALLOW_PRIVATE } else { ALLOW_ADDRESSES },
+        hint: address_hint(opened),
     })
+}
+
+/// What to do about an address that is closed: some are opened by the flag, the others only one by one.
+pub(crate) fn address_hint(opened_by_flag: bool) -> &'static str {
+    if opened_by_flag { ALLOW_PRIVATE } else { ALLOW_ADDRESSES }
 }
 
 #[cfg(test)]
@@ -168,6 +192,10 @@ mod tests {
             ("", "empty"),
             ("https://", "cannot be crawled"),
             ("https://exa mple.com", "cannot be crawled"),
+            ("https://a..b/", "cannot be crawled: the host 'a..b' has an empty part between its dots"),
+            (".example.com/", "path"),
+            ("https://.example.com/", "an empty part"),
+            (&format!("https://{}.example/", "x".repeat(64)), "longer than names can be"),
             ("https://u:hunter2@example.com/", "'https://u:***@example.com/' cannot be crawled: a user name"),
             ("u@example.com", "a user name"),
         ] {

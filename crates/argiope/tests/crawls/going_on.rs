@@ -37,6 +37,52 @@ fn an_interrupted_crawl_goes_on_where_it_was() {
 }
 
 #[test]
+fn the_name_of_a_job_is_enough_to_go_on_with_it() {
+    let (desk, lab) = (Desk::new(), lab(&KINDS, 10, 20));
+    let crawl = desk.start_crawl(&lab.seeds(), &["--delay", "10ms", "--name", "nightly", "--exclude", "zzz"]);
+    desk.wait_for_pages(3);
+    crawl.signal("-INT");
+    assert_eq!(crawl.wait().code, 130);
+
+    let other = desk.run(&["crawl", "--name", "nightly", "--scope", "any"]);
+    assert_eq!(other.code, 2, "{}", other.stderr);
+    assert!(other.stderr.contains("'scope' was \"host\""), "{}", other.stderr);
+
+    let run = desk.run(&["crawl", "--name", "nightly", "--delay", "5ms"]).ok();
+    assert!(run.stderr.contains("going on with job nightly"), "{}", run.stderr);
+    assert_eq!(sorted(&desk.pages(), "url"), expected(&lab));
+    assert_eq!(desk.run(&["jobs", "--json"]).ok().json_lines().len(), 1);
+
+    let finished = desk.run(&["crawl", "--name", "nightly"]);
+    assert_eq!(finished.code, 2, "{}", finished.stderr);
+    assert!(finished.stderr.contains("job nightly is finished\nhint: add --fresh"), "{}", finished.stderr);
+    desk.run(&["crawl", "--name", "nightly", "--fresh", "--max-pages", "2", "--delay", "0"]).ok();
+    assert_eq!(desk.pages().len(), 2);
+    desk.run(&["crawl", "--name", "nightly", "--max-pages", "4", "--delay", "0"]).ok();
+    assert_eq!(desk.pages().len(), 4);
+}
+
+#[test]
+fn a_name_without_seeds_and_without_a_job_says_what_to_do() {
+    let (desk, lab) = (Desk::new(), lab(&[SiteKind::Ordinary], 3, 0));
+    let run = desk.run(&["crawl", "--name", "nightly"]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("there is no job 'nightly'"), "{}", run.stderr);
+    assert!(run.stderr.contains("argiope crawl https://example.com --name nightly"), "{}", run.stderr);
+    assert!(!desk.path("argiope-data").exists(), "nothing is made by asking");
+
+    desk.write("urls.txt", &lab.seeds().join("\n"));
+    desk.crawl(&[], &["--list", "urls.txt", "--name", "listed", "--max-pages", "1", "--delay", "0"]).ok();
+    let run = desk.run(&["crawl", "--name", "listed", "--max-pages", "2"]);
+    assert_eq!(run.code, 2);
+    assert!(
+        run.stderr.contains("was begun with a list") && run.stderr.contains("--list FILE"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
 fn a_killed_crawl_goes_on_and_has_every_page_once() {
     let (desk, lab) = (Desk::new(), lab(&KINDS, 30, 20));
     let options = ["--delay", "20ms", "-o", "out.jsonl"];

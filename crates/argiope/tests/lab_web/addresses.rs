@@ -26,11 +26,23 @@ fn a_name_with_a_private_address_is_refused_when_it_is_connected_to() {
     let (desk, lab) = scene("");
     let run = desk.run(&["crawl", &lab.seeds()[0]]);
     assert_eq!(lab.request_count(), 0);
-    assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
-    assert!(run.stderr.contains("--allow-private"), "{}{}", run.stdout, run.stderr);
+    assert_eq!(run.code, 2, "{}{}", run.stdout, run.stderr);
+    assert!(
+        run.stderr.contains("and --allow-private is not given\nhint: add --allow-private"),
+        "{}",
+        run.stderr
+    );
     let pages = desk.pages();
     assert_eq!(pages.len(), 1, "{pages:?}");
     assert!(pages[0]["error"].as_str().unwrap().starts_with("private_address: "), "{}", pages[0]);
+}
+
+#[test]
+fn one_seed_that_may_be_asked_makes_the_crawl_no_mistake() {
+    let (desk, lab) = scene("  allow_addresses: [127.0.0.2]\n");
+    let run = desk.run(&["crawl", &lab.seeds()[0], &lab.seeds()[1]]).ok();
+    assert!(run.stdout.contains("private_address  1"), "{}", run.stdout);
+    assert!(lab.access_log().iter().all(|entry| entry.site == 1));
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use super::AdmissionError;
 use super::domains::{DomainTable, NameSet, suffixes};
 use super::traps::{PathShape, calendar_year_outside, repeated_segment, session_id};
-use argiope_model::{JobSpec, Millis, PublicSuffixes, Scope, Skip, SkipReason, TrapRules, Url};
+use argiope_model::{JobSpec, Millis, PublicSuffixes, Scope, Skip, SkipReason, TrapRules, Url, plural};
 use regex::{Regex, RegexSet};
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -158,7 +158,7 @@ impl JobRules {
     }
 
     fn tell_blacklist(&self, _url: &Url, _depth: u32) -> String {
-        format!("not among {} entries", self.blacklist.len())
+        format!("not among {}", plural(self.blacklist.len() as u64, "entry", "entries"))
     }
 
     fn check_domains(&self, url: &Url, _depth: u32) -> Result<(), Skip> {
@@ -174,14 +174,17 @@ impl JobRules {
     }
 
     fn tell_domains(&self, _url: &Url, _depth: u32) -> String {
-        format!("the host matches none of {} patterns", self.exclude_domains.len())
+        format!("the host matches none of {}", patterns_of(&self.exclude_domains))
     }
 
     fn check_include(&self, url: &Url, _depth: u32) -> Result<(), Skip> {
         if self.include.is_empty() || self.include.is_match(url.as_str()) {
             return Ok(());
         }
-        let detail = format!("matches none of {} include patterns", self.include.len());
+        let detail = format!(
+            "matches none of {}",
+            plural(self.include.len() as u64, "include pattern", "include patterns")
+        );
         Err(Skip::new(SkipReason::Filtered, detail))
     }
 
@@ -200,7 +203,7 @@ impl JobRules {
     }
 
     fn tell_exclude(&self, _url: &Url, _depth: u32) -> String {
-        format!("matches none of {} patterns", self.exclude.len())
+        format!("matches none of {}", patterns_of(&self.exclude))
     }
 
     fn check_extension(&self, url: &Url, _depth: u32) -> Result<(), Skip> {
@@ -246,12 +249,14 @@ impl JobRules {
         if within(count, self.max_query_parameters) {
             return Ok(());
         }
-        let detail = format!("{count} query parameters, at most {} are taken", self.max_query_parameters);
+        let parameters = plural(count as u64, "query parameter", "query parameters");
+        let detail = format!("{parameters}, at most {} are taken", self.max_query_parameters);
         Err(Skip::new(SkipReason::Filtered, detail))
     }
 
     fn tell_parameters(&self, url: &Url, _depth: u32) -> String {
-        format!("{} query parameters of at most {}", parameter_count(url), self.max_query_parameters)
+        let parameters = plural(parameter_count(url) as u64, "query parameter", "query parameters");
+        format!("{parameters} of at most {}", self.max_query_parameters)
     }
 
     fn check_traps(&self, url: &Url, _depth: u32) -> Result<(), Skip> {
@@ -283,14 +288,12 @@ impl JobRules {
     }
 
     fn tell_traps(&self, url: &Url, _depth: u32) -> String {
-        let depth = PathShape::of(url).depth;
+        let segments = plural(PathShape::of(url).depth as u64, "segment", "segments");
+        let most = self.max_path_depth;
         if self.traps.enabled {
-            format!(
-                "{depth} segments of at most {}, no repetition, calendar or session id",
-                self.max_path_depth
-            )
+            format!("{segments} of at most {most}, no repetition, calendar or session id")
         } else {
-            format!("{depth} segments of at most {}, other traps are not looked for", self.max_path_depth)
+            format!("{segments} of at most {most}, other traps are not looked for")
         }
     }
 }
@@ -356,6 +359,10 @@ fn patterns(list: &'static str, given: &[String]) -> Result<RegexSet, AdmissionE
         })?;
     }
     RegexSet::new(given).map_err(|source| AdmissionError::Patterns { list, source: Box::new(source) })
+}
+
+fn patterns_of(set: &RegexSet) -> String {
+    plural(set.len() as u64, "pattern", "patterns")
 }
 
 fn first_match<'p>(patterns: &'p RegexSet, text: &str) -> Option<&'p str> {

@@ -11,22 +11,26 @@ const SHOWN_VIOLATIONS: usize = 20;
 impl AuditReport {
     /// `0 violations in 1,204 requests to 12 hosts`
     pub fn verdict(&self) -> String {
-        let plural = |count: u64, word: &str| {
-            format!("{} {word}{}", grouped(count), if count == 1 { "" } else { "s" })
-        };
         format!(
             "{} in {} to {}",
-            plural(self.violation_count, "violation"),
-            plural(self.requests, "request"),
-            plural(self.host_count, "host")
+            counted(self.violation_count, "violation"),
+            counted(self.requests, "request"),
+            counted(self.host_count, "host")
         )
     }
+}
+
+/// `1 request`, `1,204 requests`
+fn counted(count: u64, word: &str) -> String {
+    format!("{} {word}{}", grouped(count), if count == 1 { "" } else { "s" })
 }
 
 impl fmt::Display for AuditReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.verdict())?;
-        writeln!(f, "{} requests were judged by the robots.txt of their time", grouped(self.robots_checked))?;
+        let (were, their) = if self.robots_checked == 1 { ("was", "its") } else { ("were", "their") };
+        let judged = counted(self.robots_checked, "request");
+        writeln!(f, "{judged} {were} judged by the robots.txt of {their} time")?;
         if !self.hosts.is_empty() {
             let mut table = Table::new(&[
                 ("host", Align::Left),
@@ -50,18 +54,18 @@ impl fmt::Display for AuditReport {
                 ]);
             }
             write!(f, "\n{table}")?;
-            more(f, self.host_count, SHOWN_HOSTS, "hosts")?;
+            more(f, self.host_count, SHOWN_HOSTS, "host")?;
         }
         for violation in self.violations.iter().take(SHOWN_VIOLATIONS) {
             write!(f, "\n{violation}")?;
         }
-        more(f, self.violation_count, SHOWN_VIOLATIONS, "violations")
+        more(f, self.violation_count, SHOWN_VIOLATIONS, "violation")
     }
 }
 
 fn more(f: &mut fmt::Formatter<'_>, all: u64, shown: usize, what: &str) -> fmt::Result {
     match all.checked_sub(shown as u64) {
-        Some(rest) if rest > 0 => writeln!(f, "and {} more {what}", grouped(rest)),
+        Some(rest) if rest > 0 => writeln!(f, "and {} more", counted(rest, what)),
         _ => Ok(()),
     }
 }

@@ -31,7 +31,7 @@ impl GraphSettings {
     pub(super) fn new(global: &GlobalOptions, args: &GraphCrawlArgs) -> Result<GraphSettings, Failure> {
         let config = load_config(global)?;
         let mut file = match &args.file {
-            Some(path) => read_graph(path, &process_environment).map_err(Failure::usage_all)?,
+            Some(path) => read_graph(path, &process_environment)?,
             None => GraphFile::default(),
         };
         apply_flags(&mut file, args);
