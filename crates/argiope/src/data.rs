@@ -24,8 +24,8 @@ const LOCK: &str = "lock";
 /// Commands that only look hold the lock for a moment: that long they are waited for.
 const LOCK_TRIES: u32 = 10;
 const LOCK_WAIT: std::time::Duration = std::time::Duration::from_millis(50);
-/// The layout this program writes.
-const VERSION: u32 = 1;
+/// The layout this program writes. 2: the frontier counts a job's URLs by shard.
+const VERSION: u32 = 2;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Meta {
@@ -35,12 +35,18 @@ struct Meta {
     fingerprint_key: String,
 }
 
-/// A data directory that this process owns.
-pub(crate) struct DataDirectory {
-    pub(crate) path: PathBuf,
+/// What decides which shard a host belongs to. It never changes.
+#[derive(Clone)]
+pub(crate) struct Fixed {
     pub(crate) shards: u16,
     pub(crate) fingerprint_key: FingerprintKey,
     pub(crate) suffixes: Arc<PublicSuffixes>,
+}
+
+/// A data directory that this process owns.
+pub(crate) struct DataDirectory {
+    pub(crate) path: PathBuf,
+    pub(crate) fixed: Fixed,
     /// Held open: the lock goes with the process, however it ends.
     _lock: File,
 }
@@ -75,9 +81,11 @@ impl DataDirectory {
             .ok_or_else(|| damaged(path, "its fingerprint key is no key"))?;
         Ok(DataDirectory {
             path: path.to_owned(),
-            shards: meta.shards,
-            fingerprint_key: FingerprintKey::new(key),
-            suffixes: Arc::new(suffixes(path)?),
+            fixed: Fixed {
+                shards: meta.shards,
+                fingerprint_key: FingerprintKey::new(key),
+                suffixes: Arc::new(suffixes(path)?),
+            },
             _lock: lock,
         })
     }
@@ -103,6 +111,62 @@ impl DataDirectory {
         let mut options = ArchiveOptions::default();
         options.info.user_agent = Some(user_agent.to_owned());
         options.info.robots = String::from(if obeys_robots { "obey" } else { "ignore" });
+        FileArchive::open(&self.path.join("archive"), options).map_err(|e| store_failure(&e))
+    }
+
+    pub(crate) fn links(&self) -> Result<SegmentLinks, Failure> {
+        SegmentLinks::open(&self.path.join("links")).map_err(|e| store_failure(&e))
+    }
+}
+
+/// Where a worker of a cluster keeps what is not yet in the cluster's own stores.
+pub(crate) struct WorkerDirectory {
+    path: PathBuf,
+    _lock: File,
+}
+
+const CLUSTER: &str = "cluster.json";
+
+#[derive(Serialize, Deserialize)]
+struct WorkerMeta {
+    /// The cluster's id: files of one do not go to another.
+    cluster: String,
+}
+
+impl WorkerDirectory {
+    pub(crate) fn open(path: &Path, cluster: &str) -> Result<WorkerDirectory, Failure> {
+        fs::create_dir_all(path).map_err(|e| cannot(path, "make the data directory", &e))?;
+        let lock = take_lock(path)?;
+        if path.join(META).exists() {
+            return Err(Failure::failed(format!(
+                "{} is the data directory of crawls on one machine",
+                path.display()
+            ))
+            .hint("name another one with --data DIR"));
+        }
+        let file = path.join(CLUSTER);
+        match fs::read(&file) {
+            Ok(text) => {
+                let meta: WorkerMeta =
+                    serde_json::from_slice(&text).map_err(|e| damaged(path, &format!("{CLUSTER}: {e}")))?;
+                if meta.cluster != cluster {
+                    let text = format!("{} has files of another cluster", path.display());
+                    return Err(Failure::failed(text).hint("name another directory with --data DIR"));
+                }
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let text = serde_json::to_vec(&WorkerMeta { cluster: cluster.to_owned() })
+                    .map_err(|e| Failure::failed(e.to_string()))?;
+                write_whole(&file, &text).map_err(|e| cannot(path, "write the data directory", &e))?;
+            }
+            Err(error) => return Err(cannot(path, "read the data directory", &error)),
+        }
+        Ok(WorkerDirectory { path: path.to_owned(), _lock: lock })
+    }
+
+    /// Every worker has names of its own for its files.
+    pub(crate) fn archive(&self, worker: &str) -> Result<FileArchive, Failure> {
+        let options = ArchiveOptions { name: format!("argiope-{worker}"), ..ArchiveOptions::default() };
         FileArchive::open(&self.path.join("archive"), options).map_err(|e| store_failure(&e))
     }
 
@@ -235,6 +299,16 @@ fn read_meta(path: &Path) -> Result<Option<Meta>, Failure> {
         let text = format!("{} was made by a newer version of argiope", path.display());
         return Err(Failure::failed(text).hint("use that version, or another directory with --data DIR"));
     }
+    if meta.version < VERSION {
+        let text = format!(
+            "{} was made by an older version of argiope: its queues are of layout {}, this one reads {VERSION}",
+            path.display(),
+            meta.version
+        );
+        let hint = "finish its crawls with that version, or crawl into another directory with --data DIR; \
+                    export, report and audit read it as it is";
+        return Err(Failure::failed(text).hint(hint));
+    }
     Ok(Some(meta))
 }
 
@@ -309,6 +383,7 @@ pub(crate) fn state_failure(path: &Path, error: &StateError) -> Failure {
     match error {
         StateError::DiskFull(_) => Failure::failed(text).hint(DISK_FULL),
         StateError::Corrupt(_) | StateError::Store(_) => Failure::failed(text).hint(CORRUPT),
+        StateError::Lost(_) => Failure::failed(text),
     }
 }
 
@@ -321,11 +396,23 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let url = "https://example.com/";
         let first = DataDirectory::open(directory.path(), 8).unwrap();
-        let print = first.fingerprint_key.of(url, 0);
+        let print = first.fixed.fingerprint_key.of(url, 0);
         drop(first);
         let second = DataDirectory::open(directory.path(), 64).unwrap();
-        assert_eq!(second.shards, 8);
-        assert_eq!(second.fingerprint_key.of(url, 0), print);
+        assert_eq!(second.fixed.shards, 8);
+        assert_eq!(second.fixed.fingerprint_key.of(url, 0), print);
+    }
+
+    #[test]
+    fn a_directory_of_an_older_layout_is_refused_and_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let older = format!(r#"{{"version":1,"shards":64,"fingerprint_key":"{}"}}"#, "0".repeat(32));
+        fs::write(directory.path().join(META), &older).unwrap();
+        let failure = DataDirectory::open(directory.path(), 8).err().unwrap();
+        assert!(failure.messages[0].contains("older version"), "{failure:?}");
+        assert!(failure.hint.unwrap().contains("--data"));
+        assert_eq!(fs::read_to_string(directory.path().join(META)).unwrap(), older);
+        assert!(!directory.path().join("frontier").exists());
     }
 
     #[test]

@@ -2,17 +2,21 @@
 //! logic of its own.
 
 mod cli;
+mod cluster;
 mod commands;
 mod config;
 mod control;
 mod data;
 mod exit;
+#[cfg_attr(not(test), expect(dead_code, reason = "no command runs a worker yet"))]
+mod health;
 mod inspect;
 mod job;
 mod logging;
 mod progress;
 mod settings;
 mod signals;
+mod stores;
 
 use cli::{Cli, Command};
 use exit::Failure;
@@ -56,6 +60,9 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Why(args) => commands::why::run(global, args),
         Command::Report(args) => commands::report::run(global, args),
         Command::Audit(args) => commands::audit::run(global, args),
+        Command::Worker(args) => commands::worker::run(global, args, &display),
+        Command::Cluster(command) => commands::cluster::run(global, command),
+        Command::Ingest(args) => commands::ingest::run(global, args, &display),
         Command::Inspect(command) => inspect::run(global, command),
         Command::Config(command) => commands::config::run(global, command),
         Command::Completions(args) => commands::completions::run(args),

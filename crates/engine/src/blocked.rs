@@ -170,7 +170,7 @@ fn retries_by_host(
     at: Millis,
 ) -> Result<Retries, EngineError> {
     let mut retries = Retries::default();
-    let (delayed, _) = state.load_due(Millis::NEVER, RETRIES)?;
+    let (delayed, _) = state.load_due(frontier.served(), Millis::NEVER, RETRIES)?;
     let own: Vec<_> = delayed.into_iter().filter(|delayed| delayed.at.job == job).collect();
     let known = frontier.progress(job).map_or(0, |progress| progress.delayed);
     retries.uncounted = known.saturating_sub(own.len() as u64);

@@ -166,9 +166,10 @@ pub(crate) fn failure_kind(error: &FetchError) -> FailureKind {
         Unfetched::Tls(_) => FailureKind::Tls,
         Unfetched::Timeout { .. } => FailureKind::Timeout,
         Unfetched::Reset(_) | Unfetched::Stale(_) => FailureKind::Reset,
-        Unfetched::Protocol(_) | Unfetched::HeadersTooLarge | Unfetched::Unsendable(_) => {
-            FailureKind::Protocol
-        }
+        Unfetched::Protocol(_)
+        | Unfetched::HeadersTooLarge
+        | Unfetched::Unsendable(_)
+        | Unfetched::NoLeave => FailureKind::Protocol,
     }
 }
 

@@ -7,6 +7,7 @@ use crate::error::EngineError;
 use crate::item::{Item, Settled};
 use crate::log;
 use crate::scheduler::{Report, now};
+use argiope_frontier::Completion;
 use argiope_store::archive::{Appender, Archive, Exchange, Position};
 use argiope_store::catalogue::{Batch, Catalogue, Committed, FilePosition, JobUpdate};
 use argiope_store::export::Output;
@@ -94,6 +95,8 @@ pub(crate) struct Committer {
     pub(crate) reports: Sender<Vec<Report>>,
     pub(crate) batch_age: Duration,
     pub(crate) batch_size: usize,
+    /// Others store pages of the same jobs.
+    pub(crate) in_cluster: bool,
 }
 
 /// A batch that is stored.
@@ -139,6 +142,7 @@ impl Committer {
         let mut batch = Batch { at: now(), jobs, recovered, ..Batch::default() };
         let mut links = LinkBatch::new();
         let mut settled = Vec::with_capacity(items.len());
+        let mut pages_of = Vec::with_capacity(items.len());
         let mut positions: HashMap<Arc<str>, u64> = HashMap::new();
         for mut item in items {
             if let Some(late) = item.late.take() {
@@ -151,6 +155,8 @@ impl Committer {
             for skipped in &item.skipped {
                 self.counters.skipped(skipped.reason, 1);
             }
+            let place = batch.pages.len();
+            let page = item.page.is_some().then_some(place);
             if let Some(mut page) = item.page {
                 self.copies.mark(&mut page);
                 batch.pages.push(page);
@@ -163,7 +169,10 @@ impl Committer {
             if let Some(of_page) = &item.links {
                 links.extend(of_page);
             }
-            settled.extend(item.settled);
+            if let Some(one) = item.settled {
+                settled.push(one);
+                pages_of.push(page);
+            }
         }
         let positions: Vec<Position> =
             positions.into_iter().map(|(file, length)| Position { file, length }).collect();
@@ -173,6 +182,9 @@ impl Committer {
         }
         let took = started.elapsed();
         log::stored(&batch, committed.batch, took);
+        if self.in_cluster {
+            count_once(&mut settled, &pages_of, &committed);
+        }
         Ok(Stored { settled, positions, batch: committed.batch, took })
     }
 
@@ -222,6 +234,18 @@ impl Committer {
             self.catalogue.commit(&Batch { at: now(), outputs: vec![position], ..Batch::default() })?;
         }
         Ok(self.catalogue)
+    }
+}
+
+/// A page that somebody else had stored before it lost the shard was taken from that one's budget.
+fn count_once(settled: &mut [Settled], pages_of: &[Option<usize>], committed: &Committed) {
+    for (settled, page) in settled.iter_mut().zip(pages_of) {
+        let placed = page.and_then(|place| committed.pages.get(place));
+        if placed.is_some_and(|placed| placed.repeated)
+            && let Completion::Done { counted } = &mut settled.completion
+        {
+            *counted = false;
+        }
     }
 }
 

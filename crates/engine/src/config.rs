@@ -21,6 +21,8 @@ pub struct Ports {
 
 #[derive(Clone)]
 pub struct EngineConfig {
+    /// Begins what the catalogue says of who made a request; empty on one machine.
+    pub name: String,
     pub shards: u16,
     /// Threads that fetch and extract.
     pub workers: usize,

@@ -16,6 +16,9 @@ pub enum EngineError {
     /// Nobody reads what is written to a pipe any more.
     #[error("{0}")]
     OutputClosed(String),
+    /// Others have taken over: nothing more may be written.
+    #[error("{0}")]
+    Fenced(String),
     #[error("a part of the crawl ended unexpectedly: {0}")]
     Panicked(String),
 }
@@ -26,6 +29,7 @@ impl From<StoreError> for EngineError {
             ErrorKind::DiskFull => EngineError::DiskFull(error.to_string()),
             ErrorKind::Corrupt => EngineError::Corrupt(error.to_string()),
             ErrorKind::Usage => EngineError::Settings(error.to_string()),
+            ErrorKind::Fenced => EngineError::Fenced(error.to_string()),
             ErrorKind::OutputClosed => EngineError::OutputClosed(error.to_string()),
             _ => EngineError::Store(error.to_string()),
         }
@@ -37,6 +41,7 @@ impl From<StateError> for EngineError {
         match error {
             StateError::DiskFull(_) => EngineError::DiskFull(error.to_string()),
             StateError::Corrupt(_) => EngineError::Corrupt(error.to_string()),
+            StateError::Lost(_) => EngineError::Store(error.to_string()),
             StateError::Store(ref source) => EngineError::Store(format!("{error}: {source}")),
         }
     }

@@ -193,6 +193,10 @@ impl Jobs {
         self.by_id.write().unwrap_or_else(PoisonError::into_inner).insert(job.id, job);
     }
 
+    pub(crate) fn remove(&self, id: JobId) {
+        self.by_id.write().unwrap_or_else(PoisonError::into_inner).remove(&id);
+    }
+
     pub(crate) fn all(&self) -> Vec<Arc<JobContext>> {
         self.by_id.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }

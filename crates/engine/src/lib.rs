@@ -26,6 +26,7 @@ mod pipeline;
 mod recent;
 mod recovery;
 mod scheduler;
+mod shards;
 mod snapshot;
 mod starts;
 mod why;

@@ -90,6 +90,9 @@ pub(crate) fn notice(notice: &Notice) {
         Notice::RobotsUnreachable { host, until } => {
             info!(%host, until = %until.rfc3339(), "host is parked, its robots.txt cannot be had");
         }
+        Notice::DamagedMessage { shard, offset, why } => {
+            tracing::warn!(shard, offset, %why, "a message to a shard cannot be read and is passed over");
+        }
     }
 }
 

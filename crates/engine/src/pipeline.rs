@@ -17,12 +17,14 @@ use crate::graph;
 use crate::job::{JobContext, JobStart, Jobs};
 use crate::recovery::{KnownVisits, Recoverer, RecoverySummary};
 use crate::scheduler::{Control, JobEnd, Report, RunEnd, RunState, Scheduler, marks, now, settle};
+use crate::shards::MemberState;
 use crate::snapshot::Snapshot;
 use crate::starts::Starts;
 use crate::why::{self, Why};
 use crate::worker::{self, WorkerParts};
-use argiope_fetch::{Resolver, Tls};
+use argiope_fetch::{FetcherOptions, Leave, Resolver, Tls};
 use argiope_frontier::admission::{JobRules, SitemapHints, priority};
+use argiope_frontier::member::{Forever, Lease, Member, Membership, News};
 use argiope_frontier::state::{ShardState, StateBatch, StateSync};
 use argiope_frontier::{Activity, Discovery, Found, Frontier, FrontierConfig, LastStop, Step};
 use argiope_model::{FingerprintKey, JobId, Millis, PublicSuffixes, RequestKind, Url};
@@ -32,7 +34,7 @@ use argiope_store::export::Output;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -105,9 +107,38 @@ impl Engine {
         let (reports_to, reports) = unbounded();
         let counters = Arc::new(Counters::default());
         let inbox = Arc::new(Inbox::default());
-        let mut shop = Workshop::open(&config, ports, &starts, &reports_to, &counters, &inbox)?;
+        let mut shop = Workshop::open(&config, ports, &starts, &reports_to, &counters, &inbox, false)?;
         let recovery = shop.recover()?;
         shop.begin(&starts, output)?;
+        Engine::spawn(config, shop, reports_to, reports, recovery)
+    }
+
+    /// Starts as a member of a cluster: shards and jobs come with the [`News`]. It runs until it is stopped; then its
+    /// shards are stored and can be handed over.
+    pub fn join_cluster(
+        config: EngineConfig,
+        ports: Ports,
+        membership: Membership,
+    ) -> Result<Engine, EngineError> {
+        let (reports_to, reports) = unbounded();
+        let counters = Arc::new(Counters::default());
+        let inbox = Arc::new(Inbox::default());
+        let mut shop = Workshop::open(&config, ports, &[], &reports_to, &counters, &inbox, true)?;
+        shop.open_appender()?;
+        shop.lease = membership.lease;
+        shop.member = Some(membership.member);
+        shop.committer.in_cluster = true;
+        let recovery = RecoverySummary { link_bytes: shop.link_bytes, ..RecoverySummary::default() };
+        Engine::spawn(config, shop, reports_to, reports, recovery)
+    }
+
+    fn spawn(
+        config: EngineConfig,
+        shop: Workshop,
+        reports_to: Sender<Vec<Report>>,
+        reports: Receiver<Vec<Report>>,
+        recovery: RecoverySummary,
+    ) -> Result<Engine, EngineError> {
         let snapshot = Arc::new(Mutex::new(Snapshot { at: now(), ..Snapshot::default() }));
         let shared = Arc::clone(&snapshot);
         let to = reports_to.clone();
@@ -150,6 +181,11 @@ impl EngineHandle {
         self.control(Control::Stop(stop));
     }
 
+    /// What the cluster says.
+    pub fn tell(&self, news: Vec<News>) {
+        let _ = self.reports.send(news.into_iter().map(Report::News).collect());
+    }
+
     pub fn set_politeness(&self, rules: Arc<PolitenessRules>) {
         self.control(Control::Politeness(rules));
     }
@@ -178,12 +214,11 @@ pub fn why_at_rest(
     url: &Url,
 ) -> Result<Why, EngineError> {
     let at = now();
-    let mut frontier = new_frontier(config, at);
+    let mut frontier = new_frontier(config, at, false);
     let job = JobContext::new(start, &config.suffixes, at)?;
     let opens = HashMap::from([(start.id, job.limits())]);
     frontier.restore(state, &opens, LastStop::Clean, at)?;
-    let seeds = HashMap::from([(start.id, start.seeds.clone())]);
-    let scope = ScopeCompiler { suffixes: Arc::clone(&config.suffixes), seeds: Arc::new(seeds) };
+    let scope = ScopeCompiler::new(&config.suffixes, std::slice::from_ref(start));
     for grown in frontier.scope_hosts(start.id).iter().filter_map(|url| Url::from_stored(url).ok()) {
         job.add_scope_host(&grown, || scope.compile(&job, &frontier));
     }
@@ -196,13 +231,31 @@ pub fn why_at_rest(
 #[derive(Clone)]
 pub(crate) struct ScopeCompiler {
     suffixes: Arc<PublicSuffixes>,
-    seeds: Arc<HashMap<JobId, Vec<Url>>>,
+    seeds: Arc<RwLock<HashMap<JobId, Vec<Url>>>>,
 }
 
 impl ScopeCompiler {
+    fn new(suffixes: &Arc<PublicSuffixes>, starts: &[JobStart]) -> ScopeCompiler {
+        let scope = ScopeCompiler { suffixes: Arc::clone(suffixes), seeds: Arc::default() };
+        starts.iter().for_each(|start| scope.insert(start));
+        scope
+    }
+
+    pub(crate) fn insert(&self, start: &JobStart) {
+        // Only a scope of hosts is ever made anew.
+        if start.graph.is_none() {
+            let mut seeds = self.seeds.write().unwrap_or_else(PoisonError::into_inner);
+            seeds.insert(start.id, start.seeds.clone());
+        }
+    }
+
+    pub(crate) fn suffixes(&self) -> &Arc<PublicSuffixes> {
+        &self.suffixes
+    }
+
     pub(crate) fn compile(&self, job: &JobContext, frontier: &Frontier) -> Option<JobRules> {
-        let seeds = self.seeds.get(&job.id)?;
-        let mut rules = JobRules::compile(&job.spec, seeds, &self.suffixes, now()).ok()?;
+        let seeds = self.seeds.read().unwrap_or_else(PoisonError::into_inner);
+        let mut rules = JobRules::compile(&job.spec, seeds.get(&job.id)?, &self.suffixes, now()).ok()?;
         for url in frontier.scope_hosts(job.id) {
             if let Ok(url) = Url::from_stored(url) {
                 rules.add_scope_host(&url);
@@ -223,15 +276,18 @@ struct Workshop {
     counters: Arc<Counters>,
     inbox: Arc<Inbox>,
     link_bytes: u64,
+    member: Option<Box<dyn Member>>,
+    lease: Arc<dyn Lease>,
 }
 
-fn new_frontier(config: &EngineConfig, at: Millis) -> Frontier {
+fn new_frontier(config: &EngineConfig, at: Millis, leased: bool) -> Frontier {
     let frontier = FrontierConfig {
         shards: config.shards,
         concurrency: config.concurrency,
         per_address: config.politeness.per_address().get(),
         max_outstanding: config.max_outstanding,
         window: config.window,
+        leased,
         ..FrontierConfig::default()
     };
     let (suffixes, key) = (Arc::clone(&config.suffixes), config.fingerprint_key.clone());
@@ -246,11 +302,12 @@ impl Workshop {
         reports: &Sender<Vec<Report>>,
         counters: &Arc<Counters>,
         inbox: &Arc<Inbox>,
+        leased: bool,
     ) -> Result<Workshop, EngineError> {
         let at = now();
         let Ports { state, catalogue, archive, mut links } = ports;
         let link_bytes = links.truncate_to(catalogue.links_position()?.unwrap_or_default())?;
-        let mut frontier = new_frontier(config, at);
+        let mut frontier = new_frontier(config, at, leased);
         let jobs = Arc::new(Jobs::default());
         let mut opens = HashMap::new();
         for start in starts {
@@ -260,12 +317,10 @@ impl Workshop {
         }
         let clean = state.marks()?.iter().any(|(name, value)| **name == *CLEAN && *value == 1);
         let last_stop = if clean { LastStop::Clean } else { LastStop::Unclean };
-        frontier.restore(state.as_ref(), &opens, last_stop, at)?;
-        // Only a scope of hosts is ever made anew.
-        let fixed = |start: &JobStart| start.graph.is_some();
-        let seeds =
-            starts.iter().filter(|s| !fixed(s)).map(|start| (start.id, start.seeds.clone())).collect();
-        let scope = ScopeCompiler { suffixes: Arc::clone(&config.suffixes), seeds: Arc::new(seeds) };
+        if !leased {
+            frontier.restore(state.as_ref(), &opens, last_stop, at)?;
+        }
+        let scope = ScopeCompiler::new(&config.suffixes, starts);
         for (id, limits) in opens {
             frontier.open_job(id, limits);
             if let Some(job) = jobs.get(id) {
@@ -286,6 +341,7 @@ impl Workshop {
             reports: reports.clone(),
             batch_age: config.batch_age,
             batch_size: config.batch_size,
+            in_cluster: false,
         };
         Ok(Workshop {
             frontier,
@@ -297,6 +353,8 @@ impl Workshop {
             counters: Arc::clone(counters),
             inbox: Arc::clone(inbox),
             link_bytes,
+            member: None,
+            lease: Arc::new(Forever),
         })
     }
 
@@ -341,6 +399,10 @@ impl Workshop {
             self.offer_seeds(start, at)?;
         }
         self.state.sync()?;
+        self.open_appender()
+    }
+
+    fn open_appender(&mut self) -> Result<(), EngineError> {
         if let Some(archive) = &self.committer.archive {
             self.committer.appender = Some(archive.appender()?);
         }
@@ -379,7 +441,8 @@ impl Workshop {
         reports: Receiver<Vec<Report>>,
         snapshot: Arc<Mutex<Snapshot>>,
     ) -> Result<Ended, EngineError> {
-        let Workshop { frontier, state, committer, jobs, scope, key, counters, inbox, .. } = self;
+        let Workshop { frontier, state, committer, jobs, scope, key, counters, inbox, member, lease, .. } =
+            self;
         let dns = DnsThread::start()?;
         let resolver = Resolver::new(config.resolver.clone(), dns.handle.clone())
             .map_err(|e| EngineError::Settings(format!("dns: {e}")))?;
@@ -387,12 +450,19 @@ impl Workshop {
         let archive = committer.archive.clone();
         let mut orders = Vec::new();
         let mut workers = Vec::new();
+        let leave = if member.is_some() {
+            let lease = Arc::clone(&lease);
+            Leave::while_it_holds(move || lease.holds())
+        } else {
+            Leave::default()
+        };
         let starts = Arc::new(Starts::default());
         for number in 0..config.workers.max(1) {
             let (to, from) = mpsc::channel(config.concurrency.max(16) * 2);
             orders.push(to);
             let parts = WorkerParts {
                 number,
+                name: worker_name(&config.name, number),
                 orders: from,
                 reports: reports_to.clone(),
                 inbox: Arc::clone(&inbox),
@@ -400,7 +470,7 @@ impl Workshop {
                 counters: Arc::clone(&counters),
                 key: key.clone(),
                 appender: archive.as_ref().map(|archive| archive.appender()).transpose()?,
-                fetcher: config.fetcher.clone(),
+                fetcher: FetcherOptions { leave: leave.clone(), ..config.fetcher.clone() },
                 tls: tls.clone(),
                 resolver: resolver.clone(),
                 starts: Arc::clone(&starts),
@@ -409,8 +479,9 @@ impl Workshop {
         }
         let (sync, sync_asked) = bounded(1);
         let syncer = state.syncer();
-        let sync_reports = reports_to.clone();
-        let sync_thread = spawn("syncer", move || sync_loop(syncer.as_ref(), &sync_asked, &sync_reports))?;
+        let (sync_reports, tells) = (reports_to.clone(), member.is_some());
+        let sync_thread =
+            spawn("syncer", move || sync_loop(syncer.as_ref(), &sync_asked, &sync_reports, tells))?;
         let commit_thread = spawn("committer", move || committer.run())?;
         drop(reports_to);
         let scheduler = Scheduler {
@@ -427,9 +498,12 @@ impl Workshop {
             grace: config.grace,
             scope: scope.clone(),
             run: RunState::default(),
+            member,
+            lease,
+            shards: MemberState::default(),
         };
         let scheduling = spawn("scheduler", move || scheduler.run())?;
-        let RunEnd { stop, jobs: ends, error, mut frontier, mut state } =
+        let RunEnd { stop, jobs: ends, error, mut frontier, mut state, member } =
             scheduling.join().map_err(|_| EngineError::Panicked(String::from("scheduler")))?;
         // The scheduler has gone, and the orders with it: workers end by themselves.
         let mut first_error = error;
@@ -456,7 +530,7 @@ impl Workshop {
         }
         // They were asked for, and nothing will tell any more that these were not their hosts' failures.
         failed.into_values().for_each(|item| inbox.put(*item));
-        interrupt_rest(&inbox, &jobs, &ends, stop.is_some());
+        interrupt_rest(&inbox, &jobs, &ends, stop.is_some() && member.is_none());
         inbox.close();
         let catalogue = match join(commit_thread, "committer") {
             Ok(catalogue) => catalogue,
@@ -486,21 +560,34 @@ impl Workshop {
         }
         let mut catalogue = catalogue;
         let mut blocked = Vec::new();
-        for job in jobs.all() {
+        for job in jobs.all().iter().filter(|_| member.is_none()) {
             let is_blocked = matches!(ends.get(&job.id), Some(JobEnd::Blocked { .. }));
             let left =
-                blocked::collect(&mut frontier, state.as_ref(), catalogue.as_mut(), &job, is_blocked, at)?;
+                blocked::collect(&mut frontier, state.as_ref(), catalogue.as_mut(), job, is_blocked, at)?;
             blocked.push((job.id, left));
         }
         frontier.give_up(at);
         let mut changes = frontier.take_changes();
-        changes.marks.push((CLEAN.into(), 1));
+        if let Some(mut member) = member {
+            for job in jobs.all() {
+                let pages = frontier.return_pages(job.id);
+                if pages > 0 {
+                    member.returns_pages(job.id, pages);
+                }
+            }
+        } else {
+            changes.marks.push((CLEAN.into(), 1));
+        }
         state.apply(&changes)?;
         state.sync()?;
         let outcomes = jobs.all().iter().map(|job| (job.id, outcome_of(ends.get(&job.id)))).collect();
         let last = snapshot.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Ok(Ended { jobs: outcomes, blocked, catalogue, snapshot: last })
     }
+}
+
+fn worker_name(of: &str, number: usize) -> String {
+    if of.is_empty() { format!("worker-{number}") } else { format!("{of}/{number}") }
 }
 
 fn outcome_of(end: Option<&JobEnd>) -> JobOutcome {
@@ -529,11 +616,14 @@ fn interrupt_rest(inbox: &Inbox, jobs: &Jobs, ends: &HashMap<JobId, JobEnd>, sto
 }
 
 /// Makes batches durable one after the other; all that was applied meanwhile goes with the next one.
-fn sync_loop(syncer: &dyn StateSync, asked: &Receiver<()>, reports: &Sender<Vec<Report>>) {
-    while asked.recv().is_ok() {
+fn sync_loop(syncer: &dyn StateSync, asked: &Receiver<u64>, reports: &Sender<Vec<Report>>, tells: bool) {
+    while let Ok(batches) = asked.recv() {
         if let Err(error) = syncer.sync() {
             let _ = reports.send(vec![Report::Fatal(error.into())]);
             return;
+        }
+        if tells {
+            let _ = reports.send(vec![Report::Synced(batches)]);
         }
     }
 }

@@ -163,7 +163,7 @@ impl Recoverer<'_> {
         let delayed = match &mut self.known.delayed {
             Some(delayed) => delayed,
             none => {
-                let (entries, _) = self.state.load_due(Millis::NEVER, usize::MAX)?;
+                let (entries, _) = self.state.load_due(self.frontier.served(), Millis::NEVER, usize::MAX)?;
                 none.insert(entries.into_iter().map(|d| ((d.at, d.entry.order), d.due)).collect())
             }
         };

@@ -9,9 +9,11 @@ use crate::item::{Item, Settled};
 use crate::job::Jobs;
 use crate::log;
 use crate::pipeline::Stop;
+use crate::shards::MemberState;
 use crate::snapshot::{Paused, Snapshot};
 use crate::why::{self, Why};
 use crate::worker::{self, Order};
+use argiope_frontier::member::{Lease, Member, News};
 use argiope_frontier::state::{ShardState, StateBatch};
 use argiope_frontier::{
     Activity, Answer, Completion, Discovery, Disposition, Found, Frontier, HostIndex, Notice, Refused,
@@ -56,7 +58,14 @@ pub(crate) enum Report {
         host: HostIndex,
         result: Result<(Arc<[IpAddr]>, Millis), Unresolved>,
     },
+    /// Its turn came after the lease was over: nothing was asked for.
+    NotAsked {
+        token: Token,
+    },
     Stored(Stored),
+    /// The first so many batches of the frontier are durable.
+    Synced(u64),
+    News(News),
     Control(Control),
     Fatal(EngineError),
 }
@@ -83,7 +92,7 @@ pub(crate) enum JobEnd {
 pub(crate) struct Scheduler {
     pub(crate) frontier: Frontier,
     pub(crate) state: Box<dyn ShardState>,
-    pub(crate) sync: Sender<()>,
+    pub(crate) sync: Sender<u64>,
     pub(crate) workers: Vec<mpsc::Sender<Vec<Order>>>,
     pub(crate) reports: Receiver<Vec<Report>>,
     pub(crate) inbox: Arc<Inbox>,
@@ -94,6 +103,10 @@ pub(crate) struct Scheduler {
     pub(crate) grace: Duration,
     pub(crate) scope: crate::pipeline::ScopeCompiler,
     pub(crate) run: RunState,
+    /// In a cluster.
+    pub(crate) member: Option<Box<dyn Member>>,
+    pub(crate) lease: Arc<dyn Lease>,
+    pub(crate) shards: MemberState,
 }
 
 /// What changes while it runs.
@@ -132,6 +145,7 @@ pub(crate) struct RunEnd {
     pub(crate) error: Option<EngineError>,
     pub(crate) frontier: Frontier,
     pub(crate) state: Box<dyn ShardState>,
+    pub(crate) member: Option<Box<dyn Member>>,
 }
 
 impl Scheduler {
@@ -150,12 +164,14 @@ impl Scheduler {
             error,
             frontier: self.frontier,
             state: self.state,
+            member: self.member,
         }
     }
 
     fn schedule(&mut self) -> Result<(), EngineError> {
         loop {
             let at = now();
+            self.keep_membership(at)?;
             if self.frontier.has_changes() {
                 // Nothing is asked for that a killed process would not find in its queue again.
                 self.apply(Vec::new())?;
@@ -219,7 +235,7 @@ impl Scheduler {
                 }
                 Step::LoadDue { until, limit } => {
                     self.apply(Vec::new())?;
-                    let (entries, next) = self.state.load_due(until, limit)?;
+                    let (entries, next) = self.state.load_due(self.frontier.served(), until, limit)?;
                     self.frontier.due_loaded(entries, next, at);
                     self.apply(Vec::new())?;
                 }
@@ -347,7 +363,10 @@ impl Scheduler {
                     }
                 }
                 Report::Resolved { host, result } => self.frontier.resolved(host, result, at),
+                Report::NotAsked { token } => self.frontier.abandon(token, at),
                 Report::Stored(stored) => self.stored(stored, at)?,
+                Report::Synced(batches) => self.frontier.batches_durable(batches),
+                Report::News(news) => self.news(news, at)?,
                 Report::Control(control) => self.control(control, at)?,
                 Report::Fatal(error) => return Err(error),
             }
@@ -373,11 +392,11 @@ impl Scheduler {
         }
         self.apply(marks(&stored.positions, stored.batch))?;
         // The syncer takes all that was applied before it looks: one request at a time is enough.
-        let _ = self.sync.try_send(());
+        let _ = self.sync.try_send(self.frontier.batches_taken());
         Ok(())
     }
 
-    fn apply(&mut self, marks: Vec<(Box<str>, u64)>) -> Result<(), EngineError> {
+    pub(crate) fn apply(&mut self, marks: Vec<(Box<str>, u64)>) -> Result<(), EngineError> {
         let mut batch: StateBatch = self.frontier.take_changes();
         batch.marks = marks;
         if !batch.is_empty() {
@@ -444,6 +463,10 @@ impl Scheduler {
         if self.run.stopping.is_some() {
             return self.frontier.requests_under_way() == 0 && !self.frontier.has_uncommitted()
                 || at >= self.run.give_up_at;
+        }
+        // A job of a cluster ends when all members have done their part.
+        if self.member.is_some() {
+            return false;
         }
         let mut all = true;
         for job in self.jobs.all() {
@@ -565,23 +588,17 @@ pub(crate) fn offer_sitemaps(
             }
         }
         let source = Some(news.origin.clone());
-        rows.extend(discover(frontier, Discovery { job: job.id, round: 0, depth: 0, source, found }, at));
+        let shard = frontier.shard_of(&news.origin);
+        let discovery = Discovery { job: job.id, round: 0, depth: 0, source, found };
+        rows.extend(discover(frontier, shard, discovery, at));
     }
     rows
 }
 
-/// Offers URLs to the frontier. Gives back what it refused of them.
-fn discover(frontier: &mut Frontier, discovery: Discovery, at: Millis) -> Vec<SkippedRow> {
-    let (refused, _) = frontier.discover(discovery, at);
-    refused.iter().for_each(|refused| log::refused(&refused.url, &refused.skip));
-    let row = |refused: Refused| SkippedRow {
-        job: refused.job,
-        url: refused.url.as_str().to_owned(),
-        reason: refused.skip.reason,
-        detail: refused.skip.detail,
-        source: refused.source.map(|url| url.as_str().to_owned()),
-    };
-    refused.into_iter().map(row).collect()
+/// Offers URLs that were found in `shard` to the frontier. Gives back what it refused of them.
+fn discover(frontier: &mut Frontier, shard: u16, discovery: Discovery, at: Millis) -> Vec<SkippedRow> {
+    let (refused, _) = frontier.discover_in(shard, discovery, at);
+    refused_rows(refused)
 }
 
 /// Ends a visit in the frontier: its links first. Gives back what the frontier refused of them.
@@ -594,12 +611,13 @@ pub(crate) fn settle(
 ) -> Vec<SkippedRow> {
     let Settled { token, ticket, visit, completion, discoveries, note, scope_host } = settled;
     if let (Some(url), Some(job)) = (scope_host, jobs.get(visit.job)) {
-        frontier.add_scope_host(job.id, url.as_str());
+        frontier.add_scope_host(job.id, frontier.shard_of(&visit.url), &url);
         job.add_scope_host(&url, || scope.compile(&job, frontier));
     }
     let mut rows = Vec::new();
+    let shard = ticket.map_or_else(|| frontier.shard_of(&visit.url), |ticket| ticket.at.host.shard);
     for discovery in discoveries {
-        rows.extend(discover(frontier, discovery, at));
+        rows.extend(discover(frontier, shard, discovery, at));
     }
     if let Some(note) = note {
         frontier.page_seen(visit.job, &visit.url, note);
@@ -610,6 +628,18 @@ pub(crate) fn settle(
         (None, None) => {}
     }
     rows
+}
+
+pub(crate) fn refused_rows(refused: Vec<Refused>) -> Vec<SkippedRow> {
+    refused.iter().for_each(|refused| log::refused(&refused.url, &refused.skip));
+    let row = |refused: Refused| SkippedRow {
+        job: refused.job,
+        url: refused.url.as_str().to_owned(),
+        reason: refused.skip.reason,
+        detail: refused.skip.detail,
+        source: refused.source.map(|url| url.as_str().to_owned()),
+    };
+    refused.into_iter().map(row).collect()
 }
 
 /// How far archive and catalogue were when these visits were done: where a recovery begins.

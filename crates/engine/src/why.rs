@@ -92,7 +92,7 @@ fn retry_step(
 ) -> Result<Option<WhyStep>, EngineError> {
     let waits = frontier.progress(job.id).is_some_and(|progress| progress.delayed > 0);
     let Some(place) = frontier.queue_at(job.id, url.host()).filter(|_| waits) else { return Ok(None) };
-    let (delayed, _) = state.load_due(Millis::NEVER, RETRIES)?;
+    let (delayed, _) = state.load_due(frontier.served(), Millis::NEVER, RETRIES)?;
     for delayed in delayed.into_iter().filter(|delayed| delayed.at == place) {
         let Ok(visit) =
             decode_visit(job.id, delayed.entry.order.rank.saturating_sub(1), &delayed.entry.value)

@@ -12,8 +12,8 @@ use crate::log;
 use crate::scheduler::{Report, now};
 use crate::starts::Starts;
 use argiope_fetch::{
-    AddressPolicy, DecodeScratch, FetchError, FetchRequest, Fetched, Fetcher, FetcherOptions, Resolver,
-    Start, Tls, Truncation as Cut, decode,
+    AddressPolicy, DecodeScratch, FailureKind as Unfetched, FetchError, FetchRequest, Fetched, Fetcher,
+    FetcherOptions, Resolver, Start, Tls, Truncation as Cut, decode,
 };
 use argiope_frontier::{Answer, Completion, Dispatch, HostIndex, RobotsAnswered, RobotsDispatch, Unresolved};
 use argiope_model::{Base, FingerprintKey, Millis, Page, RequestKind, Url, Visit};
@@ -41,6 +41,7 @@ pub(crate) enum Order {
 /// Everything a worker needs, made before its thread starts.
 pub(crate) struct WorkerParts {
     pub(crate) number: usize,
+    pub(crate) name: String,
     pub(crate) orders: mpsc::Receiver<Vec<Order>>,
     pub(crate) reports: Sender<Vec<Report>>,
     pub(crate) inbox: Arc<Inbox>,
@@ -63,7 +64,7 @@ pub(crate) fn run(parts: WorkerParts) -> Result<(), EngineError> {
     let local = tokio::task::LocalSet::new();
     let WorkerParts { mut orders, appender, .. } = parts;
     let worker = Rc::new(Worker {
-        name: format!("worker-{}", parts.number),
+        name: parts.name,
         policy: parts.fetcher.addresses.clone(),
         fetcher: Fetcher::new(parts.fetcher, parts.tls, parts.resolver.clone()),
         resolver: parts.resolver,
@@ -254,7 +255,9 @@ impl Worker {
     }
 
     async fn visit(&self, dispatch: Dispatch) {
-        let Some(job) = self.jobs.get(dispatch.visit.job) else { return };
+        let Some(job) = self.jobs.get(dispatch.visit.job) else {
+            return self.report(Report::NotAsked { token: dispatch.token });
+        };
         let profile = job.profile(&dispatch.rules, &dispatch.visit.url);
         let most = usize::try_from(job.spec.max_body).unwrap_or(usize::MAX);
         let start = self.begin(dispatch.host, dispatch.per_host, dispatch.delay).await;
@@ -272,6 +275,9 @@ impl Worker {
         Counters::add(&self.counters.requests, 1);
         match fetched {
             Ok(fetched) => self.answered(job, dispatch, fetched),
+            Err(error) if error.kind == Unfetched::NoLeave => {
+                self.report(Report::NotAsked { token: dispatch.token });
+            }
             Err(error) => self.failed(dispatch, &error),
         }
     }
@@ -427,7 +433,9 @@ impl Worker {
     }
 
     async fn robots(&self, dispatch: RobotsDispatch) {
-        let Some(job) = self.jobs.get(dispatch.job) else { return };
+        let Some(job) = self.jobs.get(dispatch.job) else {
+            return self.report(Report::NotAsked { token: dispatch.token });
+        };
         let profile = job.profile(&dispatch.rules, &dispatch.errand.url);
         let start = self.begin(dispatch.host, dispatch.per_host, dispatch.delay).await;
         let request = FetchRequest {
@@ -441,6 +449,9 @@ impl Worker {
             max_body_bytes: ROBOTS_BYTES,
         };
         let fetched = self.fetcher.fetch(request).await;
+        if fetched.as_ref().is_err_and(|error| error.kind == Unfetched::NoLeave) {
+            return self.report(Report::NotAsked { token: dispatch.token });
+        }
         Counters::add(&self.counters.requests, 1);
         let report = self.robots_report(&job, dispatch, fetched);
         match report {

@@ -24,6 +24,7 @@ use std::future::{Future, poll_fn};
 use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::rc::{Rc, Weak};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep_until};
@@ -40,6 +41,28 @@ pub struct FetcherOptions {
     pub max_idle: usize,
     /// How long an address of a host may stay silent before the next one is tried beside it.
     pub connect_stagger: Duration,
+    /// Asked right before a request leaves, whatever came between its start and that.
+    pub leave: Leave,
+}
+
+/// Whether requests may leave now. Always, unless it says otherwise.
+#[derive(Clone, Default)]
+pub struct Leave(Option<Arc<dyn Fn() -> bool + Send + Sync>>);
+
+impl Leave {
+    pub fn while_it_holds(holds: impl Fn() -> bool + Send + Sync + 'static) -> Leave {
+        Leave(Some(Arc::new(holds)))
+    }
+
+    fn is_given(&self) -> bool {
+        self.0.as_ref().is_none_or(|holds| holds())
+    }
+}
+
+impl std::fmt::Debug for Leave {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_none() { "Leave(always)" } else { "Leave(while it holds)" })
+    }
 }
 
 impl Default for FetcherOptions {
@@ -51,6 +74,7 @@ impl Default for FetcherOptions {
             idle_timeout: Duration::from_secs(30),
             max_idle: 512,
             connect_stagger: Duration::from_millis(300),
+            leave: Leave::default(),
         }
     }
 }
@@ -287,6 +311,9 @@ impl Shared {
         progress: &Progress,
     ) -> Result<(Response<Incoming>, Link, Option<Bytes>), SendFailure> {
         let unsent = |failure: Failure| SendFailure { failure, unanswered: false, request_left: false };
+        if !self.options.leave.is_given() {
+            return Err(unsent(FailureKind::NoLeave.into()));
+        }
         progress.stopwatch.borrow_mut().restart();
         progress.stage.set(Stage::FirstByte);
         let (response, link, request_head) = match link {

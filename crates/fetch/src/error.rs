@@ -118,6 +118,8 @@ pub enum FailureKind {
     HeadersTooLarge,
     /// The URL or its headers cannot be written as an HTTP request.
     Unsendable(String),
+    /// Nothing may be asked for any more, and nothing was (see [`crate::Leave`]).
+    NoLeave,
 }
 
 impl FailureKind {
@@ -134,6 +136,7 @@ impl FailureKind {
             FailureKind::Protocol(_) => "protocol",
             FailureKind::HeadersTooLarge => "headers_too_large",
             FailureKind::Unsendable(_) => "unsendable",
+            FailureKind::NoLeave => "no_leave",
         }
     }
 
@@ -148,9 +151,10 @@ impl FailureKind {
             | FailureKind::Reset(_)
             | FailureKind::Stale(_)
             | FailureKind::Protocol(_) => true,
-            FailureKind::PrivateAddress(_) | FailureKind::HeadersTooLarge | FailureKind::Unsendable(_) => {
-                false
-            }
+            FailureKind::PrivateAddress(_)
+            | FailureKind::HeadersTooLarge
+            | FailureKind::Unsendable(_)
+            | FailureKind::NoLeave => false,
         }
     }
 
@@ -158,7 +162,7 @@ impl FailureKind {
     pub fn counts_for_breaker(&self) -> bool {
         match self {
             FailureKind::Dns(error) => error.fault() == Fault::Resolver,
-            FailureKind::PrivateAddress(_) | FailureKind::Unsendable(_) => false,
+            FailureKind::PrivateAddress(_) | FailureKind::Unsendable(_) | FailureKind::NoLeave => false,
             _ => true,
         }
     }
@@ -195,6 +199,7 @@ impl fmt::Display for FailureKind {
             FailureKind::Stale(detail) => write!(f, "reset: {detail}, on a kept connection"),
             FailureKind::Protocol(detail) => write!(f, "protocol: {detail}"),
             FailureKind::HeadersTooLarge => f.write_str("protocol: response headers over the limit"),
+            FailureKind::NoLeave => f.write_str("nothing may be asked for any more"),
             FailureKind::Unsendable(detail) => write!(f, "unsendable: {detail}"),
         }
     }

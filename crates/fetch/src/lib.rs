@@ -28,7 +28,7 @@ mod resolver;
 mod response;
 mod tls;
 
-pub use client::{FetchRequest, Fetcher, FetcherOptions};
+pub use client::{FetchRequest, Fetcher, FetcherOptions, Leave};
 pub use clock::Start;
 pub use decode::{DecodeError, DecodeScratch, Decoded, decode};
 pub use dns::{Answer, DnsError, Fault, Resolved, TtlBounds};

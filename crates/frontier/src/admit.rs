@@ -3,6 +3,7 @@
 
 use crate::admission::pattern::{PatternTable, pattern_of};
 use crate::codec::{VisitFacts, encode_visit};
+use crate::elsewhere::{hop, misled};
 use crate::frontier::Frontier;
 use crate::host::{Host, HostQueue};
 use crate::job::Job;
@@ -10,12 +11,11 @@ use crate::queue::{Entry, JobQueue, OrderKey};
 use crate::ready::HostIndex;
 use crate::state::{Change, Delayed, QueueAt};
 use argiope_model::{
-    Fingerprint, Hop, JobId, Millis, RequestKind, Skip, SkipReason, Url, Visit, plural, shard_of,
+    Fingerprint, JobId, Millis, RequestKind, Skip, SkipReason, Url, Visit, plural, shard_of,
 };
-use std::time::Duration;
 
 /// A URL that passed its job's rules.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     pub url: Url,
     pub fingerprint: Fingerprint,
@@ -24,7 +24,7 @@ pub struct Found {
 }
 
 /// URLs of one source: the links of a page, a sitemap, a list of seeds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Discovery {
     pub job: JobId,
     pub round: u32,
@@ -44,8 +44,19 @@ pub struct Refused {
 }
 
 impl Frontier {
-    /// Admits what is new. Returns what it refused and how many were new.
+    /// Admits what is new. Returns what it refused and how many were new. Where shards are leased, what a visit has found
+    /// goes through [`Frontier::discover_in`], and this is for shards that are here.
     pub fn discover(&mut self, discovery: Discovery, now: Millis) -> (Vec<Refused>, usize) {
+        self.admit_found(discovery, None, now)
+    }
+
+    /// Whatever does not belong to the shard `only` is refused, if there is one.
+    pub(crate) fn admit_found(
+        &mut self,
+        discovery: Discovery,
+        only: Option<u16>,
+        now: Millis,
+    ) -> (Vec<Refused>, usize) {
         let Discovery { job, round, depth, source, found } = discovery;
         let mut refused = Vec::new();
         let mut new = 0;
@@ -69,7 +80,12 @@ impl Frontier {
                 },
             };
             last = Some(index);
-            let Some(shard) = self.host(index).map(|host| host.key.shard) else { continue };
+            let shard = self.host(index).map(|host| host.key.shard);
+            let Some(shard) = shard.filter(|shard| only.is_none_or(|only| *shard == only)) else {
+                let skip = Skip::new(SkipReason::NotCrawlable, not_here(only, &one.url));
+                refused.push(Refused { job, url: one.url, source: source.clone(), skip });
+                continue;
+            };
             // What is refused below is known too from now on, so that it is told once; it is not stored, so that a later
             // run may decide anew.
             if !self.seen.entry((job, shard)).or_default().insert(one.fingerprint) {
@@ -176,15 +192,11 @@ impl Frontier {
     /// When a new URL of this source may be served: now, or later if the source brings more than its rate.
     fn source_allows(&mut self, source: &Url, per_second: u32, burst: u32, now: Millis) -> Millis {
         let index = self.host_index(source.host());
-        let Some(host) = self.hosts.get_mut(index as usize) else { return now };
-        let elapsed = now.since(host.new_url_tokens_at).as_secs_f32();
-        let rate = per_second.max(1) as f32;
-        host.new_url_tokens = (host.new_url_tokens + elapsed * rate).min(burst.max(1) as f32) - 1.0;
-        host.new_url_tokens_at = now;
-        if host.new_url_tokens >= 0.0 {
-            return now;
-        }
-        now + Duration::from_secs_f32((-host.new_url_tokens / rate).min(86_400.0 * 365.0))
+        let rate = match self.hosts.get_mut(index as usize) {
+            Some(host) => &mut host.new_urls,
+            None => self.elsewhere.rate_of(source.host()),
+        };
+        rate.take(per_second, burst, now)
     }
 
     /// Puts an entry on disk and, as far as there is room, into memory.
@@ -200,8 +212,9 @@ impl Frontier {
         let Some(host) = self.hosts.get_mut(index as usize) else { return };
         let at = QueueAt { job, host: host.key };
         if let Some(state) = self.jobs.get_mut(&job) {
-            state.dirty = true;
-            if not_before > now { state.counts.delayed += 1 } else { state.counts.queued += 1 }
+            state.count(at.host.shard, |counts| {
+                if not_before > now { counts.delayed += 1 } else { counts.queued += 1 }
+            });
         }
         // The host's record names the jobs that have something queued here.
         let renamed = host.queue(job).is_none_or(|q| q.queue.is_finished());
@@ -236,14 +249,29 @@ impl Frontier {
         }
     }
 
-    /// A redirect goes on at the head of its target host's queue; the seen-set is not asked.
-    pub(crate) fn continue_at(&mut self, mut visit: Visit, to: Url, status: u16, now: Millis) {
-        let from = std::mem::replace(&mut visit.url, to);
-        visit.hops.push(Hop { url: from, status });
+    /// A redirect goes on at the head of its target host's queue, or where that host belongs.
+    pub(crate) fn continue_at(&mut self, from: u16, visit: Visit, to: Url, status: u16, now: Millis) {
+        let elsewhere = self.sent_to(from, &to);
+        let visit = hop(visit, to, status);
+        match elsewhere {
+            Some(to) => self.continue_elsewhere(from, to, visit),
+            None => self.queue_continuation(&visit, now),
+        }
+    }
+
+    /// The seen-set is not asked.
+    pub(crate) fn queue_continuation(&mut self, visit: &Visit, now: Millis) {
         let index = self.host_index(visit.url.host());
         let order = OrderKey { rank: OrderKey::CONTINUATION, depth: 0, sequence: self.new_sequence() };
-        let entry = Entry { order, value: encode_visit(&visit) };
+        let entry = Entry { order, value: encode_visit(visit) };
         self.enqueue(index, visit.job, entry, now, now);
+    }
+}
+
+fn not_here(only: Option<u16>, url: &Url) -> String {
+    match only {
+        Some(shard) => misled(shard, url),
+        None => format!("the shard of {} is not here", url.host()),
     }
 }
 

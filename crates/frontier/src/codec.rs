@@ -172,7 +172,13 @@ impl<'b> Reader<'b> {
         std::str::from_utf8(self.take()?).map_err(|_| self.error("not UTF-8"))
     }
 
-    fn url(&mut self) -> Result<Url, CodecError> {
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], CodecError> {
+        let (taken, rest) = self.bytes.split_first_chunk().ok_or_else(|| self.error("too short"))?;
+        self.bytes = rest;
+        Ok(*taken)
+    }
+
+    pub(crate) fn url(&mut self) -> Result<Url, CodecError> {
         Url::from_stored(self.text()?).map_err(|_| self.error("bad URL"))
     }
 }

@@ -9,7 +9,7 @@
 
 use crate::queue::{Entry, OrderKey};
 use crate::state::{
-    Change, Delayed, HostKey, QueueAt, Restore, ShardState, StateBatch, StateError, StoredRobots,
+    Change, Delayed, HostKey, QueueAt, Restore, ShardState, Shards, StateBatch, StateError, StoredRobots,
 };
 use argiope_model::{Fingerprint, JobId, Millis};
 use std::collections::BTreeSet;
@@ -22,6 +22,8 @@ pub fn shard_state<S: ShardState>(fresh: &mut dyn FnMut() -> S) {
     delayed_entries_come_by_time(&mut fresh());
     robots_are_kept_per_origin(&mut fresh());
     a_restart_is_told_everything(&mut fresh());
+    an_owner_is_told_of_its_shards_only(&mut fresh());
+    a_job_that_comes_later_is_told_alone(&mut fresh());
     a_forgotten_job_leaves_nothing(&mut fresh());
     marks_are_kept(&mut fresh());
 }
@@ -58,7 +60,16 @@ fn put(at: QueueAt, order: OrderKey) -> Change {
 }
 
 fn job(id: u32) -> Change {
-    Change::Job { job: JobId(id), record: vec![1, 2, 3] }
+    job_in(id, 7, &[1, 2, 3])
+}
+
+fn job_in(id: u32, shard: u16, record: &[u8]) -> Change {
+    Change::Job { job: JobId(id), shard, record: record.to_vec() }
+}
+
+fn seen_in(job: u32, shard: u16, fingerprints: &[u64]) -> Change {
+    let fingerprints = fingerprints.iter().copied().map(Fingerprint).collect();
+    Change::Seen { job: JobId(job), shard, fingerprints }
 }
 
 fn apply(state: &mut impl ShardState, changes: Vec<Change>) {
@@ -110,13 +121,16 @@ fn delayed_entries_come_by_time(state: &mut impl ShardState) {
     };
     let (late, soon, middle) = (delayed(300, 1), delayed(100, 2), delayed(200, 3));
     apply(state, [&late, &soon, &middle].map(|d| Change::Delay(d.clone())).into());
-    assert_eq!(state.load_due(Millis(99), 10).unwrap(), (vec![], Some(Millis(100))));
-    let due = state.load_due(Millis(200), 10).unwrap();
+    assert_eq!(state.load_due(&Shards::All, Millis(99), 10).unwrap(), (vec![], Some(Millis(100))));
+    let due = state.load_due(&Shards::All, Millis(200), 10).unwrap();
     assert_eq!(due, (vec![soon.clone(), middle.clone()], Some(Millis(300))));
-    assert_eq!(state.load_due(Millis(999), 1).unwrap(), (vec![soon.clone()], Some(Millis(200))));
+    assert_eq!(
+        state.load_due(&Shards::All, Millis(999), 1).unwrap(),
+        (vec![soon.clone()], Some(Millis(200)))
+    );
     let gone = Change::Undelay { due: soon.due, at: soon.at, order: soon.entry.order };
     apply(state, vec![gone]);
-    assert_eq!(state.load_due(Millis(999), 10).unwrap(), (vec![middle, late], None));
+    assert_eq!(state.load_due(&Shards::All, Millis(999), 10).unwrap(), (vec![middle, late], None));
 }
 
 fn robots_are_kept_per_origin(state: &mut impl ShardState) {
@@ -127,6 +141,7 @@ fn robots_are_kept_per_origin(state: &mut impl ShardState) {
         body: body.into(),
     };
     let change = |origin: &str, stored: &StoredRobots| Change::Robots {
+        shard: 7,
         origin: origin.into(),
         stored: stored.clone(),
     };
@@ -141,16 +156,17 @@ fn robots_are_kept_per_origin(state: &mut impl ShardState) {
 
 #[derive(Default)]
 struct Told {
-    jobs: Vec<(u32, Vec<u8>)>,
+    jobs: Vec<(u32, u16, Vec<u8>)>,
     hosts: Vec<(HostKey, Vec<u8>)>,
     seen: BTreeSet<(u32, u16, u64)>,
+    received: Vec<(u16, u64)>,
     next_due: Option<Millis>,
 }
 
 impl Restore for Told {
-    fn job(&mut self, job: JobId, record: &[u8]) -> Result<(), StateError> {
+    fn job(&mut self, job: JobId, shard: u16, record: &[u8]) -> Result<(), StateError> {
         assert!(self.hosts.is_empty(), "jobs come before hosts");
-        self.jobs.push((job.0, record.to_vec()));
+        self.jobs.push((job.0, shard, record.to_vec()));
         Ok(())
     }
 
@@ -163,37 +179,83 @@ impl Restore for Told {
         self.seen.extend(fingerprints.map(|f| (job.0, shard, f.0)));
     }
 
+    fn received(&mut self, shard: u16, offset: u64) {
+        self.received.push((shard, offset));
+    }
+
     fn next_due(&mut self, due: Option<Millis>) {
         self.next_due = due;
     }
 }
 
 fn told(state: &impl ShardState) -> Told {
+    told_of(state, &Shards::All)
+}
+
+fn told_of(state: &impl ShardState, shards: &Shards) -> Told {
     let mut told = Told::default();
-    state.restore(&mut told, &|_| true).unwrap();
+    state.restore(shards, &mut told, &|_| true).unwrap();
+    told.jobs.sort();
     told
 }
 
 fn a_restart_is_told_everything(state: &mut impl ShardState) {
     let host = |number, byte| Change::Host { key: at(1, number).host, record: vec![byte] };
-    let seen = |job, shard, f: Vec<u64>| Change::Seen {
-        job: JobId(job),
-        shard,
-        fingerprints: f.into_iter().map(Fingerprint).collect(),
-    };
-    apply(state, vec![host(1, 10), host(2, 20), job(1), job(2), seen(1, 0, vec![1, 2]), seen(2, 0, vec![3])]);
-    apply(state, vec![host(1, 11), seen(1, 0, vec![4]), seen(1, 63, vec![5])]);
+    let seen = [seen_in(1, 0, &[1, 2]), seen_in(2, 0, &[3])];
+    apply(state, [vec![host(1, 10), host(2, 20), job(1), job(2)], seen.into()].concat());
+    apply(state, vec![host(1, 11), seen_in(1, 0, &[4]), seen_in(1, 63, &[5])]);
     let entry = Entry { order: order(1, 1), value: Box::default() };
     apply(state, vec![Change::Delay(Delayed { due: Millis(77), at: at(1, 1), entry })]);
     let all = told(state);
-    assert_eq!(all.jobs.iter().map(|(id, _)| *id).collect::<Vec<_>>(), vec![1, 2]);
+    assert_eq!(all.jobs.iter().map(|(id, _, _)| *id).collect::<Vec<_>>(), vec![1, 2]);
     assert_eq!(all.hosts, vec![(at(1, 1).host, vec![11]), (at(1, 2).host, vec![20])]);
     let expected = [(1, 0, 1), (1, 0, 2), (1, 0, 4), (1, 63, 5), (2, 0, 3)];
     assert_eq!(all.seen, BTreeSet::from(expected));
     assert_eq!(all.next_due, Some(Millis(77)));
     let mut some = Told::default();
-    state.restore(&mut some, &|job| job == JobId(2)).unwrap();
+    state.restore(&Shards::All, &mut some, &|job| job == JobId(2)).unwrap();
     assert_eq!(some.seen, BTreeSet::from([(2, 0, 3)]));
+}
+
+fn an_owner_is_told_of_its_shards_only(state: &mut impl ShardState) {
+    let place = |shard| QueueAt { job: JobId(1), host: HostKey { shard, number: 0 } };
+    let delayed = |shard: u16| {
+        let entry = Entry { order: order(5, 1), value: Box::default() };
+        Delayed { due: Millis(10 * u64::from(shard)), at: place(shard), entry }
+    };
+    for shard in [1, 2, 3] {
+        let host = Change::Host { key: place(shard).host, record: vec![shard as u8] };
+        let received = Change::Received { shard, offset: 100 + u64::from(shard) };
+        let seen = seen_in(1, shard, &[u64::from(shard)]);
+        let record = job_in(1, shard, &[shard as u8]);
+        apply(state, vec![record, host, seen, received, Change::Delay(delayed(shard))]);
+    }
+    apply(state, vec![Change::Received { shard: 2, offset: 200 }, job_in(2, 2, &[9])]);
+    let own = Shards::one(2);
+    let told = told_of(state, &own);
+    assert_eq!(told.jobs, vec![(1, 2, vec![2]), (2, 2, vec![9])]);
+    assert_eq!(told.hosts, vec![(place(2).host, vec![2])]);
+    assert_eq!(told.seen, BTreeSet::from([(1, 2, 2)]));
+    assert_eq!(told.received, vec![(2, 200)]);
+    assert_eq!(told.next_due, Some(Millis(20)));
+    assert_eq!(state.load_due(&own, Millis(99), 10).unwrap(), (vec![delayed(2)], None));
+    assert_eq!(state.load_due(&own, Millis(10), 10).unwrap(), (vec![], Some(Millis(20))));
+    let both = Shards::Only(BTreeSet::from([1, 3]));
+    assert_eq!(told_of(state, &both).jobs, vec![(1, 1, vec![1]), (1, 3, vec![3])]);
+    assert_eq!(state.load_due(&both, Millis(10), 10).unwrap(), (vec![delayed(1)], Some(Millis(30))));
+    let none = told_of(state, &Shards::one(4));
+    assert_eq!((none.jobs, none.hosts, none.next_due), (vec![], vec![], None));
+}
+
+fn a_job_that_comes_later_is_told_alone(state: &mut impl ShardState) {
+    for shard in [1, 2] {
+        apply(state, vec![job_in(1, shard, &[1]), job_in(2, shard, &[2]), seen_in(2, shard, &[7])]);
+    }
+    apply(state, vec![seen_in(1, 1, &[6])]);
+    let mut told = Told::default();
+    state.restore_job(&Shards::one(2), JobId(2), &mut told).unwrap();
+    assert_eq!((told.jobs, told.hosts), (vec![(2, 2, vec![2])], vec![]));
+    assert_eq!(told.seen, BTreeSet::from([(2, 2, 7)]));
 }
 
 fn a_forgotten_job_leaves_nothing(state: &mut impl ShardState) {
@@ -201,15 +263,15 @@ fn a_forgotten_job_leaves_nothing(state: &mut impl ShardState) {
     let entry = Entry { order: order(1, 1), value: Box::default() };
     let later = |job| Change::Delay(Delayed { due: Millis(1), at: at(job, 1), entry: entry.clone() });
     for id in [1, 2] {
-        apply(state, vec![job(id), put(at(id, 1), order(5, 1)), seen(id), later(id)]);
+        apply(state, vec![job(id), job_in(id, 8, &[4]), put(at(id, 1), order(5, 1)), seen(id), later(id)]);
     }
     apply(state, vec![Change::ForgetJob(JobId(1))]);
     assert_eq!(orders(state, at(1, 1), None, 10), vec![]);
     assert_eq!(orders(state, at(2, 1), None, 10), vec![order(5, 1)]);
     let rest = told(state);
-    assert_eq!(rest.jobs.len(), 1);
+    assert_eq!(rest.jobs, vec![(2, 7, vec![1, 2, 3]), (2, 8, vec![4])]);
     assert_eq!(rest.seen, BTreeSet::from([(2, 0, 1)]));
-    let (due, _) = state.load_due(Millis(9), 10).unwrap();
+    let (due, _) = state.load_due(&Shards::All, Millis(9), 10).unwrap();
     assert_eq!(due.iter().map(|d| d.at.job.0).collect::<Vec<_>>(), vec![2]);
 }
 

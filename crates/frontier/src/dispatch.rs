@@ -87,7 +87,8 @@ impl Frontier {
         // While a probe is under way its answer is waited for, not the time of the next one.
         let may_probe = self.has_room() && self.asking + self.resolving == 0;
         let probe = self.network.down_since().filter(|_| may_probe).map(|_| self.network.next_probe());
-        let times = [timer, self.next_due, self.network.next_expiry(), stale, probe];
+        let told = self.elsewhere.next_deadline();
+        let times = [timer, self.next_due, self.network.next_expiry(), stale, probe, told];
         times.into_iter().flatten().min().map(|at| at.max(now))
     }
 
@@ -124,6 +125,7 @@ impl Frontier {
         let at = QueueAt { job, host: key };
         if let Some(after) = queue.needs_load() {
             let limit = self.room().max(2);
+            self.step_asked(index);
             return Some(Step::LoadQueue { host: index, at, after, limit });
         }
         let head = queue.head()?;
@@ -179,8 +181,9 @@ impl Frontier {
             return self.refuse(index, visit, skip, now);
         }
         let counts = visit.kind == RequestKind::Page;
-        let root = self.hosts.get(index as usize)?.root();
-        if counts && visit.hops.is_empty() && !job.domain_has_budget(root) {
+        let host = self.hosts.get(index as usize)?;
+        let root = host.root();
+        if counts && visit.hops.is_empty() && !job.domain_has_budget(host.key.shard, root) {
             let skip =
                 Skip::new(SkipReason::OverBudget, format!("max_pages_per_domain is reached for {root}"));
             return self.refuse(index, visit, skip, now);
@@ -250,11 +253,11 @@ impl Frontier {
         let (Some(job), Some(host)) = (self.jobs.get_mut(&job), self.hosts.get(index as usize)) else {
             return false;
         };
-        if !job.take_promise(rank) {
+        if !job.take_promise(host.key.shard, rank) {
             job.reserved += 1;
         }
         if job.limits.max_pages_per_domain.is_some() {
-            *job.domain_pages.entry(host.root().into()).or_default() += 1;
+            *job.shard_mut(host.key.shard).domain_pages.entry(host.root().into()).or_default() += 1;
         }
         true
     }
@@ -289,8 +292,10 @@ impl Frontier {
             host.politeness.started(now, delay);
         }
         self.note_start(now, token);
-        self.in_flight
-            .insert(token, InFlight { host: index, entry, errand, address, reserved, asking: true, lane });
+        self.in_flight.insert(
+            token,
+            InFlight { host: index, entry, errand, address, reserved, asking: true, lane, orphan_of: None },
+        );
         self.reschedule(index, now);
         (token, lane)
     }
@@ -330,12 +335,12 @@ impl Frontier {
         if let Some(job) = self.jobs.get_mut(&job) {
             job.in_progress += 1;
             job.evictions.served(ticket.order.rank);
-            if keeps_page && !job.take_promise(ticket.order.rank) {
+            if keeps_page && !job.take_promise(ticket.at.host.shard, ticket.order.rank) {
                 job.reserved += 1;
             }
         }
         if !keeps_page {
-            self.release_promise(job, ticket.order.rank, now);
+            self.release_promise(ticket.at, ticket.order.rank, now);
         }
         self.in_flight.insert(
             token,
@@ -347,6 +352,7 @@ impl Frontier {
                 reserved: keeps_page,
                 asking: false,
                 lane: 0,
+                orphan_of: None,
             },
         );
         self.reschedule(index, now);
@@ -362,12 +368,13 @@ impl Frontier {
         queue.done(head.order);
         self.in_memory = self.in_memory.saturating_sub(1);
         if let Some(job) = self.jobs.get_mut(&visit.job) {
-            job.counts.queued = job.counts.queued.saturating_sub(1);
-            job.counts.delayed += 1;
-            job.dirty = true;
+            job.count(at.host.shard, |counts| {
+                counts.queued = counts.queued.saturating_sub(1);
+                counts.delayed += 1;
+            });
         }
         // Others need not wait with their page for this one.
-        self.release_promise(visit.job, head.order.rank, now);
+        self.release_promise(at, head.order.rank, now);
         self.changes.changes.push(Change::Unqueue { at, order: head.order });
         self.delay_entry(Delayed { due: until, at, entry: head });
         self.reschedule(index, now);
@@ -390,6 +397,7 @@ impl Frontier {
             _ => {
                 let name: Box<str> = name_without_port(&host.name).into();
                 host.address = Address::Asking;
+                host.steps += 1;
                 self.resolving += 1;
                 self.reschedule(index, now);
                 AddressNeed::First(Step::Resolve { host: index, name })
@@ -444,8 +452,7 @@ impl Frontier {
         let per_host = self.per_host_of(index, rules);
         let (addresses, address) = self.address_for(index, per_host, now)?;
         let errand = self.host_mut(index)?.errands.pop_front()?;
-        let asking = self.by_name.get(errand.origin.host()).and_then(|i| self.host(*i))?;
-        let job = asking.queues.first().map_or(JobId(0), |q| q.queue.job);
+        let job = self.job_of_errand(&errand);
         let (token, lane) =
             self.begin(index, None, Some(Box::new(errand.clone())), address, false, now, delay);
         Some(Step::FetchRobots(Box::new(RobotsDispatch {
@@ -461,10 +468,20 @@ impl Frontier {
         })))
     }
 
+    /// The job that wanted it, or another one of the same host if that is no more.
+    fn job_of_errand(&self, errand: &Errand) -> JobId {
+        if self.jobs.contains_key(&errand.job) {
+            return errand.job;
+        }
+        let asking = self.by_name.get(errand.origin.host()).and_then(|index| self.host(*index));
+        asking.and_then(|host| host.queues.first()).map_or(JobId(0), |q| q.queue.job)
+    }
+
     /// May this URL be asked for, as far as its origin's robots.txt goes?
     fn robots_verdict(&mut self, index: HostIndex, job: JobId, url: &Url, now: Millis) -> RobotsSays {
         let scheme = url.scheme();
-        let (Some(job), Some(host)) = (self.jobs.get(&job), self.hosts.get_mut(index as usize)) else {
+        let id = job;
+        let (Some(job), Some(host)) = (self.jobs.get(&id), self.hosts.get_mut(index as usize)) else {
             return RobotsSays::First(None);
         };
         let agent = &*job.limits.agent;
@@ -485,13 +502,14 @@ impl Frontier {
             RobotsHandle::Unreachable { until } if *until > now => return RobotsSays::Later(*until),
             RobotsHandle::Unknown => {
                 let (agent, origin) = (agent.into(), url.origin().into());
+                host.steps += 1;
                 return RobotsSays::First(Some(Step::LoadRobots { host: index, scheme, agent, origin }));
             }
             // The request is under way, maybe on another host: the host is busy until it is answered.
             RobotsHandle::Asked => return RobotsSays::First(None),
             RobotsHandle::Missing | RobotsHandle::Known { .. } | RobotsHandle::Unreachable { .. } => {
                 origin.robots = RobotsHandle::Asked;
-                if !asked && let Some(errand) = robots_errand(url.origin()) {
+                if !asked && let Some(errand) = robots_errand(url.origin(), id) {
                     host.errands.push_back(errand);
                 }
             }
@@ -520,10 +538,10 @@ fn owned(rule: RuleRef<'_>) -> Rule {
     Rule { text: rule.text().into(), line: rule.line() }
 }
 
-pub(crate) fn robots_errand(origin: &str) -> Option<Errand> {
+fn robots_errand(origin: &str, job: JobId) -> Option<Errand> {
     let url = Url::from_stored(&format!("{origin}/robots.txt")).ok()?;
     let origin = Url::from_stored(&format!("{origin}/")).ok()?;
-    Some(Errand { url, origin, hops: 0 })
+    Some(Errand { url, origin, hops: 0, job })
 }
 
 /// The address that a host name spells out.

@@ -3,20 +3,22 @@
 
 use crate::address::AddressBook;
 use crate::codec::CodecError;
-use crate::hash::FastMap;
+use crate::elsewhere::Elsewhere;
+use crate::hash::{FastMap, FastSet};
 use crate::host::{Address, Errand, Host, Place, RobotsHandle, WaitReason};
-use crate::job::{Activity, Job, JobCounts, JobLimits, encode_counts};
+use crate::job::{Activity, Job, JobLimits};
 use crate::network::NetworkWatch;
 use crate::queue::{LoadAfter, OrderKey};
-use crate::ready::{HostIndex, ReadySet, Stamp, Timers};
+use crate::ready::{HostIndex, NOWHERE, ReadySet, Stamp, Timers};
 use crate::seen::SeenTable;
 use crate::settle::Notice;
-use crate::state::{Change, HostKey, QueueAt, StateBatch};
+use crate::shards::ShardSlot;
+use crate::state::{Change, HostKey, QueueAt, Shards, StateBatch};
 use argiope_model::{
     Fingerprint, FingerprintKey, JobId, Millis, PublicSuffixes, Scheme, Skip, Url, Visit, shard_of,
 };
 use argiope_politeness::{Gate, HostRules, ParkReason, PolitenessRules, WaitReason as Holds};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -34,6 +36,9 @@ pub struct Token(pub u64);
 #[derive(Clone, Debug)]
 pub struct FrontierConfig {
     pub shards: u16,
+    /// Shards come and go: none is owned before it is restored, and whatever leads from one to another is sent through the
+    /// log of the other. Otherwise all are owned for good.
+    pub leased: bool,
     /// Requests in flight in all.
     pub concurrency: usize,
     /// Requests in flight per address.
@@ -52,6 +57,7 @@ impl Default for FrontierConfig {
     fn default() -> FrontierConfig {
         FrontierConfig {
             shards: 64,
+            leased: false,
             concurrency: 100,
             per_address: 8,
             max_outstanding: 10_000,
@@ -175,7 +181,7 @@ pub enum Step {
         agent: Box<str>,
         origin: Box<str>,
     },
-    /// Then [`Frontier::due_loaded`].
+    /// Of the shards that are [`Frontier::served`]; then [`Frontier::due_loaded`].
     LoadDue {
         until: Millis,
         limit: usize,
@@ -199,6 +205,8 @@ pub(crate) struct InFlight {
     pub(crate) reserved: bool,
     pub(crate) asking: bool,
     pub(crate) lane: u32,
+    /// The shard it was for has gone. The page that it may have stored is of this job.
+    pub(crate) orphan_of: Option<JobId>,
 }
 
 #[derive(Clone, Debug)]
@@ -215,11 +223,20 @@ pub struct Frontier {
     pub(crate) politeness: Arc<PolitenessRules>,
     /// What holds for hosts that no entry of the settings names: nearly all of them.
     pub(crate) common_rules: Arc<HostRules>,
+    /// By number of the shard.
+    pub(crate) slots: Vec<ShardSlot>,
+    /// The shards that hosts are asked from.
+    pub(crate) served: Shards,
     pub(crate) hosts: Vec<Host>,
+    /// Places in `hosts` that nothing refers to any more ...
+    pub(crate) vacant: Vec<HostIndex>,
+    /// ... among those whose shard has gone.
+    pub(crate) gone_hosts: usize,
     pub(crate) by_name: FastMap<Box<str>, HostIndex>,
     pub(crate) by_key: FastMap<HostKey, HostIndex>,
-    pub(crate) next_number: FastMap<u16, u32>,
     pub(crate) jobs: FastMap<JobId, Job>,
+    /// Messages for these are let go.
+    pub(crate) ended_jobs: FastSet<JobId>,
     pub(crate) seen: FastMap<(JobId, u16), SeenTable>,
     pub(crate) ready: ReadySet,
     pub(crate) timers: Timers,
@@ -241,8 +258,8 @@ pub struct Frontier {
     /// Steps decided outside [`Frontier::next`].
     pub(crate) decided: VecDeque<Step>,
     pub(crate) notices: VecDeque<Notice>,
-    /// When this process started, if the one before it was killed.
-    pub(crate) unclean_start: Option<Millis>,
+    /// What is between this owner and others.
+    pub(crate) elsewhere: Elsewhere,
 }
 
 impl Frontier {
@@ -255,17 +272,23 @@ impl Frontier {
         politeness: Arc<PolitenessRules>,
         started_at: Millis,
     ) -> Frontier {
+        let slots = (0..config.shards.max(1)).map(|_| ShardSlot::new(config.leased)).collect();
+        let served = if config.leased { Shards::Only(BTreeSet::new()) } else { Shards::All };
         Frontier {
             config,
             suffixes,
             key,
             common_rules: Arc::new(politeness.for_host("")),
             politeness,
+            slots,
+            served,
             hosts: Vec::new(),
+            vacant: Vec::new(),
+            gone_hosts: 0,
             by_name: FastMap::default(),
             by_key: FastMap::default(),
-            next_number: FastMap::default(),
             jobs: FastMap::default(),
+            ended_jobs: FastSet::default(),
             seen: FastMap::default(),
             ready: ReadySet::default(),
             timers: Timers::default(),
@@ -284,8 +307,18 @@ impl Frontier {
             dirty_hosts: Vec::new(),
             decided: VecDeque::new(),
             notices: VecDeque::new(),
-            unclean_start: None,
+            elsewhere: Elsewhere::default(),
         }
+    }
+
+    /// Where a URL belongs.
+    pub fn shard_of(&self, url: &Url) -> u16 {
+        shard_of(self.suffixes.root_domain(url.host()), self.config.shards)
+    }
+
+    /// The shards that hosts are asked from, and whose entries may be loaded.
+    pub fn served(&self) -> &Shards {
+        &self.served
     }
 
     pub fn fingerprint(&self, url: &Url, round: u32) -> Fingerprint {
@@ -294,25 +327,26 @@ impl Frontier {
 
     /// Starts a job, or goes on with one that was restored. Its limits may differ from the last time.
     pub fn open_job(&mut self, id: JobId, limits: JobLimits) {
+        self.ended_jobs.remove(&id);
         match self.jobs.get_mut(&id) {
             Some(job) => {
                 job.limits = limits;
                 job.activity = Activity::Running;
             }
             None => {
-                self.jobs.insert(id, Job::new(id, limits, JobCounts::default()));
+                self.jobs.insert(id, Job::new(id, limits, self.config.leased));
             }
         }
         self.reschedule_all();
     }
 
-    /// A seed redirected to this URL; kept with the job.
-    pub fn add_scope_host(&mut self, id: JobId, url: &str) {
-        if let Some(job) = self.jobs.get_mut(&id)
-            && !job.scope_hosts.iter().any(|known| **known == *url)
+    /// A seed of a host in this shard redirected to this URL; kept with the job.
+    pub fn add_scope_host(&mut self, id: JobId, shard: u16, url: &Url) {
+        if self.owns(shard)
+            && let Some(job) = self.jobs.get_mut(&id)
+            && job.add_scope_host(shard, url.as_str())
         {
-            job.scope_hosts.push(url.into());
-            job.dirty = true;
+            self.widen_elsewhere(id, shard, url);
         }
     }
 
@@ -325,17 +359,25 @@ impl Frontier {
 
     /// Takes everything of a job out: memory now, disk with the next batch.
     pub fn forget_job(&mut self, id: JobId) {
-        self.jobs.remove(&id);
+        self.end_job(id);
         self.seen.retain(|(job, _), _| *job != id);
         for host in &mut self.hosts {
             let before: usize = host.queues.iter().map(|q| q.queue.in_memory()).sum();
             host.queues.retain(|q| q.queue.job != id);
+            host.closed_jobs.retain(|closed| *closed != id);
             let after: usize = host.queues.iter().map(|q| q.queue.in_memory()).sum();
             self.in_memory = self.in_memory.saturating_sub(before - after);
             host.turn = 0;
         }
         self.changes.changes.push(Change::ForgetJob(id));
         self.reschedule_all();
+    }
+
+    /// Nothing more is done for a job. What the state has of it stays there.
+    pub fn end_job(&mut self, id: JobId) {
+        self.jobs.remove(&id);
+        self.elsewhere.forget_job(id);
+        self.ended_jobs.insert(id);
     }
 
     /// New politeness settings hold from the next request on, and for the waits that are under way.
@@ -375,11 +417,15 @@ impl Frontier {
             }
         }
         for job in self.jobs.values_mut() {
-            if std::mem::take(&mut job.dirty) {
-                let record = encode_counts(&job.counts, &job.domain_pages, &job.scope_hosts);
-                self.changes.changes.push(Change::Job { job: job.id, record });
-            }
+            let id = job.id;
+            let records = job.take_records(self.next_sequence);
+            self.changes.changes.extend(records.map(|(shard, record)| Change::Job {
+                job: id,
+                shard,
+                record,
+            }));
         }
+        self.elsewhere.batch_taken();
         // The next batch will be about as large.
         let room = Vec::with_capacity(self.changes.changes.len().clamp(8, 4096));
         std::mem::replace(&mut self.changes, StateBatch { changes: room, marks: Vec::new() })
@@ -403,27 +449,41 @@ impl Frontier {
         }
     }
 
-    /// The host of that name, made if it is new.
+    /// The host of that name, made if it is new; nowhere if its shard is not here.
     pub(crate) fn host_index(&mut self, name: &str) -> HostIndex {
         if let Some(index) = self.by_name.get(name) {
             return *index;
         }
         let root: Box<str> = self.suffixes.root_domain(name).into();
         let shard = shard_of(&root, self.config.shards);
-        let number = self.next_number.entry(shard).or_insert(0);
-        let key = HostKey { shard, number: *number };
-        *number += 1;
-        self.insert_host(Host::new(name, &root, key))
+        let Some(slot) = self.slots.get_mut(usize::from(shard)).filter(|slot| slot.is_here()) else {
+            return NOWHERE;
+        };
+        let key = HostKey { shard, number: slot.next_number };
+        slot.next_number += 1;
+        let closed = slot.is_closing();
+        let mut host = Host::new(name, &root, key);
+        host.closed = closed;
+        self.insert_host(host)
     }
 
-    pub(crate) fn insert_host(&mut self, host: Host) -> HostIndex {
-        let index = self.hosts.len() as HostIndex;
+    pub(crate) fn insert_host(&mut self, mut host: Host) -> HostIndex {
+        let vacant = self.vacant.pop();
+        let index = vacant.unwrap_or(self.hosts.len() as HostIndex);
         self.by_name.insert(host.name.clone(), index);
         self.by_key.insert(host.key, index);
         if host.dirty {
             self.dirty_hosts.push(index);
         }
-        self.hosts.push(host);
+        match self.hosts.get_mut(index as usize).filter(|_| vacant.is_some()) {
+            Some(place) => {
+                // What the ready set and the timers still hold of the one before it stays dead.
+                host.stamp = place.stamp;
+                *place = host;
+                self.gone_hosts = self.gone_hosts.saturating_sub(1);
+            }
+            None => self.hosts.push(host),
+        }
         index
     }
 
@@ -516,7 +576,9 @@ impl Frontier {
             self.starved = if starved { self.starved + 1 } else { self.starved.saturating_sub(1) };
         }
         if place == Place::Idle {
-            host.wait_for_budget(index, &mut self.jobs);
+            if !host.closed {
+                host.wait_for_budget(index, &mut self.jobs);
+            }
             if host.in_flight == 0 {
                 host.rest();
             }
@@ -589,6 +651,9 @@ impl Host {
 
     /// Where the host belongs, and the rank of what it would serve next.
     fn place_now(&self, rules: &HostRules, jobs: &FastMap<JobId, Job>, now: Millis) -> (Place, u8) {
+        if self.closed {
+            return (Place::Idle, 0);
+        }
         let Some(rank) = self.head_rank(jobs) else { return (Place::Idle, 0) };
         if matches!(self.address, Address::Asking) {
             return (Place::Busy, 0);
@@ -622,7 +687,7 @@ impl Host {
                 !q.queue.is_drained()
                     && jobs.get(&q.queue.job).is_some_and(|job| {
                         job.activity == Activity::Running
-                            && job.may_take(q.queue.head().map(|e| e.order.rank))
+                            && job.may_take(self.key.shard, q.queue.head().map(|e| e.order.rank))
                     })
             })
         })

@@ -3,6 +3,7 @@
 
 use crate::admission::pattern::PatternTable;
 use crate::codec::{CodecError, Reader, put_number, put_sized, put_text};
+use crate::elsewhere::Rate;
 use crate::manners::Manners;
 use crate::queue::JobQueue;
 use crate::ready::Stamp;
@@ -90,6 +91,8 @@ pub(crate) struct Origin {
     /// Failed attempts in a row.
     pub(crate) tries: u8,
     pub(crate) retry_at: Millis,
+    /// The owner of another shard was asked for it, and is waited for until then.
+    pub(crate) told_until: Option<Millis>,
 }
 
 /// A request on behalf of an origin that waits for this host's turn: robots.txt, or a hop of its redirects.
@@ -99,6 +102,8 @@ pub struct Errand {
     /// The origin whose robots.txt this is.
     pub origin: Url,
     pub hops: u8,
+    /// Whose visit wants it first; others use the same answer.
+    pub job: JobId,
 }
 
 /// The address of a host, as far as it is known.
@@ -140,6 +145,8 @@ pub(crate) struct Host {
     pub(crate) politeness: Manners,
     pub(crate) rules: Option<Arc<HostRules>>,
     pub(crate) queues: Vec<HostQueue>,
+    /// Jobs that have something queued here and are not open.
+    pub(crate) closed_jobs: ClosedJobs,
     /// The queue whose turn is next.
     pub(crate) turn: usize,
     pub(crate) errands: VecDeque<Errand>,
@@ -148,15 +155,20 @@ pub(crate) struct Host {
     pub(crate) dns_tries: u8,
     pub(crate) dns_retry_at: Millis,
     pub(crate) in_flight: u32,
+    /// Names and loads that were asked for and have not come.
+    pub(crate) steps: u32,
+    /// Its shard is being handed over: nothing new is asked of it.
+    pub(crate) closed: bool,
+    /// Its shard has gone.
+    pub(crate) gone: bool,
     pub(crate) place: Place,
     pub(crate) stamp: Stamp,
     /// The rank under which it is in the ready set.
     pub(crate) rank: u8,
     /// A request to this address has ended, and this host was the first in line.
     pub(crate) address_turn: Option<IpAddr>,
-    /// New URLs this host's pages may still bring at once.
-    pub(crate) new_url_tokens: f32,
-    pub(crate) new_url_tokens_at: Millis,
+    /// Of the new URLs this host's pages bring.
+    pub(crate) new_urls: Rate,
     /// Its record on disk is out of date.
     pub(crate) dirty: bool,
     /// It could be asked now, but what it may be asked for is in pages that are not stored yet.
@@ -174,6 +186,7 @@ impl Host {
             politeness: Manners::default(),
             rules: None,
             queues: Vec::new(),
+            closed_jobs: ClosedJobs::default(),
             turn: 0,
             errands: VecDeque::new(),
             origins: Vec::new(),
@@ -181,16 +194,32 @@ impl Host {
             dns_tries: 0,
             dns_retry_at: Millis(0),
             in_flight: 0,
+            steps: 0,
+            closed: false,
+            gone: false,
             place: Place::Idle,
             stamp: 0,
             rank: 0,
             address_turn: None,
-            new_url_tokens: f32::INFINITY,
-            new_url_tokens_at: Millis(0),
+            new_urls: Rate::UNUSED,
             dirty: true,
             starved: false,
             lanes: 0,
         }
+    }
+
+    /// What is left of a host when its shard goes, for as long as something refers to its place.
+    pub(crate) fn leave(&mut self) -> Host {
+        let stamp = self.stamp.wrapping_add(1);
+        let gone = Host {
+            stamp,
+            steps: self.steps,
+            gone: true,
+            closed: true,
+            dirty: false,
+            ..Host::new("", "", self.key)
+        };
+        std::mem::replace(self, gone)
     }
 
     /// The root domain, without a port.
@@ -227,6 +256,7 @@ impl Host {
                     robots: RobotsHandle::Unknown,
                     tries: 0,
                     retry_at: Millis(0),
+                    told_until: None,
                 });
                 self.origins.len() - 1
             }
@@ -266,12 +296,44 @@ impl Host {
         out.push(VERSION);
         put_text(&mut out, &self.name);
         put_sized(&mut out, |out| self.politeness.encode(out));
-        let jobs = self.queues.iter().filter(|q| !q.queue.is_finished()).map(|q| q.queue.job);
+        let open = self.queues.iter().filter(|q| !q.queue.is_finished()).map(|q| q.queue.job);
+        let jobs = open.chain(self.closed_jobs.iter());
         put_number(&mut out, jobs.clone().count() as u64);
         for job in jobs {
             put_number(&mut out, u64::from(job.0));
         }
         out
+    }
+}
+
+/// Mostly none: a word then.
+#[allow(clippy::box_collection, reason = "a word in every host, where a vector takes three")]
+#[derive(Debug, Default)]
+pub(crate) struct ClosedJobs(Option<Box<Vec<JobId>>>);
+
+impl ClosedJobs {
+    pub(crate) fn push(&mut self, job: JobId) {
+        self.0.get_or_insert_default().push(job);
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = JobId> + Clone {
+        self.0.iter().flat_map(|jobs| jobs.iter().copied())
+    }
+
+    /// True if it was there.
+    pub(crate) fn remove(&mut self, job: JobId) -> bool {
+        let before = self.iter().count();
+        self.retain(|other| *other != job);
+        self.iter().count() < before
+    }
+
+    pub(crate) fn retain(&mut self, keeps: impl Fn(&JobId) -> bool) {
+        if let Some(jobs) = &mut self.0 {
+            jobs.retain(keeps);
+            if jobs.is_empty() {
+                self.0 = None;
+            }
+        }
     }
 }
 

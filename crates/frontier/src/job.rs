@@ -10,7 +10,8 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher;
 use std::time::Duration;
 
-const VERSION: u8 = 1;
+/// 2: counts per shard. Version 1 had one record for all of them.
+const VERSION: u8 = 2;
 
 /// The part of a job's settings that the frontier acts on. It may change while the job runs.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,22 +71,53 @@ pub struct JobCounts {
     pub done: u64,
 }
 
+impl JobCounts {
+    /// The same job in another shard.
+    pub fn add(&mut self, other: &JobCounts) {
+        self.queued += other.queued;
+        self.delayed += other.delayed;
+        self.pages += other.pages;
+        self.done += other.done;
+    }
+
+    fn remove(&mut self, other: &JobCounts) {
+        self.queued = self.queued.saturating_sub(other.queued);
+        self.delayed = self.delayed.saturating_sub(other.delayed);
+        self.pages = self.pages.saturating_sub(other.pages);
+        self.done = self.done.saturating_sub(other.done);
+    }
+}
+
+/// What a job has in one shard: stored with that shard.
+#[derive(Debug, Default)]
+pub(crate) struct JobShard {
+    pub(crate) counts: JobCounts,
+    /// Pages stored or promised per root domain, where that is limited.
+    pub(crate) domain_pages: HashMap<Box<str>, u64>,
+    /// URLs that seeds of this shard redirected to.
+    scope_hosts: Vec<Box<str>>,
+    /// The part of the job's `reserved` that redirects hold which are queued here. A restart forgets it: they then need
+    /// the budget like any other.
+    promised: u64,
+    dirty: bool,
+}
+
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) id: JobId,
     pub(crate) limits: JobLimits,
     pub(crate) activity: Activity,
+    /// Of all shards that are here.
     pub(crate) counts: JobCounts,
+    /// By number of the shard.
+    shards: Vec<JobShard>,
+    dirty_shards: Vec<u16>,
     /// Handed out, not completed.
     pub(crate) in_progress: u64,
     /// Pages promised to visits in progress, and to redirects that are queued at their target.
     pub(crate) reserved: u64,
-    /// The part of `reserved` that queued redirects hold. A restart forgets it: they then need the budget like any other.
-    pub(crate) promised: u64,
     /// Hosts with work that wait for a page of the budget to be given back.
     pub(crate) wait_for_budget: VecDeque<HostIndex>,
-    /// Pages stored or promised per root domain, where that is limited.
-    pub(crate) domain_pages: HashMap<Box<str>, u64>,
     /// Hosts per root domain, where that is limited.
     pub(crate) subdomains: Subdomains,
     /// Visits admitted per host, where that is limited.
@@ -94,26 +126,122 @@ pub(crate) struct Job {
     pub(crate) scope_hosts: Vec<Box<str>>,
     /// Entries to be evicted when they come up, by rank, where the queue is capped.
     pub(crate) evictions: Evictions,
-    pub(crate) dirty: bool,
+    /// Where shards are leased, `max_pages` is for all owners together, and this is the part of it that this one was given.
+    pub(crate) grant: Option<Grant>,
+}
+
+/// Pages that an owner may store.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Grant {
+    pub(crate) given: u64,
+    pub(crate) spent: u64,
 }
 
 impl Job {
-    pub(crate) fn new(id: JobId, limits: JobLimits, counts: JobCounts) -> Job {
+    pub(crate) fn new(id: JobId, limits: JobLimits, leased: bool) -> Job {
         Job {
+            grant: leased.then(Grant::default),
             id,
             limits,
             activity: Activity::Running,
-            counts,
+            counts: JobCounts::default(),
+            shards: Vec::new(),
+            dirty_shards: Vec::new(),
             in_progress: 0,
             reserved: 0,
-            promised: 0,
             wait_for_budget: VecDeque::new(),
-            domain_pages: HashMap::new(),
             subdomains: Subdomains::default(),
             host_visits: FastMap::default(),
             scope_hosts: Vec::new(),
             evictions: Evictions::default(),
-            dirty: true,
+        }
+    }
+
+    /// What the job has in a shard, to be changed: its record is out of date from now on.
+    pub(crate) fn shard_mut(&mut self, shard: u16) -> &mut JobShard {
+        let at = usize::from(shard);
+        if self.shards.len() <= at {
+            self.shards.resize_with(at + 1, JobShard::default);
+        }
+        #[allow(clippy::indexing_slicing, reason = "made long enough just above")]
+        let part = &mut self.shards[at];
+        if !part.dirty {
+            part.dirty = true;
+            self.dirty_shards.push(shard);
+        }
+        part
+    }
+
+    fn shard(&self, shard: u16) -> Option<&JobShard> {
+        self.shards.get(usize::from(shard))
+    }
+
+    /// Counts in a shard and in all.
+    pub(crate) fn count(&mut self, shard: u16, change: impl Fn(&mut JobCounts)) {
+        change(&mut self.counts);
+        change(&mut self.shard_mut(shard).counts);
+    }
+
+    /// The records that are out of date.
+    pub(crate) fn take_records(&mut self, sequence: u64) -> impl Iterator<Item = (u16, Vec<u8>)> {
+        let dirty = std::mem::take(&mut self.dirty_shards);
+        dirty.into_iter().filter_map(move |shard| {
+            let part = self.shards.get_mut(usize::from(shard))?;
+            std::mem::take(&mut part.dirty).then(|| (shard, part.encode(sequence)))
+        })
+    }
+
+    /// Takes over what the state has of a shard.
+    pub(crate) fn restore_shard(&mut self, shard: u16, stored: StoredJob) {
+        self.forget_shard(shard);
+        self.counts.add(&stored.counts);
+        for url in &stored.scope_hosts {
+            self.add_to_scope(url);
+        }
+        let part = self.shard_mut(shard);
+        part.counts = stored.counts;
+        part.domain_pages = stored.domain_pages;
+        part.scope_hosts = stored.scope_hosts;
+        part.dirty = false;
+    }
+
+    /// What the job had in a shard is gone from here. Scopes stay: they only ever grow.
+    pub(crate) fn drop_shard(&mut self, shard: u16) {
+        self.forget_shard(shard);
+        // Which entries were marked is forgotten with them: better none is evicted than the wrong one.
+        self.evictions = Evictions::default();
+    }
+
+    fn forget_shard(&mut self, shard: u16) {
+        if let Some(part) = self.shards.get_mut(usize::from(shard)) {
+            let part = std::mem::take(part);
+            self.counts.remove(&part.counts);
+            self.reserved = self.reserved.saturating_sub(part.promised);
+        }
+    }
+
+    fn add_to_scope(&mut self, url: &str) {
+        if !self.scope_hosts.iter().any(|known| **known == *url) {
+            self.scope_hosts.push(url.into());
+        }
+    }
+
+    /// False if this shard had it already.
+    pub(crate) fn add_scope_host(&mut self, shard: u16, url: &str) -> bool {
+        self.add_to_scope(url);
+        let known = |part: &JobShard| part.scope_hosts.iter().any(|known| **known == *url);
+        if self.shard(shard).is_some_and(known) {
+            return false;
+        }
+        self.shard_mut(shard).scope_hosts.push(url.into());
+        true
+    }
+
+    /// A page that was reserved is stored.
+    pub(crate) fn spend(&mut self) {
+        self.reserved = self.reserved.saturating_sub(1);
+        if let Some(grant) = &mut self.grant {
+            grant.spent += 1;
         }
     }
 
@@ -123,26 +251,39 @@ impl Job {
 
     /// Pages that are neither stored nor promised.
     pub(crate) fn pages_left(&self) -> u64 {
-        self.limits.max_pages.map_or(u64::MAX, |max| max.saturating_sub(self.counts.pages + self.reserved))
+        match (self.limits.max_pages, &self.grant) {
+            (None, _) => u64::MAX,
+            (Some(max), None) => max.saturating_sub(self.counts.pages + self.reserved),
+            (Some(_), Some(grant)) => grant.given.saturating_sub(grant.spent + self.reserved),
+        }
     }
 
     /// May an entry of this rank be served, as far as the budget goes?
-    pub(crate) fn may_take(&self, rank: Option<u8>) -> bool {
-        self.has_budget() || rank == Some(OrderKey::CONTINUATION) && self.promised > 0
+    pub(crate) fn may_take(&self, shard: u16, rank: Option<u8>) -> bool {
+        self.has_budget()
+            || rank == Some(OrderKey::CONTINUATION) && self.shard(shard).is_some_and(|part| part.promised > 0)
+    }
+
+    /// A redirect that is queued in this shard holds a page that is reserved already.
+    pub(crate) fn promise(&mut self, shard: u16) {
+        self.shard_mut(shard).promised += 1;
     }
 
     /// A redirect takes the page with it that was promised to its origin. False if it has none.
-    pub(crate) fn take_promise(&mut self, rank: u8) -> bool {
-        let has = rank == OrderKey::CONTINUATION && self.promised > 0;
-        self.promised -= u64::from(has);
+    pub(crate) fn take_promise(&mut self, shard: u16, rank: u8) -> bool {
+        if rank != OrderKey::CONTINUATION {
+            return false;
+        }
+        let Some(part) = self.shards.get_mut(usize::from(shard)) else { return false };
+        let has = part.promised > 0;
+        part.promised -= u64::from(has);
         has
     }
 
-    pub(crate) fn domain_has_budget(&self, root: &str) -> bool {
-        match self.limits.max_pages_per_domain {
-            Some(max) => self.domain_pages.get(root).copied().unwrap_or(0) < max,
-            None => true,
-        }
+    pub(crate) fn domain_has_budget(&self, shard: u16, root: &str) -> bool {
+        let Some(max) = self.limits.max_pages_per_domain else { return true };
+        let pages = self.shard(shard).and_then(|part| part.domain_pages.get(root));
+        pages.copied().unwrap_or(0) < max
     }
 }
 
@@ -168,6 +309,14 @@ impl Subdomains {
             return;
         }
         *self.by_root.entry(self.key(root)).or_default() += 1;
+    }
+
+    pub(crate) fn remove(&mut self, root: &str, host: HostIndex) {
+        if self.hosts.remove(&host)
+            && let Some(count) = self.by_root.get_mut(&self.by_root.hasher().hash_one(root))
+        {
+            *count = count.saturating_sub(1);
+        }
     }
 
     fn key(&self, root: &str) -> u64 {
@@ -236,31 +385,32 @@ impl Evictions {
     }
 }
 
-pub(crate) fn encode_counts(
-    counts: &JobCounts,
-    domain_pages: &HashMap<Box<str>, u64>,
-    scope_hosts: &[Box<str>],
-) -> Vec<u8> {
-    let mut out = Vec::with_capacity(32);
-    out.push(VERSION);
-    for number in [counts.queued, counts.delayed, counts.pages, counts.done] {
-        put_number(&mut out, number);
+impl JobShard {
+    /// `sequence` is the last one given to an entry: whoever takes the shard over begins after it.
+    fn encode(&self, sequence: u64) -> Vec<u8> {
+        let mut out = Vec::with_capacity(32);
+        out.push(VERSION);
+        let JobCounts { queued, delayed, pages, done } = self.counts;
+        for number in [sequence, queued, delayed, pages, done] {
+            put_number(&mut out, number);
+        }
+        put_number(&mut out, self.domain_pages.len() as u64);
+        for (domain, pages) in &self.domain_pages {
+            put_text(&mut out, domain);
+            put_number(&mut out, *pages);
+        }
+        put_number(&mut out, self.scope_hosts.len() as u64);
+        for url in &self.scope_hosts {
+            put_text(&mut out, url);
+        }
+        out
     }
-    put_number(&mut out, domain_pages.len() as u64);
-    for (domain, pages) in domain_pages {
-        put_text(&mut out, domain);
-        put_number(&mut out, *pages);
-    }
-    put_number(&mut out, scope_hosts.len() as u64);
-    for url in scope_hosts {
-        put_text(&mut out, url);
-    }
-    out
 }
 
-/// A job as its record tells it.
+/// A job in one shard as its record tells it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct StoredJob {
+    pub(crate) sequence: u64,
     pub(crate) counts: JobCounts,
     pub(crate) domain_pages: HashMap<Box<str>, u64>,
     pub(crate) scope_hosts: Vec<Box<str>>,
@@ -270,6 +420,11 @@ pub(crate) fn decode_job(bytes: &[u8]) -> Result<StoredJob, CodecError> {
     let mut from = Reader { bytes, what: "job" };
     if from.byte()? != VERSION {
         return Err(from.error("unknown version"));
+    }
+    let sequence = from.number()?;
+    // Far beyond any clock: what comes after it must not run over.
+    if sequence >> 62 != 0 {
+        return Err(from.error("sequence too large"));
     }
     let counts = JobCounts {
         queued: from.number()?,
@@ -286,21 +441,57 @@ pub(crate) fn decode_job(bytes: &[u8]) -> Result<StoredJob, CodecError> {
     for _ in 0..from.number()? {
         scope_hosts.push(from.text()?.into());
     }
-    Ok(StoredJob { counts, domain_pages, scope_hosts })
+    Ok(StoredJob { sequence, counts, domain_pages, scope_hosts })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn job() -> Job {
+        Job::new(JobId(1), JobLimits::of(&JobSpec::default(), "TestBot"), false)
+    }
+
     #[test]
     fn counts_are_read_back_as_they_were_written() {
-        let counts = JobCounts { queued: 10_000_000, delayed: 3, pages: 77, done: 80 };
-        let domains = HashMap::from([("example.com".into(), 5u64)]);
-        let hosts = vec!["https://www.example.com/".into()];
-        let record = encode_counts(&counts, &domains, &hosts);
-        let stored = StoredJob { counts, domain_pages: domains, scope_hosts: hosts };
-        assert_eq!(decode_job(&record), Ok(stored));
+        let mut job = job();
+        job.count(5, |counts| *counts = JobCounts { queued: 10_000_000, delayed: 3, pages: 77, done: 80 });
+        job.shard_mut(5).domain_pages.insert("example.com".into(), 5);
+        job.add_scope_host(5, "https://www.example.com/");
+        let records: Vec<(u16, Vec<u8>)> = job.take_records(99).collect();
+        let [(5, record)] = &records[..] else { panic!("{records:?}") };
+        let stored = StoredJob {
+            sequence: 99,
+            counts: JobCounts { queued: 10_000_000, delayed: 3, pages: 77, done: 80 },
+            domain_pages: HashMap::from([("example.com".into(), 5u64)]),
+            scope_hosts: vec!["https://www.example.com/".into()],
+        };
+        assert_eq!(decode_job(record), Ok(stored));
+    }
+
+    #[test]
+    fn only_what_has_changed_is_written() {
+        let mut job = job();
+        job.count(3, |counts| counts.queued += 1);
+        job.count(60, |counts| counts.queued += 1);
+        job.count(3, |counts| counts.done += 1);
+        assert_eq!(job.take_records(1).map(|(shard, _)| shard).collect::<Vec<_>>(), [3, 60]);
+        assert_eq!(job.take_records(1).count(), 0);
+        job.count(60, |counts| counts.queued -= 1);
+        assert_eq!(job.take_records(1).map(|(shard, _)| shard).collect::<Vec<_>>(), [60]);
+    }
+
+    #[test]
+    fn a_shard_that_goes_takes_its_counts_and_promises_with_it() {
+        let mut job = job();
+        job.count(3, |counts| counts.queued += 2);
+        job.count(4, |counts| counts.queued += 5);
+        job.reserved = 3;
+        job.promise(3);
+        job.drop_shard(3);
+        assert_eq!((job.counts.queued, job.reserved), (5, 2));
+        assert_eq!(job.take_records(1).map(|(shard, _)| shard).collect::<Vec<_>>(), [4]);
+        assert!(!job.take_promise(3, OrderKey::CONTINUATION));
     }
 
     #[test]

@@ -24,29 +24,36 @@
 mod address;
 pub mod admission;
 mod admit;
+mod budget;
 pub mod codec;
 #[cfg(any(test, feature = "contract"))]
 pub mod contract;
 mod dispatch;
+mod elsewhere;
 mod frontier;
 mod hash;
 mod host;
 mod job;
 mod manners;
+pub mod member;
 pub mod memory;
+pub mod message;
 mod network;
+pub mod ownership;
 pub mod queue;
 mod ready;
 mod recovered;
 mod restore;
 pub mod seen;
 mod settle;
+mod shards;
 pub mod state;
 mod stop;
 pub mod transient;
 mod view;
 
 pub use admit::{Discovery, Found, Refused};
+pub use elsewhere::Delivered;
 pub use frontier::{Dispatch, Frontier, FrontierConfig, RobotsDispatch, Rule, Step, Ticket, Token};
 pub use host::{Errand, WaitReason};
 pub use job::{Activity, JobCounts, JobLimits};

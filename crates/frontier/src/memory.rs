@@ -3,7 +3,8 @@
 use crate::hash::FastMap;
 use crate::queue::{Entry, OrderKey};
 use crate::state::{
-    Change, Delayed, HostKey, QueueAt, Restore, ShardState, StateBatch, StateError, StateSync, StoredRobots,
+    Change, Delayed, HostKey, QueueAt, Restore, ShardState, Shards, StateBatch, StateError, StateSync,
+    StoredRobots,
 };
 use argiope_model::{Fingerprint, JobId, Millis};
 use std::collections::BTreeMap;
@@ -14,9 +15,12 @@ pub struct MemoryState {
     queues: FastMap<QueueAt, BTreeMap<OrderKey, Box<[u8]>>>,
     delayed: BTreeMap<(Millis, QueueAt, OrderKey), Box<[u8]>>,
     hosts: FastMap<HostKey, Vec<u8>>,
-    jobs: BTreeMap<JobId, Vec<u8>>,
+    jobs: BTreeMap<(JobId, u16), Vec<u8>>,
     robots: FastMap<Box<str>, StoredRobots>,
     seen: BTreeMap<(JobId, u16), Vec<Fingerprint>>,
+    /// What was sent to each shard, in order; the first has offset 1.
+    logs: BTreeMap<u16, Vec<Vec<u8>>>,
+    received: BTreeMap<u16, u64>,
     marks: BTreeMap<Box<str>, u64>,
 }
 
@@ -28,6 +32,14 @@ impl MemoryState {
     /// Everything that is queued, for those who check the frontier from outside.
     pub fn queues(&self) -> impl Iterator<Item = (&QueueAt, &BTreeMap<OrderKey, Box<[u8]>>)> {
         self.queues.iter()
+    }
+
+    /// What was sent to a shard beyond this offset, each with its own.
+    pub fn log(&self, shard: u16, after: u64) -> impl Iterator<Item = (u64, &[u8])> {
+        let log = self.logs.get(&shard).map_or(&[][..], Vec::as_slice);
+        let applied = usize::try_from(after).unwrap_or(usize::MAX);
+        let messages = log.get(applied..).unwrap_or_default();
+        (after.saturating_add(1)..).zip(messages).map(|(offset, message)| (offset, &message[..]))
     }
 
     fn change(&mut self, change: &Change) {
@@ -52,20 +64,24 @@ impl MemoryState {
             Change::Host { key, record } => {
                 self.hosts.entry(*key).or_default().clone_from(record);
             }
-            Change::Job { job, record } => {
-                self.jobs.entry(*job).or_default().clone_from(record);
+            Change::Job { job, shard, record } => {
+                self.jobs.entry((*job, *shard)).or_default().clone_from(record);
             }
             Change::ForgetJob(job) => {
                 self.queues.retain(|at, _| at.job != *job);
                 self.delayed.retain(|(_, at, _), _| at.job != *job);
                 self.seen.retain(|(owner, _), _| owner != job);
-                self.jobs.remove(job);
+                self.jobs.retain(|(owner, _), _| owner != job);
             }
-            Change::Robots { origin, stored } => {
+            Change::Robots { origin, stored, .. } => {
                 self.robots.insert(origin.clone(), stored.clone());
             }
             Change::Seen { job, shard, fingerprints } => {
                 self.seen.entry((*job, *shard)).or_default().extend(fingerprints);
+            }
+            Change::Send { to, message, .. } => self.logs.entry(*to).or_default().push(message.clone()),
+            Change::Received { shard, offset } => {
+                self.received.insert(*shard, *offset);
             }
         }
     }
@@ -99,10 +115,15 @@ impl ShardState for MemoryState {
             .collect())
     }
 
-    fn load_due(&self, until: Millis, limit: usize) -> Result<(Vec<Delayed>, Option<Millis>), StateError> {
-        let mut all = self.delayed.iter();
+    fn load_due(
+        &self,
+        shards: &Shards,
+        until: Millis,
+        limit: usize,
+    ) -> Result<(Vec<Delayed>, Option<Millis>), StateError> {
         let mut found = Vec::new();
-        for ((due, at, order), value) in all.by_ref() {
+        let all = self.delayed.iter().filter(|((_, at, _), _)| shards.contains(at.host.shard));
+        for ((due, at, order), value) in all {
             if *due > until || found.len() == limit {
                 return Ok((found, Some(*due)));
             }
@@ -116,21 +137,45 @@ impl ShardState for MemoryState {
         Ok(self.robots.get(origin).cloned())
     }
 
-    fn restore(&self, into: &mut dyn Restore, wants_seen: &dyn Fn(JobId) -> bool) -> Result<(), StateError> {
-        for (job, record) in &self.jobs {
-            into.job(*job, record)?;
+    fn restore(
+        &self,
+        shards: &Shards,
+        into: &mut dyn Restore,
+        wants_seen: &dyn Fn(JobId) -> bool,
+    ) -> Result<(), StateError> {
+        for ((job, shard), record) in self.jobs.iter().filter(|((_, shard), _)| shards.contains(*shard)) {
+            into.job(*job, *shard, record)?;
         }
-        let mut hosts: Vec<(&HostKey, &Vec<u8>)> = self.hosts.iter().collect();
+        let mut hosts: Vec<(&HostKey, &Vec<u8>)> =
+            self.hosts.iter().filter(|(key, _)| shards.contains(key.shard)).collect();
         hosts.sort_unstable_by_key(|(key, _)| **key);
         for (key, record) in hosts {
             into.host(*key, record)?;
         }
         for ((job, shard), fingerprints) in &self.seen {
-            if wants_seen(*job) {
+            if shards.contains(*shard) && wants_seen(*job) {
                 into.seen(*job, *shard, &mut fingerprints.iter().copied());
             }
         }
-        into.next_due(self.delayed.keys().next().map(|(due, _, _)| *due));
+        for (shard, offset) in self.received.iter().filter(|(shard, _)| shards.contains(**shard)) {
+            into.received(*shard, *offset);
+        }
+        let mut due = self.delayed.keys().filter(|(_, at, _)| shards.contains(at.host.shard));
+        into.next_due(due.next().map(|(due, _, _)| *due));
+        Ok(())
+    }
+
+    fn restore_job(&self, shards: &Shards, job: JobId, into: &mut dyn Restore) -> Result<(), StateError> {
+        for ((_, shard), record) in self.jobs.range((job, 0)..=(job, u16::MAX)) {
+            if shards.contains(*shard) {
+                into.job(job, *shard, record)?;
+            }
+        }
+        for ((_, shard), fingerprints) in self.seen.range((job, 0)..=(job, u16::MAX)) {
+            if shards.contains(*shard) {
+                into.seen(job, *shard, &mut fingerprints.iter().copied());
+            }
+        }
         Ok(())
     }
 

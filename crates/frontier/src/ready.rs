@@ -8,6 +8,9 @@ use std::collections::{BinaryHeap, VecDeque};
 /// Index of a host in the frontier's table.
 pub type HostIndex = u32;
 
+/// No host has this index.
+pub(crate) const NOWHERE: HostIndex = HostIndex::MAX;
+
 /// Changes whenever a host enters or leaves a structure; older entries are dead.
 pub(crate) type Stamp = u32;
 

@@ -52,12 +52,12 @@ impl Frontier {
                 self.complete_recovered(ticket, visit, completion, now);
             }
             (Entered::Queued(ticket), None) => self.drop_entry(ticket),
+            (Entered::Delayed { ticket, .. }, _) if !self.owns(ticket.at.host.shard) => {}
             (Entered::Delayed { due, ticket }, completion) => {
                 let Ticket { at, order } = ticket;
                 self.changes.changes.push(Change::Undelay { due, at, order });
                 if let Some(job) = self.jobs.get_mut(&at.job) {
-                    job.counts.delayed = job.counts.delayed.saturating_sub(1);
-                    job.dirty = true;
+                    job.count(at.host.shard, |counts| counts.delayed = counts.delayed.saturating_sub(1));
                 }
                 self.complete_unqueued(visit, completion, now);
             }
@@ -73,31 +73,31 @@ impl Frontier {
         queue.queue.done(order);
         self.changes.changes.push(Change::Unqueue { at, order });
         if let Some(job) = self.jobs.get_mut(&at.job) {
-            job.counts.queued = job.counts.queued.saturating_sub(1);
-            job.dirty = true;
+            job.count(at.host.shard, |counts| counts.queued = counts.queued.saturating_sub(1));
         }
         self.mark_dirty(index);
     }
 
     fn complete_unqueued(&mut self, visit: &Visit, completion: Option<Completion>, now: Millis) {
-        if let Some(job) = self.jobs.get_mut(&visit.job) {
-            job.dirty = true;
-        }
+        let index = self.host_index(visit.url.host());
+        let Some(at) = self.host(index).map(|host| QueueAt { job: visit.job, host: host.key }) else {
+            return;
+        };
         match completion {
             None => {}
-            Some(Completion::Done { counted }) => self.count_done(visit.job, counted),
+            Some(Completion::Done { counted }) => self.count_done(at, counted),
             Some(Completion::Retry { due }) => {
-                let index = self.host_index(visit.url.host());
-                let Some(host) = self.host(index).map(|host| host.key) else { return };
                 let rank = match visit.hops.is_empty() {
                     true => OrderKey::rank_of(visit.priority),
                     false => OrderKey::CONTINUATION,
                 };
                 let depth = u8::try_from(visit.depth).unwrap_or(u8::MAX);
                 let order = OrderKey { rank, depth, sequence: 0 };
-                self.retry(QueueAt { job: visit.job, host }, order, &encode_visit(visit), due);
+                self.retry(at, order, &encode_visit(visit), due);
             }
-            Some(Completion::Redirect { to, status }) => self.continue_at(visit.clone(), to, status, now),
+            Some(Completion::Redirect { to, status }) => {
+                self.continue_at(at.host.shard, visit.clone(), to, status, now);
+            }
         }
     }
 
@@ -138,16 +138,19 @@ impl Frontier {
             host.politeness.raise_crawl_delay(robots.crawl_delay());
         }
         self.wait_after_unclean_stop(index, now);
-        self.changes.changes.push(Change::Robots { origin: origin.origin().into(), stored });
+        if let Some(shard) = self.host(index).map(|host| host.key.shard) {
+            self.changes.changes.push(Change::Robots { shard, origin: origin.origin().into(), stored });
+        }
         self.mark_dirty(index);
         self.reschedule(index, now);
         Some(RobotsNews { origin: origin.clone(), robots })
     }
 
     /// A host that the state does not know, or not all of, may have been asked just before the process was killed: it is
-    /// owed its full delay from this process's start, too.
+    /// owed its full delay from then on when its shard was taken over, too.
     pub(crate) fn wait_after_unclean_stop(&mut self, index: HostIndex, now: Millis) {
-        let Some(start) = self.unclean_start else { return };
+        let slot = self.shard_of_host(index).and_then(|shard| self.slot(shard));
+        let Some(start) = slot.and_then(|slot| slot.unclean_start) else { return };
         let delay = self.delay_of(index, start);
         if start + delay > now
             && let Some(host) = self.host_mut(index)
@@ -162,7 +165,7 @@ mod tests {
     use super::*;
     use crate::frontier::{FrontierConfig, Step};
     use crate::memory::MemoryState;
-    use crate::state::ShardState;
+    use crate::state::{ShardState, Shards};
     use crate::{Discovery, Found, JobLimits, LastStop};
     use argiope_model::{FingerprintKey, JobSpec, NormalRules, PublicSuffixes, RequestKind};
     use argiope_politeness::{PolitenessRules, PolitenessSettings};
@@ -237,7 +240,7 @@ mod tests {
         let retry = Completion::Retry { due };
         frontier.complete_stored(Entered::Nowhere, &visit("http://b.test/x"), Some(retry), START);
         state.apply(&frontier.take_changes()).unwrap();
-        let (waiting, _) = state.load_due(due, 10).unwrap();
+        let (waiting, _) = state.load_due(&Shards::All, due, 10).unwrap();
         assert_eq!(waiting.len(), 1);
         assert_eq!(frontier.progress(JOB).unwrap().delayed, 1);
         // The entry is found again, and its visit is stored as well: it is done.
@@ -246,7 +249,7 @@ mod tests {
         let done = Some(Completion::Done { counted: true });
         frontier.complete_stored(Entered::Delayed { due, ticket }, &again, done, START);
         state.apply(&frontier.take_changes()).unwrap();
-        assert!(state.load_due(due, 10).unwrap().0.is_empty());
+        assert!(state.load_due(&Shards::All, due, 10).unwrap().0.is_empty());
         assert!(frontier.progress(JOB).unwrap().is_finished());
     }
 

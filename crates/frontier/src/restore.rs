@@ -7,7 +7,7 @@ use crate::host::{Host, HostQueue, decode_host};
 use crate::job::{Job, JobCounts, JobLimits, decode_job};
 use crate::queue::JobQueue;
 use crate::ready::HostIndex;
-use crate::state::{HostKey, Restore, ShardState, StateError};
+use crate::state::{HostKey, Restore, ShardState, Shards, StateError};
 use argiope_model::{Fingerprint, JobId, Millis};
 use argiope_politeness::HostState;
 use std::collections::HashMap;
@@ -22,8 +22,8 @@ pub enum LastStop {
 }
 
 impl Frontier {
-    /// Reads everything that is not loaded on demand. `opens` names the jobs that are to go on, with their limits; the rest
-    /// stays on disk.
+    /// Reads everything that is not loaded on demand, of all shards. `opens` names the jobs that are to go on, with their
+    /// limits; the rest stays on disk.
     pub fn restore(
         &mut self,
         state: &dyn ShardState,
@@ -31,41 +31,126 @@ impl Frontier {
         last_stop: LastStop,
         now: Millis,
     ) -> Result<(), StateError> {
-        self.unclean_start = (last_stop == LastStop::Unclean).then_some(now);
-        let mut reader = Reader { frontier: self, opens };
-        state.restore(&mut reader, &|job| opens.contains_key(&job))?;
+        self.read(state, &Shards::All, opens)?;
+        for shard in 0..u16::try_from(self.slots.len()).unwrap_or(u16::MAX) {
+            self.begin_shard(shard, last_stop, now);
+        }
         for index in 0..self.hosts.len() {
-            let index = index as HostIndex;
-            if last_stop == LastStop::Unclean {
-                let delay = self.delay_of(index, now);
-                if let Some(host) = self.host_mut(index) {
-                    host.politeness.after_unclean_stop(now, delay);
-                }
-            }
-            if let Some(host) = self.host_mut(index) {
-                // Whoever is killed again and again does not serve the same job first again and again.
-                host.turn = (now.0 % host.queues.len().max(1) as u64) as usize;
-            }
-            self.reschedule(index, now);
+            self.begin_host(index as HostIndex, last_stop, now);
         }
         Ok(())
+    }
+
+    /// Takes a shard over, as [`Frontier::restore`] takes all of them. `last_stop` is how its last owner ended.
+    pub fn restore_shard(
+        &mut self,
+        state: &dyn ShardState,
+        shard: u16,
+        opens: &HashMap<JobId, JobLimits>,
+        last_stop: LastStop,
+        now: Millis,
+    ) -> Result<(), StateError> {
+        self.drop_shard(shard, now);
+        // From here on its hosts have a place.
+        self.begin_shard(shard, last_stop, now);
+        let read = self.read(state, &Shards::one(shard), opens);
+        if read.is_err() {
+            self.drop_shard(shard, now);
+        }
+        for index in read? {
+            self.begin_host(index, last_stop, now);
+        }
+        Ok(())
+    }
+
+    /// Opens a job that came, or was opened, after the shards that are here: what they have of it is read.
+    pub fn restore_job(
+        &mut self,
+        state: &dyn ShardState,
+        id: JobId,
+        limits: JobLimits,
+        now: Millis,
+    ) -> Result<(), StateError> {
+        if !self.jobs.contains_key(&id) {
+            let opens = HashMap::from([(id, limits.clone())]);
+            let owned = self.owned();
+            let mut reader = Reader { frontier: self, opens: &opens, hosts: Vec::new() };
+            state.restore_job(&owned, id, &mut reader)?;
+        }
+        self.open_job(id, limits);
+        for index in 0..self.hosts.len() {
+            let Some(host) = self.hosts.get_mut(index) else { continue };
+            if host.closed_jobs.remove(id) {
+                self.open_queue(index as HostIndex, id);
+                self.reschedule(index as HostIndex, now);
+            }
+        }
+        Ok(())
+    }
+
+    /// The hosts that were read.
+    fn read(
+        &mut self,
+        state: &dyn ShardState,
+        shards: &Shards,
+        opens: &HashMap<JobId, JobLimits>,
+    ) -> Result<Vec<HostIndex>, StateError> {
+        let mut reader = Reader { frontier: self, opens, hosts: Vec::new() };
+        state.restore(shards, &mut reader, &|job| opens.contains_key(&job))?;
+        Ok(reader.hosts)
+    }
+
+    fn begin_shard(&mut self, shard: u16, last_stop: LastStop, now: Millis) {
+        self.serve_shard(shard);
+        if let Some(slot) = self.slot_mut(shard) {
+            slot.unclean_start = (last_stop == LastStop::Unclean).then_some(now);
+        }
+    }
+
+    fn begin_host(&mut self, index: HostIndex, last_stop: LastStop, now: Millis) {
+        if last_stop == LastStop::Unclean {
+            let delay = self.delay_of(index, now);
+            if let Some(host) = self.host_mut(index) {
+                host.politeness.after_unclean_stop(now, delay);
+            }
+        }
+        if let Some(host) = self.host_mut(index) {
+            // Whoever is killed again and again does not serve the same job first again and again.
+            host.turn = (now.0 % host.queues.len().max(1) as u64) as usize;
+        }
+        self.reschedule(index, now);
+    }
+
+    /// A job has something queued on a host that is on disk.
+    fn open_queue(&mut self, index: HostIndex, id: JobId) {
+        let (Some(job), Some(host)) = (self.jobs.get_mut(&id), self.hosts.get_mut(index as usize)) else {
+            return;
+        };
+        if host.queue(id).is_none() {
+            let patterns = PatternTable::new(&job.limits.traps);
+            host.queues.push(HostQueue::new(JobQueue::stored(id), patterns));
+        }
+        if job.limits.max_subdomains_per_root.is_some() {
+            job.subdomains.insert(host.root(), index);
+        }
     }
 }
 
 struct Reader<'f> {
     frontier: &'f mut Frontier,
     opens: &'f HashMap<JobId, JobLimits>,
+    hosts: Vec<HostIndex>,
 }
 
 impl Restore for Reader<'_> {
-    fn job(&mut self, job: JobId, record: &[u8]) -> Result<(), StateError> {
+    fn job(&mut self, job: JobId, shard: u16, record: &[u8]) -> Result<(), StateError> {
         let Some(limits) = self.opens.get(&job) else { return Ok(()) };
         let stored = decode_job(record).map_err(|e| StateError::Corrupt(e.to_string()))?;
-        let mut restored = Job::new(job, limits.clone(), stored.counts);
-        restored.domain_pages = stored.domain_pages;
-        restored.scope_hosts = stored.scope_hosts;
-        restored.dirty = false;
-        self.frontier.jobs.insert(job, restored);
+        // Two entries of one queue never have the same place, whatever the clocks of those say who made them.
+        self.frontier.next_sequence = self.frontier.next_sequence.max(stored.sequence);
+        let leased = self.frontier.config.leased;
+        let restored = self.frontier.jobs.entry(job).or_insert_with(|| Job::new(job, limits.clone(), leased));
+        restored.restore_shard(shard, stored);
         Ok(())
     }
 
@@ -76,19 +161,18 @@ impl Restore for Reader<'_> {
         let mut host = Host::new(stored.name, root, key);
         host.dirty = false;
         host.politeness = HostState::decode(stored.politeness).map_err(|e| corrupt(e.to_string()))?.into();
-        let index = self.frontier.hosts.len() as HostIndex;
+        let closed = stored.jobs.iter().filter(|id| !self.frontier.jobs.contains_key(id));
+        // They stay in its record: what they have queued is found when they are opened again.
+        closed.for_each(|id| host.closed_jobs.push(*id));
+        let Some(slot) = self.frontier.slot_mut(key.shard) else {
+            return Err(corrupt(String::from("there is no such shard")));
+        };
+        slot.next_number = slot.next_number.max(key.number.saturating_add(1));
+        let index = self.frontier.insert_host(host);
         for id in stored.jobs {
-            if let Some(job) = self.frontier.jobs.get_mut(&id) {
-                let patterns = PatternTable::new(&job.limits.traps);
-                host.queues.push(HostQueue::new(JobQueue::stored(id), patterns));
-                if job.limits.max_subdomains_per_root.is_some() {
-                    job.subdomains.insert(host.root(), index);
-                }
-            }
+            self.frontier.open_queue(index, id);
         }
-        let next = self.frontier.next_number.entry(key.shard).or_insert(0);
-        *next = (*next).max(key.number + 1);
-        self.frontier.insert_host(host);
+        self.hosts.push(index);
         Ok(())
     }
 
@@ -99,12 +183,18 @@ impl Restore for Reader<'_> {
         }
     }
 
+    fn received(&mut self, shard: u16, offset: u64) {
+        if let Some(slot) = self.frontier.slot_mut(shard) {
+            slot.received = Some(offset);
+        }
+    }
+
     fn next_due(&mut self, due: Option<Millis>) {
-        self.frontier.next_due = due;
+        self.frontier.next_due = self.frontier.next_due.into_iter().chain(due).min();
     }
 }
 
-/// The counts of a job as its record tells them, for those who only look.
+/// The counts of a job in one shard as its record tells them, for those who only look.
 pub fn read_job_counts(record: &[u8]) -> Result<JobCounts, StateError> {
     decode_job(record).map(|stored| stored.counts).map_err(|e| StateError::Corrupt(e.to_string()))
 }

@@ -7,7 +7,7 @@ use crate::host::{Address, Errand, Place, RobotsHandle};
 use crate::job::Job;
 use crate::network::Verdicts;
 use crate::queue::{Entry, OrderKey};
-use crate::ready::HostIndex;
+use crate::ready::{HostIndex, NOWHERE};
 use crate::state::{Change, Delayed, QueueAt, StoredRobots};
 use argiope_model::{JobId, Millis, Scheme, Url, Visit};
 use argiope_politeness::{
@@ -53,9 +53,24 @@ impl Answer {
 /// Something an operator wants to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
-    Alert { host: Box<str>, alert: Alert },
-    Parked { host: Box<str>, parked: Parked },
-    RobotsUnreachable { host: Box<str>, until: Millis },
+    Alert {
+        host: Box<str>,
+        alert: Alert,
+    },
+    Parked {
+        host: Box<str>,
+        parked: Parked,
+    },
+    RobotsUnreachable {
+        host: Box<str>,
+        until: Millis,
+    },
+    /// A message in the log of a shard cannot be read, and was passed over.
+    DamagedMessage {
+        shard: u16,
+        offset: u64,
+        why: Box<str>,
+    },
 }
 
 /// What the caller does with an answer's record.
@@ -86,8 +101,12 @@ impl Frontier {
     pub fn answered(&mut self, token: Token, answer: &Answer, now: Millis) -> Disposition {
         let Some(index) = self.free(token, now) else { return Disposition::Record };
         let is_errand = self.in_flight.get(&token).is_some_and(|flight| flight.errand.is_some());
-        if !is_errand && self.in_flight.get(&token).is_some_and(|flight| flight.entry.is_none()) {
+        let nothing_left = |flight: &InFlight| flight.entry.is_none() && !flight.reserved;
+        if !is_errand && self.in_flight.get(&token).is_some_and(nothing_left) {
             self.in_flight.remove(&token);
+        }
+        if index == NOWHERE {
+            return self.answered_for_nobody(answer, now);
         }
         let rules = self.rules_of(index);
         let base = self.base_delay_of(index, &rules, now);
@@ -115,6 +134,15 @@ impl Frontier {
         let verdicts = self.network.failed(index, (!is_errand).then_some(token), now);
         self.decide(verdicts, now);
         if is_errand { Disposition::Record } else { Disposition::Hold }
+    }
+
+    /// The shard has gone: all that counts is whether the network is there.
+    fn answered_for_nobody(&mut self, answer: &Answer, now: Millis) -> Disposition {
+        if !answer.is_unreachable() {
+            let verdicts = self.network.succeeded(answer.asked_at());
+            self.decide(verdicts, now);
+        }
+        Disposition::Record
     }
 
     /// Takes a request out of those under way. The host it was for.
@@ -157,14 +185,17 @@ impl Frontier {
     /// The visit did not happen: its entry is served again.
     pub(crate) fn put_back(&mut self, token: Token, now: Millis) {
         self.free(token, now);
-        let Some(InFlight { host: index, entry, errand, reserved, .. }) = self.in_flight.remove(&token)
+        let Some(InFlight { host: index, entry, errand, reserved, orphan_of, .. }) =
+            self.in_flight.remove(&token)
         else {
             return;
         };
         if let Some(errand) = errand {
             // Nobody will answer it: as if the host had not.
-            let own = self.host_index(errand.origin.host());
-            self.robots_settled(own, &errand, RobotsAnswer::NoAnswer, Vec::new(), now);
+            self.robots_ended(index, &errand, RobotsAnswer::NoAnswer, Vec::new(), now);
+        }
+        if let Some(id) = orphan_of {
+            return self.unreserve(index, id, reserved, now);
         }
         let Some(entry) = entry else { return self.reschedule(index, now) };
         self.unreserve(index, entry.job, reserved, now);
@@ -195,24 +226,25 @@ impl Frontier {
 
     fn leave_domain(&mut self, index: HostIndex, id: JobId) {
         if let (Some(job), Some(host)) = (self.jobs.get_mut(&id), self.hosts.get(index as usize))
-            && let Some(pages) = job.domain_pages.get_mut(host.root())
+            && job.limits.max_pages_per_domain.is_some()
+            && let Some(pages) = job.shard_mut(host.key.shard).domain_pages.get_mut(host.root())
         {
             *pages = pages.saturating_sub(1);
         }
     }
 
     /// A queued redirect ends unasked, or waits for long: the page it holds is free.
-    pub(crate) fn release_promise(&mut self, id: JobId, rank: u8, now: Millis) {
-        if let Some(job) = self.jobs.get_mut(&id)
-            && job.take_promise(rank)
+    pub(crate) fn release_promise(&mut self, at: QueueAt, rank: u8, now: Millis) {
+        if let Some(job) = self.jobs.get_mut(&at.job)
+            && job.take_promise(at.host.shard, rank)
         {
             job.reserved = job.reserved.saturating_sub(1);
-            self.wake_for_budget(id, now);
+            self.wake_for_budget(at.job, now);
         }
     }
 
     /// As many hosts as there are pages left are told to go on.
-    fn wake_for_budget(&mut self, id: JobId, now: Millis) {
+    pub(crate) fn wake_for_budget(&mut self, id: JobId, now: Millis) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         let count = usize::try_from(job.pages_left()).unwrap_or(usize::MAX).min(job.wait_for_budget.len());
         let woken: Vec<HostIndex> = job.wait_for_budget.drain(..count).collect();
@@ -237,26 +269,56 @@ impl Frontier {
         let Some(flight) = self.in_flight.get_mut(&token) else { return };
         let (index, entry, reserved) =
             (flight.host, flight.entry.take(), std::mem::take(&mut flight.reserved));
+        let orphan_of = flight.orphan_of;
         if !flight.asking {
             // Otherwise its records were quicker than the news of its answer, which is still to come.
             self.in_flight.remove(&token);
+        }
+        if let Some(id) = orphan_of {
+            return self.completed_for_nobody(id, &completion, reserved, now);
         }
         let Some(entry) = entry else { return };
         if let Some(job) = self.jobs.get_mut(&entry.job) {
             job.in_progress = job.in_progress.saturating_sub(1);
         }
+        let goes_away = match &completion {
+            Completion::Redirect { to, .. } => {
+                self.shard_of_host(index).is_some_and(|from| self.sent_to(from, to).is_some())
+            }
+            _ => false,
+        };
         match (&completion, self.jobs.get_mut(&entry.job)) {
-            (Completion::Done { counted: true }, Some(job)) if reserved => {
-                job.reserved = job.reserved.saturating_sub(1);
-            }
-            (Completion::Redirect { .. }, Some(job)) if reserved => {
-                // Its page goes with it, so that no other visit takes it meanwhile.
-                job.promised += 1;
+            (Completion::Done { counted: true }, Some(job)) if reserved => job.spend(),
+            (Completion::Redirect { to, .. }, Some(_)) if reserved && !goes_away => {
                 self.leave_domain(index, entry.job);
+                self.promise(entry.job, to);
             }
+            // The owner of where a redirect goes has a budget of its own.
             _ => self.unreserve(index, entry.job, reserved, now),
         }
         self.settle(index, entry, completion, now);
+    }
+
+    /// What the visit of a shard that has gone was given is lost, but it may have stored its page.
+    fn completed_for_nobody(&mut self, id: JobId, completion: &Completion, reserved: bool, now: Millis) {
+        match (completion, self.jobs.get_mut(&id)) {
+            (Completion::Done { counted: true }, Some(job)) if reserved => job.spend(),
+            _ => self.unreserve(NOWHERE, id, reserved, now),
+        }
+    }
+
+    /// Nothing of the visit is stored, and nothing will be: instead of [`Frontier::completed`]. If its shard is still here
+    /// it is served again.
+    pub fn abandon(&mut self, token: Token, now: Millis) {
+        self.put_back(token, now);
+    }
+
+    /// A redirect's page goes with it, so that no other visit takes it meanwhile.
+    fn promise(&mut self, id: JobId, to: &Url) {
+        let target = self.host_index(to.host());
+        if let (Some(job), Some(host)) = (self.jobs.get_mut(&id), self.hosts.get(target as usize)) {
+            job.promise(host.key.shard);
+        }
     }
 
     /// A visit that a former process had stored but not ended. `value` is not in memory: the visit is given.
@@ -281,15 +343,14 @@ impl Frontier {
         let drained = queue.queue.is_finished();
         self.changes.changes.push(Change::Unqueue { at, order });
         if let Some(state) = self.jobs.get_mut(&job) {
-            state.counts.queued = state.counts.queued.saturating_sub(1);
-            state.dirty = true;
+            state.count(at.host.shard, |counts| counts.queued = counts.queued.saturating_sub(1));
         }
         match completion {
-            Completion::Done { counted } => self.count_done(job, counted),
+            Completion::Done { counted } => self.count_done(at, counted),
             Completion::Retry { due } => self.retry(at, order, &value, due),
             Completion::Redirect { to, status } => {
                 if let Ok(visit) = decode_visit(job, order.rank.saturating_sub(1), &value) {
-                    self.continue_at(visit, to, status, now);
+                    self.continue_at(at.host.shard, visit, to, status, now);
                 }
             }
         }
@@ -299,10 +360,12 @@ impl Frontier {
         self.reschedule_if_idle(index, now);
     }
 
-    pub(crate) fn count_done(&mut self, job: JobId, counted: bool) {
-        if let Some(state) = self.jobs.get_mut(&job) {
-            state.counts.done += 1;
-            state.counts.pages += u64::from(counted);
+    pub(crate) fn count_done(&mut self, at: QueueAt, counted: bool) {
+        if let Some(state) = self.jobs.get_mut(&at.job) {
+            state.count(at.host.shard, |counts| {
+                counts.done += 1;
+                counts.pages += u64::from(counted);
+            });
         }
     }
 
@@ -311,7 +374,7 @@ impl Frontier {
         visit.attempt = visit.attempt.saturating_add(1);
         let order = OrderKey { sequence: self.new_sequence(), ..order };
         if let Some(state) = self.jobs.get_mut(&at.job) {
-            state.counts.delayed += 1;
+            state.count(at.host.shard, |counts| counts.delayed += 1);
             state.evictions.queued(order.rank);
         }
         let entry = Entry { order, value: crate::codec::encode_visit(&visit) };
@@ -342,6 +405,9 @@ impl Frontier {
         complete: bool,
         now: Millis,
     ) {
+        if self.step_ended(index) {
+            return;
+        }
         if let Some(queue) = self.host_mut(index).and_then(|host| host.queue_mut(job)) {
             let before = queue.queue.in_memory();
             queue.queue.loaded(entries, complete);
@@ -357,9 +423,12 @@ impl Frontier {
             (a, b) => a.or(b),
         };
         for Delayed { due, at, entry } in delayed {
+            if !self.owns(at.host.shard) {
+                continue; // gone since it was asked for
+            }
             self.changes.changes.push(Change::Undelay { due, at, order: entry.order });
             if let Some(job) = self.jobs.get_mut(&at.job) {
-                job.counts.delayed = job.counts.delayed.saturating_sub(1);
+                job.count(at.host.shard, |counts| counts.delayed = counts.delayed.saturating_sub(1));
             }
             if let Some(index) = self.by_key.get(&at.host).copied() {
                 self.enqueue(index, at.job, entry, now, now);
@@ -374,6 +443,9 @@ impl Frontier {
         now: Millis,
     ) {
         self.resolving = self.resolving.saturating_sub(1);
+        if self.step_ended(index) {
+            return;
+        }
         let Some(host) = self.hosts.get_mut(index as usize) else { return };
         match result {
             Ok((addresses, expires)) => {
@@ -406,6 +478,9 @@ impl Frontier {
         stored: Option<StoredRobots>,
         now: Millis,
     ) -> Option<Arc<Robots>> {
+        if self.step_ended(index) {
+            return None;
+        }
         let policy = self.politeness.robots().clone();
         let host = self.host_mut(index)?;
         let mut known = None;
@@ -435,36 +510,44 @@ impl Frontier {
         now: Millis,
     ) -> Option<RobotsNews> {
         self.free(token, now);
-        let errand = *self.in_flight.remove(&token)?.errand?;
-        let index = self.host_index(errand.origin.host());
+        let flight = self.in_flight.remove(&token)?;
+        let errand = *flight.errand?;
         match outcome {
             RobotsAnswered::Redirect(to) if errand.hops < 5 => {
-                let target = self.host_index(to.host());
-                let errand = Errand { url: to, origin: errand.origin, hops: errand.hops + 1 };
-                if let Some(host) = self.host_mut(target) {
-                    host.errands.push_back(errand);
-                }
-                self.reschedule(target, now);
+                let errand = Errand { url: to, hops: errand.hops + 1, ..errand };
+                self.robots_redirected(flight.host, errand, now);
                 None
             }
             // Too many hops are no robots.txt at all (RFC 9309, 2.3.1.2).
             RobotsAnswered::Redirect(_) => {
-                self.robots_settled(index, &errand, RobotsAnswer::TooManyRedirects, Vec::new(), now)
+                self.robots_ended(flight.host, &errand, RobotsAnswer::TooManyRedirects, Vec::new(), now)
             }
-            RobotsAnswered::Final { answer, body } => self.robots_settled(index, &errand, answer, body, now),
+            RobotsAnswered::Final { answer, body } => {
+                self.robots_ended(flight.host, &errand, answer, body, now)
+            }
         }
     }
 
-    fn robots_settled(
+    /// An errand that waits for this host's turn.
+    pub(crate) fn push_errand(&mut self, index: HostIndex, errand: Errand, now: Millis) {
+        // The host may be one that a former owner has asked, too, and that the state does not know.
+        self.wait_after_unclean_stop(index, now);
+        if let Some(host) = self.host_mut(index) {
+            host.errands.push_back(errand);
+        }
+        self.reschedule(index, now);
+    }
+
+    pub(crate) fn robots_settled(
         &mut self,
         index: HostIndex,
-        errand: &Errand,
+        asked_for: &Url,
         answer: RobotsAnswer,
         body: Vec<u8>,
         now: Millis,
     ) -> Option<RobotsNews> {
         let policy = self.politeness.robots().clone();
-        let scheme = errand.origin.scheme();
+        let scheme = asked_for.scheme();
         let host = self.hosts.get_mut(index as usize)?;
         let tries =
             host.origins.iter().filter(|o| o.scheme == scheme).map(|o| o.tries).max().unwrap_or(0) + 1;
@@ -482,17 +565,20 @@ impl Frontier {
                 for origin in host.origins.iter_mut().filter(|o| o.scheme == scheme) {
                     let robots = Arc::new(parse_robots(&stored, &origin.agent, &policy));
                     host.politeness.raise_crawl_delay(robots.crawl_delay());
-                    news = Some(RobotsNews { origin: errand.origin.clone(), robots: Arc::clone(&robots) });
+                    news = Some(RobotsNews { origin: asked_for.clone(), robots: Arc::clone(&robots) });
                     origin.robots = RobotsHandle::Known { robots, expires };
                     origin.tries = 0;
                     origin.retry_at = Millis(0);
+                    origin.told_until = None;
                 }
-                self.changes.changes.push(Change::Robots { origin: errand.origin.origin().into(), stored });
+                let (shard, origin) = (host.key.shard, asked_for.origin().into());
+                self.changes.changes.push(Change::Robots { shard, origin, stored });
             }
             RobotsNext::RetryAt(at) => {
                 for origin in host.origins.iter_mut().filter(|o| o.scheme == scheme) {
                     origin.tries = origin.tries.saturating_add(u8::from(counts));
                     origin.retry_at = at;
+                    origin.told_until = None;
                     origin.robots = RobotsHandle::Missing;
                 }
             }
@@ -500,12 +586,14 @@ impl Frontier {
                 for origin in host.origins.iter_mut().filter(|o| o.scheme == scheme) {
                     origin.tries = 0;
                     origin.retry_at = Millis(0);
+                    origin.told_until = None;
                     origin.robots = RobotsHandle::Unreachable { until };
                 }
                 self.notices.push_back(Notice::RobotsUnreachable { host: host.name.clone(), until });
                 let body = Box::default();
                 let stored = StoredRobots { fetched_at: now, expires: until, status: NO_ANSWER, body };
-                self.changes.changes.push(Change::Robots { origin: errand.origin.origin().into(), stored });
+                let (shard, origin) = (host.key.shard, asked_for.origin().into());
+                self.changes.changes.push(Change::Robots { shard, origin, stored });
             }
         }
         // A Crawl-delay holds from the answer that told it, whose end was rounded up where `now` was cut off.
@@ -522,16 +610,16 @@ impl Frontier {
 
     /// A host without an address has no robots.txt: the visits behind it fail by themselves.
     pub(crate) fn robots_without_address(&mut self, index: HostIndex, errand: &Errand, now: Millis) {
-        let own = self.host_index(errand.origin.host());
+        if self.host(index).is_some_and(|host| *host.name != *errand.origin.host()) {
+            // A redirect to a host that does not exist is an unreachable robots.txt.
+            self.robots_ended(index, errand, RobotsAnswer::NoAnswer, Vec::new(), now);
+            return;
+        }
         let scheme = errand.origin.scheme();
-        if let Some(host) = self.host_mut(own) {
+        if let Some(host) = self.host_mut(index) {
             for origin in host.origins.iter_mut().filter(|o| o.scheme == scheme) {
                 origin.robots = RobotsHandle::Missing;
             }
-        }
-        if own != index {
-            // A redirect to a host that does not exist is an unreachable robots.txt.
-            self.robots_settled(own, errand, RobotsAnswer::NoAnswer, Vec::new(), now);
         }
     }
 
@@ -539,6 +627,7 @@ impl Frontier {
     pub(crate) fn expire(&mut self, now: Millis) {
         let verdicts = self.network.expire(now);
         self.decide(verdicts, now);
+        self.expire_robots_elsewhere(now);
         while let Some((at, token)) = self.started_order.front().copied() {
             if now < at + self.config.stale_after {
                 return;

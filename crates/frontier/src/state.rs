@@ -3,9 +3,34 @@
 //! The core keeps what it needs in memory and says what must change in a [`StateBatch`]. The adapter applies a batch
 //! **atomically**, and makes it visible to later loads before [`ShardState::apply`] returns; it is durable once
 //! [`ShardState::sync`] has returned. A crash loses a suffix of the applied batches, never one in the middle.
+//!
+//! Every change belongs to one shard ([`Change::shard`]), so that an adapter that shares its store with other owners can
+//! fence each shard's part by the epoch under which it is owned. Marks belong to the process.
 
 use crate::queue::{Entry, OrderKey};
 use argiope_model::{Fingerprint, JobId, Millis};
+use std::collections::BTreeSet;
+
+/// Which shards are meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shards {
+    /// One machine: whatever there is.
+    All,
+    Only(BTreeSet<u16>),
+}
+
+impl Shards {
+    pub fn one(shard: u16) -> Shards {
+        Shards::Only(BTreeSet::from([shard]))
+    }
+
+    pub fn contains(&self, shard: u16) -> bool {
+        match self {
+            Shards::All => true,
+            Shards::Only(some) => some.contains(&shard),
+        }
+    }
+}
 
 /// A host's durable name: short, fixed for the life of the data directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,13 +84,17 @@ pub enum Change {
         key: HostKey,
         record: Vec<u8>,
     },
+    /// What a job has in one shard: its counts there.
     Job {
         job: JobId,
+        shard: u16,
         record: Vec<u8>,
     },
-    /// All that the job has in this state is to go: queues, delayed entries, seen-set.
+    /// All that the job has in this state is to go: queues, delayed entries, seen-set, records.
     ForgetJob(JobId),
     Robots {
+        /// That of the origin's host.
+        shard: u16,
         origin: Box<str>,
         stored: StoredRobots,
     },
@@ -74,6 +103,39 @@ pub enum Change {
         shard: u16,
         fingerprints: Vec<Fingerprint>,
     },
+    /// To be appended to the log of the shard `to`, whoever owns it: in the same transaction, or acknowledged before it.
+    /// One machine has no such log.
+    Send {
+        /// Whose visit has ended with it: this shard's epoch is what counts.
+        from: u16,
+        to: u16,
+        /// See [`crate::message`].
+        message: Vec<u8>,
+    },
+    /// The log of the shard is applied up to here, this offset included.
+    Received {
+        shard: u16,
+        offset: u64,
+    },
+}
+
+impl Change {
+    /// The shard whose owner alone may make this change; None for what concerns all of them.
+    pub fn shard(&self) -> Option<u16> {
+        match self {
+            Change::Queue { at, .. } | Change::Unqueue { at, .. } | Change::Undelay { at, .. } => {
+                Some(at.host.shard)
+            }
+            Change::Delay(delayed) => Some(delayed.at.host.shard),
+            Change::Host { key, .. } => Some(key.shard),
+            Change::Job { shard, .. }
+            | Change::Robots { shard, .. }
+            | Change::Seen { shard, .. }
+            | Change::Received { shard, .. }
+            | Change::Send { from: shard, .. } => Some(*shard),
+            Change::ForgetJob(_) => None,
+        }
+    }
 }
 
 /// Changes that happen together or not at all.
@@ -89,14 +151,21 @@ impl StateBatch {
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty() && self.marks.is_empty()
     }
+
+    /// What is left of it when a shard is lost.
+    pub fn drop_shard(&mut self, shard: u16) {
+        self.changes.retain(|change| change.shard() != Some(shard));
+    }
 }
 
 /// What a restart is told, piece by piece.
 pub trait Restore {
-    fn job(&mut self, job: JobId, record: &[u8]) -> Result<(), StateError>;
+    fn job(&mut self, job: JobId, shard: u16, record: &[u8]) -> Result<(), StateError>;
     fn host(&mut self, key: HostKey, record: &[u8]) -> Result<(), StateError>;
     fn seen(&mut self, job: JobId, shard: u16, fingerprints: &mut dyn Iterator<Item = Fingerprint>);
-    /// When the first delayed entry comes due.
+    /// How far the log of a shard is applied; not told where nothing was.
+    fn received(&mut self, shard: u16, offset: u64);
+    /// When the first delayed entry of these shards comes due.
     fn next_due(&mut self, due: Option<Millis>);
 }
 
@@ -108,15 +177,21 @@ pub enum StateError {
     Corrupt(String),
     #[error("the frontier's store failed: {0}")]
     Store(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The shard belongs to somebody else now: see [`ShardState::apply`].
+    #[error("shard {0} is owned by another worker")]
+    Lost(u16),
 }
 
 pub trait ShardState: Send {
+    /// All of the batch, or nothing. [`StateError::Lost`] names a shard that is no longer owned: nothing was applied, and
+    /// what is left of the batch without that shard ([`StateBatch::drop_shard`]) may be applied again.
     fn apply(&mut self, batch: &StateBatch) -> Result<(), StateError>;
 
     /// Makes durable what was applied, from another thread than the one that applies.
     fn syncer(&self) -> Box<dyn StateSync>;
 
-    /// Returns once everything applied so far would survive a power cut.
+    /// Returns once everything applied so far would survive a power cut. [`StateError::Lost`] says so of all shards but
+    /// the one it names.
     fn sync(&self) -> Result<(), StateError> {
         self.syncer().sync()
     }
@@ -129,13 +204,28 @@ pub trait ShardState: Send {
         limit: usize,
     ) -> Result<Vec<Entry>, StateError>;
 
-    /// Up to `limit` delayed entries due at `until`, the earliest first, and when the next one after them is due.
-    fn load_due(&self, until: Millis, limit: usize) -> Result<(Vec<Delayed>, Option<Millis>), StateError>;
+    /// Up to `limit` delayed entries of these shards due at `until`, the earliest first, and when the next one after them
+    /// is due.
+    fn load_due(
+        &self,
+        shards: &Shards,
+        until: Millis,
+        limit: usize,
+    ) -> Result<(Vec<Delayed>, Option<Millis>), StateError>;
 
     fn load_robots(&self, origin: &str) -> Result<Option<StoredRobots>, StateError>;
 
-    /// Tells everything that a restart needs: jobs first, then hosts, then seen-sets of jobs that `wants_seen`.
-    fn restore(&self, into: &mut dyn Restore, wants_seen: &dyn Fn(JobId) -> bool) -> Result<(), StateError>;
+    /// Tells everything that the owner of these shards needs: jobs first, then hosts, then seen-sets of jobs that
+    /// `wants_seen`, how far their logs are applied, and when the first delayed entry is due.
+    fn restore(
+        &self,
+        shards: &Shards,
+        into: &mut dyn Restore,
+        wants_seen: &dyn Fn(JobId) -> bool,
+    ) -> Result<(), StateError>;
+
+    /// Tells what these shards have of one job that was left out of [`ShardState::restore`]: its records and seen-sets.
+    fn restore_job(&self, shards: &Shards, job: JobId, into: &mut dyn Restore) -> Result<(), StateError>;
 
     /// All marks, each with its last number.
     fn marks(&self) -> Result<Vec<(Box<str>, u64)>, StateError>;

@@ -14,7 +14,13 @@ impl Frontier {
 
     /// Requests that are under way are given up: their visits stay queued, and their hosts are owed a full delay from now.
     pub fn give_up(&mut self, now: Millis) {
-        let hosts: Vec<HostIndex> = self.in_flight.values().filter(|f| f.asking).map(|f| f.host).collect();
+        self.give_up_where(now, |_| true);
+    }
+
+    pub(crate) fn give_up_where(&mut self, now: Millis, means: impl Fn(u16) -> bool) {
+        let asked = self.in_flight.values().filter(|flight| flight.asking).map(|flight| flight.host);
+        let meant = |index: &HostIndex| self.shard_of_host(*index).is_some_and(&means);
+        let hosts: Vec<HostIndex> = asked.filter(meant).collect();
         for index in hosts {
             let delay = self.delay_of(index, now);
             if let Some(host) = self.host_mut(index) {

@@ -5,7 +5,7 @@
 use crate::hash::FastMap;
 use crate::queue::{Entry, OrderKey};
 use crate::state::{
-    Change, Delayed, QueueAt, Restore, ShardState, StateBatch, StateError, StateSync, StoredRobots,
+    Change, Delayed, QueueAt, Restore, ShardState, Shards, StateBatch, StateError, StateSync, StoredRobots,
 };
 use argiope_model::{JobId, Millis};
 use std::collections::{BTreeMap, VecDeque};
@@ -49,9 +49,13 @@ impl TransientState {
                 self.queued.retain(|(at, _), _| at.job != *job);
                 self.delayed.retain(|(_, at, _), _| at.job != *job);
             }
-            Change::Robots { origin, stored } => self.robots.put(origin, stored),
-            // For a restart, and there is none.
-            Change::Host { .. } | Change::Job { .. } | Change::Seen { .. } => {}
+            Change::Robots { origin, stored, .. } => self.robots.put(origin, stored),
+            // For a restart, or for other owners, and there are none.
+            Change::Host { .. }
+            | Change::Job { .. }
+            | Change::Seen { .. }
+            | Change::Send { .. }
+            | Change::Received { .. } => {}
         }
     }
 }
@@ -86,9 +90,15 @@ impl ShardState for TransientState {
             .collect())
     }
 
-    fn load_due(&self, until: Millis, limit: usize) -> Result<(Vec<Delayed>, Option<Millis>), StateError> {
+    fn load_due(
+        &self,
+        shards: &Shards,
+        until: Millis,
+        limit: usize,
+    ) -> Result<(Vec<Delayed>, Option<Millis>), StateError> {
         let mut found = Vec::new();
-        for ((due, at, order), value) in &self.delayed {
+        let all = self.delayed.iter().filter(|((_, at, _), _)| shards.contains(at.host.shard));
+        for ((due, at, order), value) in all {
             if *due > until || found.len() == limit {
                 return Ok((found, Some(*due)));
             }
@@ -102,8 +112,18 @@ impl ShardState for TransientState {
         Ok(self.robots.by_origin.get(origin).cloned())
     }
 
-    fn restore(&self, into: &mut dyn Restore, _: &dyn Fn(JobId) -> bool) -> Result<(), StateError> {
-        into.next_due(self.delayed.keys().next().map(|(due, _, _)| *due));
+    fn restore(
+        &self,
+        shards: &Shards,
+        into: &mut dyn Restore,
+        _: &dyn Fn(JobId) -> bool,
+    ) -> Result<(), StateError> {
+        let mut due = self.delayed.keys().filter(|(_, at, _)| shards.contains(at.host.shard));
+        into.next_due(due.next().map(|(due, _, _)| *due));
+        Ok(())
+    }
+
+    fn restore_job(&self, _: &Shards, _: JobId, _: &mut dyn Restore) -> Result<(), StateError> {
         Ok(())
     }
 
@@ -197,10 +217,13 @@ mod tests {
         let mut state = TransientState::new(1000);
         let delayed = |due, sequence| Delayed { due: Millis(due), at: place(1), entry: entry(5, sequence) };
         apply(&mut state, vec![Change::Delay(delayed(30, 1)), Change::Delay(delayed(10, 2))]);
-        assert_eq!(state.load_due(Millis(20), 9).unwrap(), (vec![delayed(10, 2)], Some(Millis(30))));
+        assert_eq!(
+            state.load_due(&Shards::All, Millis(20), 9).unwrap(),
+            (vec![delayed(10, 2)], Some(Millis(30)))
+        );
         let order = entry(5, 2).order;
         apply(&mut state, vec![Change::Undelay { due: Millis(10), at: place(1), order }]);
-        assert_eq!(state.load_due(Millis(40), 9).unwrap(), (vec![delayed(30, 1)], None));
+        assert_eq!(state.load_due(&Shards::All, Millis(40), 9).unwrap(), (vec![delayed(30, 1)], None));
     }
 
     #[test]
@@ -208,7 +231,7 @@ mod tests {
         let mut state = TransientState::new(2000);
         for site in 0..20 {
             let origin = format!("https://h{site}.test").into();
-            apply(&mut state, vec![Change::Robots { origin, stored: robots(500) }]);
+            apply(&mut state, vec![Change::Robots { shard: 3, origin, stored: robots(500) }]);
         }
         let kept = |site: u32| state.load_robots(&format!("https://h{site}.test")).unwrap().is_some();
         assert!(kept(19) && kept(18) && !kept(0));

@@ -57,7 +57,7 @@ impl Frontier {
     /// Goes over all hosts: a few times a second at most.
     pub fn overview(&self) -> Overview {
         let mut view = Overview {
-            hosts: self.hosts.len(),
+            hosts: self.hosts.len() - self.gone_hosts,
             in_flight: self.asking,
             outstanding: self.in_flight.len(),
             network_down_since: self.network.down_since(),

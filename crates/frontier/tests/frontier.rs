@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test")]
 
 mod owner;
+mod shards;
 
 use argiope_frontier::{
     Activity, Completion, Disposition, FrontierConfig, JobLimits, LastStop, Notice, RobotsAnswered, Step,
@@ -707,4 +708,22 @@ fn a_host_is_visited_so_often_and_former_runs_count() {
     owner.answer(first.token, AnswerResult::Status(503));
     owner.complete(first.token, Completion::Retry { due: owner.now + SECOND });
     assert_eq!(owner.frontier.progress(JOB).unwrap().delayed, 1);
+}
+
+#[test]
+fn a_job_that_is_not_open_keeps_what_it_has_queued_on_a_host_that_another_one_uses() {
+    let other = JobId(2);
+    let mut owner = Owner::new(&spec());
+    owner.frontier.open_job(other, JobLimits::of(&spec(), "TestBot"));
+    owner.add(&["http://a.test/1"]);
+    owner.add_from(other, None, &[("http://a.test/2", 50)]);
+    // A run of the first job alone.
+    owner.restart(&spec(), LastStop::Clean, Duration::ZERO);
+    let token = owner.fetch().token;
+    owner.page(token);
+    assert_eq!(owner.wait(), None);
+    owner.restart(&spec(), LastStop::Clean, Duration::ZERO);
+    let limits = JobLimits::of(&spec(), "TestBot");
+    owner.frontier.restore_job(&owner.state, other, limits, owner.now).unwrap();
+    assert_eq!(owner.fetch().visit.url.as_str(), "http://a.test/2");
 }

@@ -4,6 +4,7 @@
 use crate::choice;
 use argiope_frontier::codec::{decode_visit, encode_visit};
 use argiope_frontier::memory::MemoryState;
+use argiope_frontier::message::Message;
 use argiope_frontier::state::{Change, HostKey, ShardState, StateBatch, StateError};
 use argiope_frontier::{Frontier, FrontierConfig, JobLimits, LastStop, Step, read_job_counts};
 use argiope_model::{FingerprintKey, JobId, JobSpec, Millis, PublicSuffixes};
@@ -32,6 +33,17 @@ fn visit(record: &[u8]) {
     assert_eq!(decode_visit(JOB, 3, &written), Ok(visit));
 }
 
+/// What owners of shards tell each other.
+pub(crate) fn messages_are_read_back_or_refused(bytes: &[u8]) {
+    let Ok(message) = Message::decode(bytes) else { return };
+    let written = message.encode();
+    assert_eq!(Message::decode(&written), Ok(message.clone()));
+    if let Message::Found(discovery) = &message {
+        let urls: usize = discovery.found.iter().map(|one| one.url.as_str().len()).sum();
+        assert!(urls <= bytes.len() * 32, "few bytes stand for many");
+    }
+}
+
 fn politeness(record: &[u8]) {
     let Ok(state) = HostState::decode(record) else { return };
     let mut written = Vec::new();
@@ -41,11 +53,13 @@ fn politeness(record: &[u8]) {
 }
 
 fn host(record: &[u8], chosen: u8) {
-    let counts = vec![1, 0, 0, 0, 0, 0, 0];
+    let counts = vec![2, 0, 0, 0, 0, 0, 0, 0];
     let last_stop = if chosen & 4 == 0 { LastStop::Clean } else { LastStop::Unclean };
     let key = HostKey { shard: 3, number: 7 };
-    let changes =
-        vec![Change::Job { job: JOB, record: counts }, Change::Host { key, record: record.to_vec() }];
+    let changes = vec![
+        Change::Job { job: JOB, shard: 3, record: counts },
+        Change::Host { key, record: record.to_vec() },
+    ];
     let Ok(mut frontier) = restored(changes, last_stop) else { return };
     // Each step is one of few, for there is one host, and nothing is queued for it.
     let comes_to_rest = (0..100).any(|_| match frontier.next(NOW) {
@@ -60,7 +74,8 @@ fn host(record: &[u8], chosen: u8) {
 
 fn job(record: &[u8]) {
     let counts = read_job_counts(record);
-    let frontier = restored(vec![Change::Job { job: JOB, record: record.to_vec() }], LastStop::Clean);
+    let frontier =
+        restored(vec![Change::Job { job: JOB, shard: 3, record: record.to_vec() }], LastStop::Clean);
     assert_eq!(counts.is_ok(), frontier.is_ok());
     if let (Ok(counts), Ok(frontier)) = (counts, frontier) {
         let progress = frontier.progress(JOB).expect("a job that is open");

@@ -32,13 +32,14 @@ pub struct Property {
     pub holds_for: fn(&[u8]),
 }
 
-pub const ALL: [Property; 13] = [
+pub const ALL: [Property; 14] = [
     Property { name: "charset", holds_for: charset::is_told_and_obeyed },
     Property { name: "content_coding", holds_for: content_coding::is_undone_within_limits },
     Property { name: "frontier_records", holds_for: frontier_records::are_read_back_or_refused },
     Property { name: "html", holds_for: html::is_read_within_limits },
     Property { name: "link_batch", holds_for: link_batch::is_read_back_or_refused },
     Property { name: "link_segment", holds_for: link_batch::segment_is_read_back_or_refused },
+    Property { name: "messages", holds_for: frontier_records::messages_are_read_back_or_refused },
     Property { name: "robots_txt", holds_for: robots_txt::has_one_meaning },
     Property { name: "sitemap", holds_for: sitemap::is_read_within_limits },
     Property { name: "times", holds_for: times::stay_within_the_calendar },

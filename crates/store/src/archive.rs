@@ -20,6 +20,10 @@
 //!   catalogued position, and gives out the complete visits found there. Calling it twice gives the same answer.
 
 pub mod payload;
+pub mod reading;
+mod spool;
+
+pub use spool::Spool;
 
 #[cfg(any(test, feature = "contract"))]
 pub mod contract;

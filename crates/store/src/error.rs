@@ -15,8 +15,12 @@ pub enum ErrorKind {
     DiskFull,
     /// Another process holds what is needed; asking again later may help.
     Busy,
+    /// A server does not answer; asking again later may help.
+    Unreachable,
     /// Written by a newer version of the program.
     TooNew,
+    /// Others have taken over: nothing was written, and nothing may be.
+    Fenced,
     /// What was asked for is not there.
     NotFound,
     /// The request contradicts what is stored or makes no sense: the user's to solve.
@@ -32,7 +36,9 @@ impl ErrorKind {
             ErrorKind::OutputClosed => "output closed",
             ErrorKind::DiskFull => "disk full",
             ErrorKind::Busy => "busy",
+            ErrorKind::Unreachable => "unreachable",
             ErrorKind::TooNew => "too new",
+            ErrorKind::Fenced => "fenced",
             ErrorKind::NotFound => "not found",
             ErrorKind::Usage => "usage",
             ErrorKind::Io => "i/o",
@@ -79,7 +85,7 @@ impl StoreError {
 
     /// The same request may succeed later without anyone's help.
     pub fn is_retryable(&self) -> bool {
-        self.kind == ErrorKind::Busy
+        matches!(self.kind, ErrorKind::Busy | ErrorKind::Unreachable)
     }
 }
 
@@ -103,8 +109,9 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_busy_is_worth_another_try() {
+    fn only_what_is_busy_or_away_is_worth_another_try() {
         assert!(StoreError::new(ErrorKind::Busy, "catalog.db", "locked").is_retryable());
+        assert!(StoreError::new(ErrorKind::Unreachable, "database", "away").is_retryable());
         assert!(!StoreError::new(ErrorKind::DiskFull, "catalog.db", "full").is_retryable());
     }
 }

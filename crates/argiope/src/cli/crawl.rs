@@ -87,6 +87,9 @@ pub(crate) struct CrawlArgs {
     /// Start anew even if the job is unfinished
     #[arg(long, help_heading = "The job")]
     pub(crate) fresh: bool,
+    /// On a cluster: hand the job in, print its number and return at once
+    #[arg(long, help_heading = "The job")]
+    pub(crate) detach: bool,
 }
 
 fn scope_words() -> impl TypedValueParser<Value = Scope> {

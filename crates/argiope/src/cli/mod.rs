@@ -1,12 +1,14 @@
 //! The command line as it is typed: raw input only. `settings` turns it, together with the configuration files, into
 //! what a crawl runs with.
 
+mod cluster;
 mod crawl;
 mod graph;
 mod inspect;
 mod number;
 mod results;
 
+pub(crate) use cluster::{ClusterCommand, IngestArgs, WorkerArgs};
 pub(crate) use crawl::CrawlArgs;
 pub(crate) use graph::{GraphArgs, GraphCrawlArgs};
 pub(crate) use inspect::{InspectCommand, InspectFetch, PageArgs, RobotsArgs, SitemapArgs, UrlArgs};
@@ -102,6 +104,13 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Prove politeness from the fetch history: gaps per host, the robots.txt rule of each fetch
     Audit(AuditArgs),
+    /// Work for a cluster until stopped
+    Worker(WorkerArgs),
+    /// Make a cluster, or look at it
+    #[command(subcommand)]
+    Cluster(ClusterCommand),
+    /// Give a cluster a list of URLs, however long
+    Ingest(IngestArgs),
     /// Look at a single thing the way the crawler does
     #[command(subcommand)]
     Inspect(InspectCommand),

@@ -6,6 +6,7 @@ use crate::cli::{AuditArgs, GlobalOptions};
 use crate::data;
 use crate::exit::Failure;
 use crate::settings::{LoadedConfig, load_config, politeness_of, profile_of};
+use crate::stores::Stores;
 use argiope_fetch::RequestProfile;
 use argiope_model::{JobId, JobSpec, Millis};
 use argiope_politeness::robots::product_token;
@@ -15,10 +16,11 @@ use argiope_store::catalogue::{CatalogueReader, Job, RobotsRow};
 use std::collections::HashMap;
 
 pub(crate) fn run(global: &GlobalOptions, args: &AuditArgs) -> Result<(), Failure> {
-    let reader = data::reader(&global.data)?;
-    let jobs = selection::jobs(&reader, args.job.as_deref(), args.all)?;
+    let stores = Stores::of(global)?;
+    let reader = stores.reader()?;
+    let jobs = selection::jobs(reader.as_ref(), args.job.as_deref(), args.all)?;
     let only = if args.all { None } else { jobs.first().map(|job| job.id) };
-    let audited = prove(&reader, &jobs, only, &load_config(global)?)?;
+    let audited = prove(reader.as_ref(), &jobs, only, &load_config(global)?)?;
     if args.json {
         print_json(&audited.report)?;
     } else {

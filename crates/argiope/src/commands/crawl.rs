@@ -2,14 +2,16 @@
 
 use crate::cli::{CrawlArgs, GlobalOptions};
 use crate::commands::progress::{self, Narrator};
+use crate::commands::submit;
 use crate::control::ControlServer;
-use crate::data::{self, CORRUPT, DISK_FULL, DataDirectory};
+use crate::data::{self, CORRUPT, DISK_FULL, DataDirectory, Fixed};
 use crate::exit::{Exit, Failure};
 use crate::job::{address_hint, cannot_resume, compare_for_resume, goes_on};
 use crate::progress::Display;
 use crate::progress::numbers::counted;
 use crate::settings::{CrawlSettings, Output, ProcessSettings, reload_politeness};
 use crate::signals::{Signal, Signals};
+use crate::stores::Stores;
 use argiope_engine::{
     Ended, Engine, EngineConfig, EngineError, JobOutcome, JobStart, OutputFile, Ports, Stop,
 };
@@ -27,6 +29,13 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(global: &GlobalOptions, args: &CrawlArgs, display: &Display) -> Result<(), Failure> {
     let settings = CrawlSettings::new(global, args)?;
+    if let Stores::Cluster(place) = Stores::of(global)? {
+        return submit::run(settings, &place, args.detach, global.quiet, display);
+    }
+    if args.detach {
+        return Err(Failure::usage("--detach is for a cluster, and the configuration names none")
+            .hint("on one machine, let the shell run it in the background"));
+    }
     crawl(settings, global.quiet, display).map(|_| ())
 }
 
@@ -63,7 +72,7 @@ pub(crate) fn crawl(mut settings: CrawlSettings, quiet: bool, display: &Display)
         archive: archive.map(|archive| archive as Arc<dyn argiope_store::archive::Archive>),
         links: Box::new(links),
     };
-    let config = engine_config(&settings.process, &settings.addresses, &directory);
+    let config = engine_config(&settings.process, &settings.addresses, &directory.fixed);
     let began = Instant::now();
     let engine = match Engine::start(config, ports, vec![start], output) {
         Ok(engine) => engine,
@@ -127,7 +136,10 @@ fn conclude(
 
 /// A crawl that was done without a single answer has failed: the name is wrong, or nobody is there. One whose seeds all
 /// lead to addresses that it has no leave for was asked for in the wrong way.
-fn without_any_answer(reader: &dyn CatalogueReader, job: &Job) -> Result<Option<Failure>, Failure> {
+pub(crate) fn without_any_answer(
+    reader: &dyn CatalogueReader,
+    job: &Job,
+) -> Result<Option<Failure>, Failure> {
     let store = |e| data::store_failure(&e);
     let counts = reader.counts(job.id).map_err(store)?;
     if counts.pages == 0 || counts.failed < counts.pages {
@@ -153,11 +165,12 @@ pub(crate) fn now() -> Millis {
 pub(crate) fn engine_config(
     process: &ProcessSettings,
     addresses: &AddressPolicy,
-    directory: &DataDirectory,
+    fixed: &Fixed,
 ) -> EngineConfig {
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     EngineConfig {
-        shards: directory.shards,
+        name: String::new(),
+        shards: fixed.shards,
         workers: cores,
         concurrency: process.concurrency.max(1) as usize,
         politeness: Arc::new(process.politeness.clone()),
@@ -168,8 +181,8 @@ pub(crate) fn engine_config(
         },
         resolver: process.resolver.clone(),
         tls: process.tls.clone(),
-        suffixes: Arc::clone(&directory.suffixes),
-        fingerprint_key: directory.fingerprint_key.clone(),
+        suffixes: Arc::clone(&fixed.suffixes),
+        fingerprint_key: fixed.fingerprint_key.clone(),
         batch_age: EngineConfig::BATCH_AGE,
         batch_size: EngineConfig::BATCH_SIZE,
         window: EngineConfig::WINDOW,
@@ -179,7 +192,7 @@ pub(crate) fn engine_config(
 }
 
 /// Unfinished jobs go on; finished ones begin anew. Says whether the job is a new one.
-fn find_or_create(
+pub(crate) fn find_or_create(
     catalogue: &mut dyn Catalogue,
     settings: &CrawlSettings,
     display: &Display,
@@ -220,7 +233,7 @@ fn seeds_hash(settings: &CrawlSettings) -> String {
     }
 }
 
-fn all_seeds(settings: &mut CrawlSettings, display: &Display) -> Result<Vec<Url>, Failure> {
+pub(crate) fn all_seeds(settings: &mut CrawlSettings, display: &Display) -> Result<Vec<Url>, Failure> {
     let mut seeds = settings.seeds.clone();
     if let Some(list) = &mut settings.list {
         for url in list.urls(&settings.seed_rules)? {
@@ -233,7 +246,7 @@ fn all_seeds(settings: &mut CrawlSettings, display: &Display) -> Result<Vec<Url>
     Ok(seeds)
 }
 
-fn output_path(output: &Output) -> PathBuf {
+pub(crate) fn output_path(output: &Output) -> PathBuf {
     match output {
         Output::Stdout => PathBuf::from("-"),
         Output::Jsonl(path) | Output::Csv(path) => path.clone(),
@@ -293,7 +306,7 @@ fn tell_recovery(engine: &Engine, display: &Display) {
     }
 }
 
-fn failure_of(error: &EngineError) -> Failure {
+pub(crate) fn failure_of(error: &EngineError) -> Failure {
     match error {
         EngineError::DiskFull(_) => Failure::failed(error).hint(DISK_FULL),
         EngineError::Corrupt(_) => Failure::failed(error).hint(CORRUPT),
@@ -303,6 +316,6 @@ fn failure_of(error: &EngineError) -> Failure {
             "whoever read the pages went away: the crawl stopped before its end",
         )
         .hint("the same command goes on where it stopped; -o FILE keeps all pages in a file"),
-        EngineError::Store(_) | EngineError::Panicked(_) => Failure::failed(error),
+        EngineError::Store(_) | EngineError::Fenced(_) | EngineError::Panicked(_) => Failure::failed(error),
     }
 }

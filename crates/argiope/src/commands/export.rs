@@ -6,6 +6,7 @@ use crate::data;
 use crate::exit::Failure;
 use crate::progress::Display;
 use crate::progress::numbers::counted;
+use crate::stores::Stores;
 use argiope_store::catalogue::{CatalogueReader, Job, PageQuery};
 use argiope_store::error::{Result as Stored, StoreError};
 use argiope_store::export::{Format, Record, RecordWriter, SkippedRecord, write_atomically};
@@ -15,8 +16,9 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 pub(crate) fn run(global: &GlobalOptions, args: &ExportArgs, display: &Display) -> Result<(), Failure> {
-    let reader = data::reader(&global.data)?;
-    let jobs = selection::jobs(&reader, args.job.as_deref(), args.all)?;
+    let stores = Stores::of(global)?;
+    let reader = stores.reader()?;
+    let jobs = selection::jobs(reader.as_ref(), args.job.as_deref(), args.all)?;
     let format = match args.format() {
         ExportFormat::Jsonl => Format::Jsonl,
         ExportFormat::Json => Format::Json,
@@ -24,8 +26,8 @@ pub(crate) fn run(global: &GlobalOptions, args: &ExportArgs, display: &Display) 
     };
     let queries: Vec<PageQuery> = jobs.iter().map(query).collect::<Result<_, _>>()?;
     let count = write_to(&args.output, |to| match args.what {
-        ExportWhat::Pages => pages(&reader, &queries, format, to),
-        ExportWhat::Skipped => skipped(&reader, &jobs, format, to),
+        ExportWhat::Pages => pages(reader.as_ref(), &queries, format, to),
+        ExportWhat::Skipped => skipped(reader.as_ref(), &jobs, format, to),
     })?;
     if !is_stdout(&args.output) {
         let what = match args.what {

@@ -1,11 +1,11 @@
 //! `jobs`: what the data directory holds, beside whoever writes it.
 
-use super::selection::{print, print_json, printable, seeds_in_short, spec, state_word};
+use super::selection::{print, print_json, printable, seeds_in_short, spec};
 use crate::cli::{GlobalOptions, JobsArgs};
-use crate::control::Owner;
 use crate::data;
 use crate::exit::Failure;
 use crate::progress::numbers::{count, fit};
+use crate::stores::{Stores, Work};
 use argiope_model::Millis;
 use argiope_store::catalogue::{CatalogueReader, Job};
 use serde::Serialize;
@@ -31,11 +31,12 @@ struct Listed {
 }
 
 pub(crate) fn run(global: &GlobalOptions, args: &JobsArgs) -> Result<(), Failure> {
-    let reader = data::reader(&global.data)?;
-    let owner = Owner::of(&global.data);
+    let stores = Stores::of(global)?;
+    let reader = stores.reader()?;
+    let work = stores.work()?;
     let jobs = reader.jobs().map_err(|e| data::store_failure(&e))?;
     let listed: Vec<Listed> =
-        jobs.iter().map(|job| listed(&reader, job, &owner, global)).collect::<Result<_, _>>()?;
+        jobs.iter().map(|job| listed(reader.as_ref(), job, &work)).collect::<Result<_, _>>()?;
     if args.json {
         return listed.iter().try_for_each(print_json);
     }
@@ -45,23 +46,18 @@ pub(crate) fn run(global: &GlobalOptions, args: &JobsArgs) -> Result<(), Failure
     print(&table(&listed))
 }
 
-fn listed(
-    reader: &dyn CatalogueReader,
-    job: &Job,
-    owner: &Owner,
-    global: &GlobalOptions,
-) -> Result<Listed, Failure> {
+fn listed(reader: &dyn CatalogueReader, job: &Job, work: &Work) -> Result<Listed, Failure> {
     let counts = reader.counts(job.id).map_err(|e| data::store_failure(&e))?;
     let time = |at: Option<Millis>| at.map(Millis::rfc3339);
     Ok(Listed {
         id: job.id.0,
         name: job.name.clone(),
-        state: state_word(job, owner, &global.data),
+        state: work.state_word(job),
         message: job.message.clone(),
         pages: counts.pages,
         failed: counts.failed,
         skipped: counts.skipped(),
-        queued: owner.runs(job.id).map(|live| live.queued),
+        queued: work.queued(job.id),
         created_at: job.created_at.rfc3339(),
         started_at: time(job.started_at),
         finished_at: time(job.finished_at),

@@ -6,15 +6,17 @@ use super::selection;
 use crate::cli::{GlobalOptions, ReportArgs};
 use crate::data;
 use crate::exit::Failure;
+use crate::stores::Stores;
 use argiope_store::error::StoreError;
 use argiope_store::report::{Report, ReportLimits};
 
 pub(crate) fn run(global: &GlobalOptions, args: &ReportArgs) -> Result<(), Failure> {
-    let reader = data::reader(&global.data)?;
-    let jobs = selection::jobs(&reader, args.job.as_deref(), args.all)?;
+    let stores = Stores::of(global)?;
+    let reader = stores.reader()?;
+    let jobs = selection::jobs(reader.as_ref(), args.job.as_deref(), args.all)?;
     let mut text = String::new();
     for job in &jobs {
-        let report = Report::gather(&reader, job, ReportLimits::default(), now())
+        let report = Report::gather(reader.as_ref(), job, ReportLimits::default(), now())
             .map_err(|e| data::store_failure(&e))?;
         if !text.is_empty() {
             text.push('\n');

@@ -1,13 +1,11 @@
 //! Which job, and what it is like now: for the commands that read what a crawl has stored.
 
-use crate::control::Owner;
 use crate::data;
 use crate::exit::Failure;
 use argiope_model::{JobId, JobSpec};
-use argiope_store::catalogue::{CatalogueReader, Job, JobState};
+use argiope_store::catalogue::{CatalogueReader, Job};
 use argiope_store::error::StoreError;
 use std::io::Write;
-use std::path::Path;
 
 /// A job by its name or number; without one the latest.
 pub(crate) fn job(reader: &dyn CatalogueReader, wanted: Option<&str>) -> Result<Job, Failure> {
@@ -43,18 +41,6 @@ pub(crate) fn jobs(
 pub(crate) fn spec(job: &Job) -> Result<JobSpec, Failure> {
     serde_json::from_str(&job.spec)
         .map_err(|e| Failure::failed(format!("job {} cannot be read: {e}", job.id)).hint(data::CORRUPT))
-}
-
-/// The word for a job's state. The catalogue of a process that was killed still says `running`.
-pub(crate) fn state_word(job: &Job, owner: &Owner, directory: &Path) -> &'static str {
-    if owner.runs(job.id).is_some() {
-        return JobState::Running.as_str();
-    }
-    match (job.state, owner) {
-        (JobState::Running, Owner::Running(_)) => "interrupted",
-        (JobState::Running, Owner::Nobody) if !data::is_owned(directory) => "interrupted",
-        (state, _) => state.as_str(),
-    }
 }
 
 /// What a job began with, in one line.

@@ -1,17 +1,18 @@
 //! `status`: what is going on in a job. The process that runs it is asked; where nobody does, the catalogue and the
 //! frontier's own counts say how far it came.
 
-use super::selection::{self, print, print_json, printable, seeds_in_short, state_word};
+use super::selection::{self, print, print_json, printable, seeds_in_short};
 use crate::cli::{GlobalOptions, StatusArgs};
 use crate::control::{Live, Owner};
 use crate::data::{self, DataDirectory};
 use crate::exit::Failure;
 use crate::progress::numbers::{bytes, count, counted};
 use crate::progress::retries;
-use argiope_frontier::state::{HostKey, Restore, StateError};
+use crate::stores::{Stores, Work};
+use argiope_frontier::state::{HostKey, Restore, Shards, StateError};
 use argiope_frontier::{JobCounts as QueueCounts, read_job_counts};
 use argiope_model::{Fingerprint, JobId, Millis};
-use argiope_store::catalogue::{CatalogueReader, Job, JobCounts};
+use argiope_store::catalogue::{Job, JobCounts};
 use serde::Serialize;
 use std::fmt::Write;
 use std::time::Duration;
@@ -47,23 +48,25 @@ struct Status {
 }
 
 pub(crate) fn run(global: &GlobalOptions, args: &StatusArgs) -> Result<(), Failure> {
-    let reader = data::reader(&global.data)?;
-    let job = selection::job(&reader, args.job.as_deref())?;
+    let stores = Stores::of(global)?;
+    let reader = stores.reader()?;
+    let job = selection::job(reader.as_ref(), args.job.as_deref())?;
     let counts = reader.counts(job.id).map_err(|e| data::store_failure(&e))?;
-    let owner = Owner::of(&global.data);
-    let queue = match &owner {
-        Owner::Nobody => Queue::at_rest(global, job.id),
-        Owner::Running(live) if live.job == job.id.0 => Queue::Live(live),
-        Owner::Running(live) => Queue::Unknown(format!(
+    let work = stores.work()?;
+    let queue = match &work {
+        Work::Cluster { .. } => Queue::Cluster(work.queued(job.id).unwrap_or(0)),
+        Work::Here { owner: Owner::Nobody, .. } => Queue::at_rest(global, job.id),
+        Work::Here { owner: Owner::Running(live), .. } if live.job == job.id.0 => Queue::Live(live),
+        Work::Here { owner: Owner::Running(live), .. } => Queue::Unknown(format!(
             "{} runs job {} now; the queue of this one can be told when it has ended",
             process(global),
             live.job
         )),
-        Owner::Silent(why) => {
+        Work::Here { owner: Owner::Silent(why), .. } => {
             Queue::Unknown(format!("{} has the directory and does not answer: {why}", process(global)))
         }
     };
-    let state = state_word(&job, &owner, &global.data);
+    let state = work.state_word(&job);
     let status = status(global, &job, state, &counts, &queue)?;
     if args.json { print_json(&status) } else { print(&text(&status, &queue)) }
 }
@@ -77,6 +80,8 @@ fn process(global: &GlobalOptions) -> String {
 enum Queue<'o> {
     Live(&'o Live),
     AtRest(QueueCounts),
+    /// Of all shards; who works on it is in 'cluster status'.
+    Cluster(u64),
     Unknown(String),
 }
 
@@ -89,26 +94,25 @@ impl Queue<'_> {
     }
 }
 
-/// The counts in the job's record. The directory is taken for as long as that takes.
+/// The counts in the job's records. The directory is taken for as long as that takes.
 fn stored_counts(global: &GlobalOptions, job: JobId) -> Result<Option<QueueCounts>, Failure> {
     let directory = DataDirectory::open_existing(&global.data)?;
     let state = directory.state()?;
-    let mut record = JobRecord { job, counts: None };
-    state.restore(&mut record, &|_| false).map_err(|e| data::state_failure(&directory.path, &e))?;
+    let mut record = JobRecord { counts: None };
+    state
+        .restore_job(&Shards::All, job, &mut record)
+        .map_err(|e| data::state_failure(&directory.path, &e))?;
     Ok(record.counts)
 }
 
-/// Of all that a restart is told, the record of one job.
+/// The records of one job, added up.
 struct JobRecord {
-    job: JobId,
     counts: Option<QueueCounts>,
 }
 
 impl Restore for JobRecord {
-    fn job(&mut self, job: JobId, record: &[u8]) -> Result<(), StateError> {
-        if job == self.job {
-            self.counts = Some(read_job_counts(record)?);
-        }
+    fn job(&mut self, _: JobId, _: u16, record: &[u8]) -> Result<(), StateError> {
+        self.counts.get_or_insert_default().add(&read_job_counts(record)?);
         Ok(())
     }
 
@@ -117,6 +121,8 @@ impl Restore for JobRecord {
     }
 
     fn seen(&mut self, _: JobId, _: u16, _: &mut dyn Iterator<Item = Fingerprint>) {}
+
+    fn received(&mut self, _: u16, _: u64) {}
 
     fn next_due(&mut self, _: Option<Millis>) {}
 }
@@ -130,11 +136,12 @@ fn status(
 ) -> Result<Status, Failure> {
     let live = match queue {
         Queue::Live(live) => Some(live),
-        Queue::AtRest(_) | Queue::Unknown(_) => None,
+        Queue::AtRest(_) | Queue::Cluster(_) | Queue::Unknown(_) => None,
     };
     let queued = match queue {
         Queue::Live(live) => Some(live.queued),
         Queue::AtRest(counts) => Some(counts.queued + counts.delayed),
+        Queue::Cluster(queued) => Some(*queued),
         Queue::Unknown(_) => None,
     };
     Ok(Status {
@@ -152,7 +159,7 @@ fn status(
         retries: match queue {
             Queue::Live(live) => Some(live.retries),
             Queue::AtRest(counts) => Some(counts.delayed),
-            Queue::Unknown(_) => None,
+            Queue::Cluster(_) | Queue::Unknown(_) => None,
         },
         next_retry_ms: live.and_then(|live| live.next_retry_ms),
         in_progress: live.map(|live| live.in_progress),
@@ -206,7 +213,9 @@ fn text(status: &Status, queue: &Queue<'_>) -> String {
                 (counted(live.pages, "page", "pages"), counted(live.requests, "request", "requests"));
             line("this run", format!("{pages} in {requests}, {}", bytes(live.bytes)));
         }
-        Queue::AtRest(_) => line("queue", counted(status.queued.unwrap_or(0), "URL", "URLs")),
+        Queue::AtRest(_) | Queue::Cluster(_) => {
+            line("queue", counted(status.queued.unwrap_or(0), "URL", "URLs"))
+        }
         Queue::Unknown(why) => line("queue", format!("unknown: {why}")),
     }
     if let Some(paused) = &status.paused {

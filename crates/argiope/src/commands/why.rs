@@ -13,6 +13,7 @@ use crate::cli::{GlobalOptions, WhyArgs};
 use crate::data;
 use crate::exit::Failure;
 use crate::job::parse_typed;
+use crate::stores::Stores;
 use argiope_engine::WhyStep;
 use argiope_model::{Decision, JobSpec, NormalForm, Url};
 use argiope_store::catalogue::{CatalogueReader, Job};
@@ -32,9 +33,10 @@ pub(crate) struct Answer {
 }
 
 pub(crate) fn run(global: &GlobalOptions, args: &WhyArgs) -> Result<(), Failure> {
-    let reader = data::reader(&global.data)?;
-    let job = selection::job(&reader, args.job.as_deref())?;
-    let answer = explain(global, &reader, &job, &args.url)?;
+    let stores = Stores::of(global)?;
+    let reader = stores.reader()?;
+    let job = selection::job(reader.as_ref(), args.job.as_deref())?;
+    let answer = explain(global, reader.as_ref(), &job, &args.url)?;
     if args.json { print_json(&answer) } else { print(&answer.text()) }
 }
 

@@ -4,7 +4,7 @@
 
 use argiope_frontier::queue::{Entry, OrderKey};
 use argiope_frontier::state::{
-    Delayed, QueueAt, Restore, ShardState, StateBatch, StateError, StateSync, StoredRobots,
+    Delayed, QueueAt, Restore, ShardState, Shards, StateBatch, StateError, StateSync, StoredRobots,
 };
 use argiope_model::{JobId, Millis};
 use argiope_store::archive::{
@@ -273,10 +273,11 @@ impl ShardState for FaultyState {
 
     fn load_due(
         &self,
+        shards: &Shards,
         until: Millis,
         limit: usize,
     ) -> std::result::Result<(Vec<Delayed>, Option<Millis>), StateError> {
-        self.inner.load_due(until, limit)
+        self.inner.load_due(shards, until, limit)
     }
 
     fn load_robots(&self, origin: &str) -> std::result::Result<Option<StoredRobots>, StateError> {
@@ -285,10 +286,20 @@ impl ShardState for FaultyState {
 
     fn restore(
         &self,
+        shards: &Shards,
         into: &mut dyn Restore,
         wants_seen: &dyn Fn(JobId) -> bool,
     ) -> std::result::Result<(), StateError> {
-        self.inner.restore(into, wants_seen)
+        self.inner.restore(shards, into, wants_seen)
+    }
+
+    fn restore_job(
+        &self,
+        shards: &Shards,
+        job: JobId,
+        into: &mut dyn Restore,
+    ) -> std::result::Result<(), StateError> {
+        self.inner.restore_job(shards, job, into)
     }
 
     fn marks(&self) -> std::result::Result<Vec<(Box<str>, u64)>, StateError> {

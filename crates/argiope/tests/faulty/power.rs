@@ -5,7 +5,7 @@
 use argiope_frontier::memory::MemoryState;
 use argiope_frontier::queue::{Entry, OrderKey};
 use argiope_frontier::state::{
-    Delayed, QueueAt, Restore, ShardState, StateBatch, StateError, StateSync, StoredRobots,
+    Delayed, QueueAt, Restore, ShardState, Shards, StateBatch, StateError, StateSync, StoredRobots,
 };
 use argiope_local::disk::{Disk, DiskFile, LocalDisk};
 use argiope_model::{JobId, Millis};
@@ -62,16 +62,30 @@ impl ShardState for ForgetfulState {
         self.now.lock().unwrap().load_queue(at, after, limit)
     }
 
-    fn load_due(&self, until: Millis, limit: usize) -> Result<(Vec<Delayed>, Option<Millis>), StateError> {
-        self.now.lock().unwrap().load_due(until, limit)
+    fn load_due(
+        &self,
+        shards: &Shards,
+        until: Millis,
+        limit: usize,
+    ) -> Result<(Vec<Delayed>, Option<Millis>), StateError> {
+        self.now.lock().unwrap().load_due(shards, until, limit)
     }
 
     fn load_robots(&self, origin: &str) -> Result<Option<StoredRobots>, StateError> {
         self.now.lock().unwrap().load_robots(origin)
     }
 
-    fn restore(&self, into: &mut dyn Restore, wants_seen: &dyn Fn(JobId) -> bool) -> Result<(), StateError> {
-        self.now.lock().unwrap().restore(into, wants_seen)
+    fn restore(
+        &self,
+        shards: &Shards,
+        into: &mut dyn Restore,
+        wants_seen: &dyn Fn(JobId) -> bool,
+    ) -> Result<(), StateError> {
+        self.now.lock().unwrap().restore(shards, into, wants_seen)
+    }
+
+    fn restore_job(&self, shards: &Shards, job: JobId, into: &mut dyn Restore) -> Result<(), StateError> {
+        self.now.lock().unwrap().restore_job(shards, job, into)
     }
 
     fn marks(&self) -> Result<Vec<(Box<str>, u64)>, StateError> {

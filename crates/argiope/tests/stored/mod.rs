@@ -9,7 +9,7 @@
 )]
 
 use argiope_frontier::read_job_counts;
-use argiope_frontier::state::{HostKey, QueueAt, Restore, ShardState, StateError};
+use argiope_frontier::state::{HostKey, QueueAt, Restore, ShardState, Shards, StateError};
 use argiope_frontier::{JobCounts, Ticket};
 use argiope_lab::{AccessEntry, Expected, Fate, HostRule, check};
 use argiope_local::archive::{ArchiveOptions, FileArchive};
@@ -327,7 +327,7 @@ struct Left {
 }
 
 impl Restore for Left {
-    fn job(&mut self, job: JobId, record: &[u8]) -> Result<(), StateError> {
+    fn job(&mut self, job: JobId, _: u16, record: &[u8]) -> Result<(), StateError> {
         self.jobs.push((job, read_job_counts(record)?));
         Ok(())
     }
@@ -339,6 +339,8 @@ impl Restore for Left {
 
     fn seen(&mut self, _: JobId, _: u16, _: &mut dyn Iterator<Item = Fingerprint>) {}
 
+    fn received(&mut self, _: u16, _: u64) {}
+
     fn next_due(&mut self, due: Option<Millis>) {
         assert_eq!(due, None, "something waits for its time");
     }
@@ -346,7 +348,7 @@ impl Restore for Left {
 
 pub(crate) fn frontier_is_empty(state: &dyn ShardState) {
     let mut left = Left::default();
-    state.restore(&mut left, &|_| false).unwrap();
+    state.restore(&Shards::All, &mut left, &|_| false).unwrap();
     assert!(!left.jobs.is_empty());
     for (job, counts) in &left.jobs {
         for host in &left.hosts {
@@ -358,7 +360,7 @@ pub(crate) fn frontier_is_empty(state: &dyn ShardState) {
         }
         assert_eq!((counts.queued, counts.delayed), (0, 0), "job {job}: {counts:?}");
     }
-    assert!(state.load_due(Millis::NEVER, 10).unwrap().0.is_empty());
+    assert!(state.load_due(&Shards::All, Millis::NEVER, 10).unwrap().0.is_empty());
 }
 
 /// How long a lab's `Retry-After` is.

@@ -124,7 +124,7 @@ impl Owner {
                 }
                 Step::LoadDue { until, limit } => {
                     self.apply();
-                    let (entries, next) = self.state.load_due(until, limit).unwrap();
+                    let (entries, next) = self.state.load_due(self.frontier.served(), until, limit).unwrap();
                     self.frontier.due_loaded(entries, next, now);
                 }
                 Step::Resolve { host, name } => {

@@ -1,10 +1,11 @@
 //! One worker's way into the archive: a file of its own, a visit at a time, each in one write.
 
+use super::Shared;
 use super::index::IndexBuilder;
-use super::{Shared, reading};
 use crate::disk::{DiskFile, sync_directory, write_whole};
-use argiope_model::Url;
+use argiope_model::{Millis, Url};
 use argiope_store::archive::payload::{PayloadIndex, SMALLEST_PAYLOAD};
+use argiope_store::archive::reading;
 use argiope_store::archive::{Appended, Appender, ArchiveRef, Exchange, Position};
 use argiope_store::error::{Result, StoreError};
 use argiope_store::warc::{Capture, Digest, EncodedVisit, Referred, VisitEncoder, cdxj};
@@ -21,12 +22,15 @@ const KEPT_BUFFER_BYTES: usize = 1 << 20;
 /// A file as its appender and the committer share it.
 pub(super) struct ActiveFile {
     pub(super) name: Arc<str>,
+    begun: Millis,
     file: Box<dyn DiskFile>,
     /// A sync failed: the kernel may have dropped what it could not write, and a second sync would not tell.
     failed: AtomicBool,
     /// How far the file holds complete visits.
     pub(super) length: AtomicU64,
     pub(super) synced: AtomicU64,
+    /// How far the catalogue has its visits.
+    committed: AtomicU64,
     /// Its appender is done with it.
     pub(super) ended: AtomicBool,
     waiting: Mutex<VecDeque<WaitingPayload>>,
@@ -40,12 +44,14 @@ struct WaitingPayload {
 }
 
 impl ActiveFile {
-    pub(super) fn new(name: Arc<str>, file: Box<dyn DiskFile>) -> ActiveFile {
+    pub(super) fn new(name: Arc<str>, begun: Millis, file: Box<dyn DiskFile>) -> ActiveFile {
         ActiveFile {
             name,
+            begun,
             file,
             length: AtomicU64::new(0),
             synced: AtomicU64::new(0),
+            committed: AtomicU64::new(0),
             ended: AtomicBool::new(false),
             failed: AtomicBool::new(false),
             waiting: Mutex::new(VecDeque::new()),
@@ -69,6 +75,7 @@ impl ActiveFile {
 
     /// All visits up to `length` are catalogued: their payloads may be referred to.
     pub(super) fn committed(&self, length: u64, payloads: &PayloadIndex) {
+        self.committed.fetch_max(length, Ordering::AcqRel);
         let mut waiting = self.waiting();
         while waiting.front().is_some_and(|first| first.visit_end <= length) {
             if let Some(payload) = waiting.pop_front() {
@@ -82,71 +89,64 @@ impl ActiveFile {
     pub(super) fn is_done(&self) -> bool {
         self.ended.load(Ordering::Acquire)
             && self.synced.load(Ordering::Acquire) == self.length.load(Ordering::Acquire)
-            && self.waiting().is_empty()
+            && self.committed.load(Ordering::Acquire) == self.length.load(Ordering::Acquire)
+    }
+
+    pub(super) fn position(&self) -> Position {
+        Position { file: self.name.clone(), length: self.length.load(Ordering::Acquire) }
     }
 }
 
-pub(super) struct FileAppender {
-    shared: Arc<Shared>,
-    worker: u32,
-    encoder: VisitEncoder,
-    current: Option<(Arc<ActiveFile>, IndexBuilder)>,
-    buffer: Vec<u8>,
+/// The file an appender has open, if any. Shared with the archive, which ends files that have been open for long.
+#[derive(Default)]
+pub(super) struct Current {
+    open: Option<(Arc<ActiveFile>, IndexBuilder)>,
 }
 
-impl FileAppender {
-    pub(super) fn new(shared: Arc<Shared>, worker: u32, random: [u8; 16]) -> FileAppender {
-        let encoder = VisitEncoder::new(random).with_block_digests(shared.options.block_digests);
-        FileAppender { shared, worker, encoder, current: None, buffer: Vec::new() }
+impl Current {
+    pub(super) fn lock(current: &Mutex<Current>) -> MutexGuard<'_, Current> {
+        // What a panic may leave is a file that was not ended: as after a crash.
+        current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The record this payload would repeat, if it is durable.
-    fn referred(&self, exchange: &Exchange<'_>, digest: &Digest, payload_length: usize) -> Option<Referred> {
-        if payload_length >= SMALLEST_PAYLOAD
-            && let Some(at) = self.shared.payloads.get(digest)
-        {
-            match reading::referred(&self.shared.root, &at) {
-                Ok(referred) if referred.digest == *digest => return Some(referred),
-                // The file is gone or another payload shares half the digest: the payload is stored again.
-                Ok(_) | Err(_) => self.shared.payloads.remove(digest),
-            }
-        }
-        let previous = reading::referred(&self.shared.root, exchange.previous?).ok()?;
-        let not_modified = exchange.metadata.status == Some(304);
-        (not_modified || (payload_length >= SMALLEST_PAYLOAD && previous.digest == *digest))
-            .then_some(previous)
+    pub(super) fn begun(&self) -> Option<Millis> {
+        self.open.as_ref().map(|(file, _)| file.begun)
     }
 
-    /// The current file; a new one if there is none or it is long enough.
-    fn file_to_append_to(&mut self) -> Result<Arc<ActiveFile>> {
-        let rotate_at = self.shared.options.rotate_bytes;
-        if self.current.as_ref().is_some_and(|(file, _)| file.length.load(Ordering::Acquire) >= rotate_at) {
-            self.end_file()?;
+    /// The file to append to: a new one if there is none or it is long enough.
+    fn file(&mut self, shared: &Shared, worker: u32) -> Result<Arc<ActiveFile>> {
+        let rotate_at = shared.options.rotate_bytes;
+        if self.open.as_ref().is_some_and(|(file, _)| file.length.load(Ordering::Acquire) >= rotate_at) {
+            self.end(shared)?;
         }
-        if let Some((file, _)) = &self.current {
+        if let Some((file, _)) = &self.open {
             return Ok(file.clone());
         }
-        let (file, path) = self.shared.create_file(self.worker)?;
-        self.current = Some((file.clone(), IndexBuilder::new(&path)));
+        let (file, path) = shared.create_file(worker)?;
+        self.open = Some((file.clone(), IndexBuilder::new(&path)));
         Ok(file)
     }
 
-    /// Ends the current file: durable, with its index, never written again.
-    fn end_file(&mut self) -> Result<Option<Position>> {
-        let Some((file, index)) = self.current.take() else {
+    /// Ends the file: durable, with its index, never written again.
+    pub(super) fn end(&mut self, shared: &Shared) -> Result<Option<Position>> {
+        let Some((file, index)) = self.open.take() else {
             return Ok(None);
         };
-        let length = file.length.load(Ordering::Acquire);
         let synced = file.sync_data();
-        file.ended.store(true, Ordering::Release);
-        synced?;
-        sync_directory(&self.shared.root)
-            .map_err(|error| StoreError::io(self.shared.root.display().to_string(), error))?;
+        let synced = synced.and_then(|()| {
+            sync_directory(&shared.root)
+                .map_err(|error| StoreError::io(shared.root.display().to_string(), error))
+        });
         // The crawl can do without an index; the next recovery makes it.
-        if let Err(error) = index.finish() {
+        if synced.is_ok()
+            && let Err(error) = index.finish()
+        {
             tracing::warn!(file = &*file.name, %error, "index not written");
         }
-        Ok(Some(Position { file: file.name.clone(), length }))
+        // Last: from here on the file may be taken away.
+        file.ended.store(true, Ordering::Release);
+        synced?;
+        Ok(Some(file.position()))
     }
 
     fn write_index_line(
@@ -171,12 +171,52 @@ impl FileAppender {
             is_revisit,
             same_as: None,
         };
-        let Some((_, index)) = &mut self.current else {
+        let Some((_, index)) = &mut self.open else {
             return;
         };
         if let Err(error) = index.push(cdxj::line(&capture, &at.file)) {
             tracing::warn!(file = &*at.file, %error, "index line not written");
         }
+    }
+}
+
+pub(super) struct FileAppender {
+    shared: Arc<Shared>,
+    worker: u32,
+    encoder: VisitEncoder,
+    current: Arc<Mutex<Current>>,
+    buffer: Vec<u8>,
+}
+
+impl FileAppender {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        worker: u32,
+        random: [u8; 16],
+        current: Arc<Mutex<Current>>,
+    ) -> FileAppender {
+        let encoder = VisitEncoder::new(random).with_block_digests(shared.options.block_digests);
+        FileAppender { shared, worker, encoder, current, buffer: Vec::new() }
+    }
+
+    /// The record this payload would repeat, if it is durable.
+    fn referred(&self, exchange: &Exchange<'_>, digest: &Digest, payload_length: usize) -> Option<Referred> {
+        if !self.shared.options.revisits {
+            return None;
+        }
+        if payload_length >= SMALLEST_PAYLOAD
+            && let Some(at) = self.shared.payloads.get(digest)
+        {
+            match reading::referred(&|at| self.shared.open(at), &at) {
+                Ok(referred) if referred.digest == *digest => return Some(referred),
+                // The file is gone or another payload shares half the digest: the payload is stored again.
+                Ok(_) | Err(_) => self.shared.payloads.remove(digest),
+            }
+        }
+        let previous = reading::referred(&|at| self.shared.open(at), exchange.previous?).ok()?;
+        let not_modified = exchange.metadata.status == Some(304);
+        (not_modified || (payload_length >= SMALLEST_PAYLOAD && previous.digest == *digest))
+            .then_some(previous)
     }
 }
 
@@ -191,7 +231,10 @@ impl Appender for FileAppender {
             (Some(digest), Some(body)) => self.referred(exchange, digest, body.len()),
             _ => None,
         };
-        let file = self.file_to_append_to()?;
+        let shared = self.shared.clone();
+        let current = self.current.clone();
+        let mut current = Current::lock(&current);
+        let file = current.file(&shared, self.worker)?;
         let start = file.length.load(Ordering::Acquire);
         self.buffer.clear();
         if start == 0 {
@@ -203,7 +246,7 @@ impl Appender for FileAppender {
             if !unwritten.cut_back {
                 // What lies beyond the good length is cut by the next recovery.
                 file.ended.store(true, Ordering::Release);
-                self.current = None;
+                current.open = None;
             }
             return Err(StoreError::io(&*file.name, unwritten.error));
         }
@@ -223,7 +266,7 @@ impl Appender for FileAppender {
         file.length.store(end, Ordering::Release);
         let at = ArchiveRef { file: file.name.clone(), offset };
         let stored_digest = referred.as_ref().map(|referred| referred.digest).or(digest);
-        self.write_index_line(&at, exchange, stored_digest, referred.is_some(), encoded);
+        current.write_index_line(&at, exchange, stored_digest, referred.is_some(), encoded);
         if self.buffer.capacity() > KEPT_BUFFER_BYTES {
             self.buffer = Vec::new();
         }
@@ -231,14 +274,14 @@ impl Appender for FileAppender {
         Ok(Appended { at, end, duplicate_of, bytes_written })
     }
 
-    fn finish(mut self: Box<Self>) -> Result<Option<Position>> {
-        self.end_file()
+    fn finish(self: Box<Self>) -> Result<Option<Position>> {
+        Current::lock(&self.current).end(&self.shared)
     }
 }
 
 impl Drop for FileAppender {
     fn drop(&mut self) {
-        if let Some((file, _)) = &self.current {
+        if let Some((file, _)) = Current::lock(&self.current).open.take() {
             file.ended.store(true, Ordering::Release);
         }
     }

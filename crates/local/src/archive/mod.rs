@@ -5,24 +5,25 @@
 
 mod appender;
 mod index;
-mod reading;
 mod recovery;
 
 use crate::disk::{Disk, LocalDisk, sync_directory};
-use appender::{ActiveFile, FileAppender};
+use appender::{ActiveFile, Current, FileAppender};
 use argiope_model::Millis;
 use argiope_store::archive::payload::PayloadIndex;
+use argiope_store::archive::reading::{self, Source};
 use argiope_store::archive::{
-    Appender, Archive, ArchiveRef, OnRecovered, Position, Recovery, StoredExchange,
+    Appender, Archive, ArchiveRef, OnRecovered, Position, Recovery, Spool, StoredExchange,
 };
 use argiope_store::error::{ErrorKind, Result, StoreError};
 use argiope_store::warc::{VisitMetadata, WarcInfo, cdxj};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
-use std::io;
+use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// How the archive's files are made.
@@ -38,6 +39,8 @@ pub struct ArchiveOptions {
     pub block_digests: bool,
     /// How many payloads are remembered so that identical ones are not stored again.
     pub remembered_payloads: usize,
+    /// Whether an identical payload becomes a record that refers to the first one.
+    pub revisits: bool,
 }
 
 impl Default for ArchiveOptions {
@@ -53,6 +56,7 @@ impl Default for ArchiveOptions {
             },
             block_digests: false,
             remembered_payloads: argiope_store::archive::payload::CAPACITY,
+            revisits: true,
         }
     }
 }
@@ -65,10 +69,23 @@ struct Shared {
     payloads: PayloadIndex,
     /// Files with something left to sync or commit.
     files: Mutex<Vec<Arc<ActiveFile>>>,
+    /// What the appenders have open.
+    open: Mutex<Vec<Weak<Mutex<Current>>>>,
+    /// Files that are over, by name, and how long they are.
+    over: Mutex<Over>,
     serial: AtomicU32,
     workers: AtomicU32,
     /// A file was created since the directory was last synced.
     new_entries: AtomicBool,
+}
+
+/// Files that nobody writes any more.
+#[derive(Default)]
+struct Over {
+    /// With all their visits catalogued.
+    finished: BTreeMap<Arc<str>, u64>,
+    /// A recovery found visits in them that the catalogue is to get.
+    recovered: BTreeMap<Arc<str>, u64>,
 }
 
 pub struct FileArchive {
@@ -96,6 +113,8 @@ impl FileArchive {
             options,
             disk,
             files: Mutex::new(Vec::new()),
+            open: Mutex::new(Vec::new()),
+            over: Mutex::default(),
             serial: AtomicU32::new(0),
             workers: AtomicU32::new(0),
             new_entries: AtomicBool::new(false),
@@ -109,16 +128,42 @@ impl Shared {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn over(&self) -> MutexGuard<'_, Over> {
+        self.over.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts the files that are done aside.
+    fn put_done_aside(&self) {
+        let mut over = self.over();
+        self.files().retain(|file| {
+            let is_done = file.is_done();
+            if is_done {
+                let Position { file, length } = file.position();
+                over.finished.insert(file, length);
+            }
+            !is_done
+        });
+    }
+
+    fn open(&self, at: &ArchiveRef) -> Result<Source> {
+        let opened = File::open(self.root.join(&*at.file)).and_then(|mut file| {
+            file.seek(SeekFrom::Start(at.offset))?;
+            Ok(file)
+        });
+        Ok(Box::new(opened.map_err(|error| StoreError::io(&*at.file, error))?))
+    }
+
     fn create_file(&self, worker: u32) -> Result<(Arc<ActiveFile>, PathBuf)> {
         loop {
             let serial = self.serial.fetch_add(1, Ordering::Relaxed);
-            let time = cdxj::timestamp(now());
+            let begun = now();
+            let time = cdxj::timestamp(begun);
             let name: Arc<str> =
                 format!("{}-{time}-{serial:05}-{worker:02}.warc.gz", self.options.name).into();
             let path = self.root.join(&*name);
             match self.disk.create(&path) {
                 Ok(file) => {
-                    let file = Arc::new(ActiveFile::new(name, file));
+                    let file = Arc::new(ActiveFile::new(name, begun, file));
                     self.new_entries.store(true, Ordering::Release);
                     self.files().push(file.clone());
                     return Ok((file, path));
@@ -134,7 +179,11 @@ impl Shared {
 impl Archive for FileArchive {
     fn appender(&self) -> Result<Box<dyn Appender>> {
         let worker = self.shared.workers.fetch_add(1, Ordering::Relaxed);
-        Ok(Box::new(FileAppender::new(self.shared.clone(), worker, random())))
+        let current = Arc::new(Mutex::new(Current::default()));
+        let mut open = self.shared.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|other| other.strong_count() > 0);
+        open.push(Arc::downgrade(&current));
+        Ok(Box::new(FileAppender::new(self.shared.clone(), worker, random(), current)))
     }
 
     fn sync(&self) -> Result<Vec<Position>> {
@@ -160,14 +209,23 @@ impl Archive for FileArchive {
 
     fn committed(&self, positions: &[Position]) {
         let lengths: HashMap<&str, u64> = positions.iter().map(|p| (&*p.file, p.length)).collect();
-        let mut files = self.shared.files();
-        for file in files.iter() {
+        for file in self.shared.files().iter() {
             if let Some(length) = lengths.get(&*file.name) {
                 // A position that was never synced is no durable one, whatever the caller says.
                 file.committed((*length).min(file.synced.load(Ordering::Acquire)), &self.shared.payloads);
             }
         }
-        files.retain(|file| !file.is_done());
+        let mut over = self.shared.over();
+        let Over { finished, recovered } = &mut *over;
+        recovered.retain(|file, length| {
+            let is_catalogued = lengths.get(&**file).is_some_and(|known| known >= length);
+            if is_catalogued {
+                finished.insert(file.clone(), *length);
+            }
+            !is_catalogued
+        });
+        drop(over);
+        self.shared.put_done_aside();
     }
 
     fn recover(&self, catalogued: &[Position], found: OnRecovered<'_>) -> Result<Recovery> {
@@ -175,15 +233,22 @@ impl Archive for FileArchive {
             let message = "recovery runs before the first append, not beside it";
             return Err(StoreError::new(ErrorKind::Usage, "archive", message));
         }
-        recovery::recover(&self.shared.root, catalogued, found)
+        let (recovery, kept) = recovery::recover(&self.shared.root, catalogued, found)?;
+        let mut over = self.shared.over();
+        *over = Over::default();
+        for file in kept {
+            let into = if file.is_catalogued { &mut over.finished } else { &mut over.recovered };
+            into.insert(file.position.file, file.position.length);
+        }
+        Ok(recovery)
     }
 
     fn read(&self, at: &ArchiveRef) -> Result<StoredExchange> {
-        reading::exchange(&self.shared.root, at)
+        reading::exchange(&|at| self.shared.open(at), at)
     }
 
     fn read_metadata(&self, at: &ArchiveRef) -> Result<VisitMetadata> {
-        reading::metadata(&self.shared.root, at)
+        reading::metadata(&|at| self.shared.open(at), at)
     }
 
     fn build_index(&self, file: &str) -> Result<()> {
@@ -191,7 +256,55 @@ impl Archive for FileArchive {
     }
 
     fn verify(&self, position: &Position) -> Result<u64> {
-        recovery::verify(&self.shared.root, position)
+        let beginning = ArchiveRef { file: position.file.clone(), offset: 0 };
+        reading::verify(self.shared.open(&beginning)?, position)
+    }
+}
+
+impl Spool for FileArchive {
+    fn path(&self, file: &str) -> PathBuf {
+        self.shared.root.join(file)
+    }
+
+    fn end_files(&self, begun_before: Millis) -> Result<Option<Millis>> {
+        let open: Vec<Arc<Mutex<Current>>> = {
+            let open = self.shared.open.lock().unwrap_or_else(PoisonError::into_inner);
+            open.iter().filter_map(Weak::upgrade).collect()
+        };
+        let mut oldest: Option<Millis> = None;
+        for current in open {
+            let mut current = Current::lock(&current);
+            match current.begun() {
+                Some(begun) if begun < begun_before => drop(current.end(&self.shared)?),
+                Some(begun) => oldest = Some(oldest.map_or(begun, |other| other.min(begun))),
+                None => {}
+            }
+        }
+        Ok(oldest)
+    }
+
+    fn finished(&self) -> Result<Vec<Position>> {
+        self.shared.put_done_aside();
+        let over = self.shared.over();
+        let position = |(file, length): (&Arc<str>, &u64)| Position { file: file.clone(), length: *length };
+        Ok(over.finished.iter().map(position).collect())
+    }
+
+    fn remove(&self, file: &str) -> Result<()> {
+        if self.shared.over().finished.remove(file).is_none() {
+            let message = "is not finished, or was removed before";
+            return Err(StoreError::new(ErrorKind::Usage, file, message));
+        }
+        let path = self.path(file);
+        for gone in [index::beside(&path, index::ENDING), path] {
+            match std::fs::remove_file(&gone) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(StoreError::io(gone.display().to_string(), error));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 }
 

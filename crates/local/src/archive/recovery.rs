@@ -1,39 +1,51 @@
 //! Sets the archive right after an unclean stop: incomplete tails are cut, complete visits given out.
 
 use super::index::{ENDING, IndexBuilder, RUNS_ENDING, UNFINISHED_ENDING, beside};
-use super::reading::{ADVICE, corrupt};
 use crate::disk::sync_directory;
+use argiope_store::archive::reading::{ADVICE, corrupt};
 use argiope_store::archive::{ArchiveRef, Cut, OnRecovered, Position, RecoveredVisit, Recovery};
 use argiope_store::error::{ErrorKind, Result, StoreError};
 use argiope_store::warc::{VisitReader, WarcFault, cdxj};
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
 const WARC_ENDING: &str = ".warc.gz";
 
-pub(super) fn recover(root: &Path, catalogued: &[Position], found: OnRecovered<'_>) -> Result<Recovery> {
+/// A file that is there after a recovery.
+pub(super) struct Kept {
+    pub(super) position: Position,
+    /// Nothing was found in it beyond the catalogued position.
+    pub(super) is_catalogued: bool,
+}
+
+pub(super) fn recover(
+    root: &Path,
+    catalogued: &[Position],
+    found: OnRecovered<'_>,
+) -> Result<(Recovery, Vec<Kept>)> {
     let mut lengths: HashMap<&str, u64> = HashMap::with_capacity(catalogued.len());
     for position in catalogued {
         let length = lengths.entry(&position.file).or_default();
         *length = position.length.max(*length);
     }
     let mut recovery = Recovery::default();
+    let mut kept = Vec::new();
     let failed = |error| StoreError::io(root.display().to_string(), error);
     // What is given out is catalogued next: its files must outlive a power cut from now on.
     sync_directory(root).map_err(failed)?;
     for name in warc_files(root).map_err(failed)? {
         let length = lengths.remove(&*name).unwrap_or(0);
-        recover_file(root, &name, length, found, &mut recovery)?;
+        kept.extend(recover_file(root, &name, length, found, &mut recovery)?);
     }
     recovery.missing = lengths.into_keys().map(Arc::from).collect();
     recovery.missing.sort();
     if !recovery.cuts.is_empty() {
         sync_directory(root).map_err(failed)?;
     }
-    Ok(recovery)
+    Ok((recovery, kept))
 }
 
 /// The WARC files by name, that is by age; what an interrupted indexing left is removed.
@@ -61,7 +73,7 @@ fn recover_file(
     catalogued: u64,
     found: OnRecovered<'_>,
     recovery: &mut Recovery,
-) -> Result<()> {
+) -> Result<Option<Kept>> {
     let path = root.join(&**name);
     let failed = |error| StoreError::io(&**name, error);
     let length = std::fs::metadata(&path).map_err(failed)?.len();
@@ -110,7 +122,7 @@ fn recover_file(
         if let Some(cut) = recovery.cuts.last_mut().filter(|cut| cut.now.file == *name) {
             cut.now.length = 0;
         }
-        return Ok(());
+        return Ok(None);
     }
     if complete < length {
         match std::fs::remove_file(beside(&path, ENDING)) {
@@ -121,33 +133,14 @@ fn recover_file(
     if !beside(&path, ENDING).exists() {
         recovery.unindexed.push(name.clone());
     }
-    Ok(())
+    let position = Position { file: name.clone(), length: complete };
+    Ok(Some(Kept { position, is_catalogued: visits_found == 0 }))
 }
 
 fn cut(path: &Path, length: u64) -> io::Result<()> {
     let file = OpenOptions::new().write(true).open(path)?;
     file.set_len(length)?;
     file.sync_data()
-}
-
-/// Reads the file up to its position and counts the visits.
-pub(super) fn verify(root: &Path, position: &Position) -> Result<u64> {
-    let file =
-        File::open(root.join(&*position.file)).map_err(|error| StoreError::io(&*position.file, error))?;
-    let mut visits = VisitReader::new(file.take(position.length), 0);
-    let mut count = 0;
-    while visits.next_visit().map_err(|error| corrupt(&position.file, error))?.is_some() {
-        count += 1;
-    }
-    if visits.complete() != position.length {
-        let message = format!(
-            "holds complete visits up to offset {} only, not {}; {ADVICE}",
-            visits.complete(),
-            position.length
-        );
-        return Err(StoreError::new(ErrorKind::Corrupt, &*position.file, message));
-    }
-    Ok(count)
 }
 
 pub(super) fn build_index(root: &Path, name: &str) -> Result<()> {

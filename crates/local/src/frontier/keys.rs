@@ -28,6 +28,13 @@ pub(super) fn host(at: HostKey) -> [u8; 6] {
     key
 }
 
+/// job, shard
+pub(super) fn job(job: JobId, shard: u16) -> [u8; 6] {
+    let mut key = [0; 6];
+    fill(&mut key, &[&job.0.to_be_bytes(), &shard.to_be_bytes()]);
+    key
+}
+
 /// job, shard, sequence
 pub(super) fn seen(job: JobId, shard: u16, sequence: u64) -> [u8; 14] {
     let mut key = [0; 14];
@@ -60,6 +67,10 @@ fn take<const N: usize>(key: &[u8], from: usize) -> Option<[u8; N]> {
 
 pub(super) fn job_of(key: &[u8]) -> Option<JobId> {
     take(key, 0).map(|bytes| JobId(u32::from_be_bytes(bytes)))
+}
+
+pub(super) fn split_job(key: &[u8]) -> Option<(JobId, u16)> {
+    Some((job_of(key)?, u16::from_be_bytes(take(key, 4)?)))
 }
 
 pub(super) fn split_host(key: &[u8]) -> Option<HostKey> {
@@ -120,6 +131,8 @@ mod tests {
         assert!(delayed(Millis(5), at, second) < delayed(Millis(6), at, first));
         assert_eq!(split_delayed(&delayed(Millis(5), at, second)), Some((Millis(5), at, second)));
         assert_eq!(split_host(&host(at.host)), Some(at.host));
+        assert_eq!(split_job(&job(JobId(3), 63)), Some((JobId(3), 63)));
+        assert_eq!(split_job(&[0, 0, 0, 1]), None);
         assert_eq!(shard_of_seen(&seen(JobId(1), 12, 5)), Some(12));
     }
 

@@ -8,18 +8,20 @@ mod keys;
 
 use argiope_frontier::queue::{Entry, OrderKey};
 use argiope_frontier::state::{
-    Change, Delayed, QueueAt, Restore, ShardState, StateBatch, StateError, StateSync, StoredRobots,
+    Change, Delayed, QueueAt, Restore, ShardState, Shards, StateBatch, StateError, StateSync, StoredRobots,
 };
 use argiope_model::{Fingerprint, JobId, Millis};
 use fjall::config::{BlockSizePolicy, CompressionPolicy, FilterPolicy};
 use fjall::{CompressionType, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 /// Before the name of a mark.
 const MARK: &[u8] = b"mark/";
+/// Before the number of a shard: how far its log is applied.
+const RECEIVED: &[u8] = b"received/";
 const SEEN_SEQUENCE: &[u8] = b"seen_sequence";
 
 /// Entries removed at once when a job is forgotten.
@@ -89,13 +91,17 @@ impl FjallState {
             Change::Host { key, record } => {
                 batch.insert(&self.hosts, keys::host(*key).as_slice(), record.as_slice());
             }
-            Change::Job { job, record } => {
-                batch.insert(&self.jobs, job.0.to_be_bytes().as_slice(), record.as_slice());
+            Change::Job { job, shard, record } => {
+                batch.insert(&self.jobs, keys::job(*job, *shard).as_slice(), record.as_slice());
             }
-            Change::Robots { origin, stored } => {
+            Change::Received { shard, offset } => {
+                let key = [RECEIVED, &shard.to_be_bytes()].concat();
+                batch.insert(&self.meta, key, offset.to_be_bytes().as_slice());
+            }
+            Change::Robots { origin, stored, .. } => {
                 batch.insert(&self.robots, origin.as_bytes(), keys::encode_robots(stored));
             }
-            Change::Seen { .. } | Change::ForgetJob(_) => {}
+            Change::Seen { .. } | Change::ForgetJob(_) | Change::Send { .. } => {}
         }
     }
 
@@ -118,14 +124,26 @@ impl FjallState {
         batch.insert(&self.meta, SEEN_SEQUENCE, self.seen_sequence.to_be_bytes().as_slice());
     }
 
-    /// Not atomic, for there may be millions: the job's record goes last, so that a crash leaves the job to be forgotten
+    fn tell_seen(&self, shards: &Shards, job: JobId, into: &mut dyn Restore) -> Result<(), StateError> {
+        for found in self.seen.prefix(job.0.to_be_bytes()) {
+            let (key, value) = found.into_inner().map_err(failed)?;
+            let shard = keys::shard_of_seen(&key).ok_or_else(|| corrupt("seen", &key))?;
+            if shards.contains(shard) {
+                let (words, _) = value.as_chunks::<8>();
+                into.seen(job, shard, &mut words.iter().map(|word| Fingerprint(u64::from_le_bytes(*word))));
+            }
+        }
+        Ok(())
+    }
+
+    /// Not atomic, for there may be millions: the job's records go last, so that a crash leaves the job to be forgotten
     /// again.
     fn forget(&self, job: JobId) -> Result<(), StateError> {
         for keyspace in [&self.queue, &self.seen] {
             self.remove_where(keyspace, Some(job.0.to_be_bytes()), |_| true)?;
         }
         self.remove_where(&self.delayed, None, |key| keys::job_of_delayed(key) == Some(job))?;
-        self.jobs.remove(job.0.to_be_bytes().as_slice()).map_err(failed)
+        self.remove_where(&self.jobs, Some(job.0.to_be_bytes()), |_| true)
     }
 
     fn remove_where(
@@ -165,6 +183,10 @@ impl StateSync for FjallSync {
 
 impl ShardState for FjallState {
     fn apply(&mut self, changes: &StateBatch) -> Result<(), StateError> {
+        if changes.changes.iter().any(|change| matches!(change, Change::Send { .. })) {
+            let why = "a message to another owner: one machine owns all shards";
+            return Err(StateError::Store(why.into()));
+        }
         // Handed to the kernel at once: what is queued here may be fetched and archived before the next sync, and a
         // process that is killed then must find its entry again.
         let mut batch = OwnedWriteBatch::with_capacity(self.database.clone(), changes.changes.len() + 2)
@@ -210,11 +232,19 @@ impl ShardState for FjallState {
         Ok(entries)
     }
 
-    fn load_due(&self, until: Millis, limit: usize) -> Result<(Vec<Delayed>, Option<Millis>), StateError> {
+    fn load_due(
+        &self,
+        shards: &Shards,
+        until: Millis,
+        limit: usize,
+    ) -> Result<(Vec<Delayed>, Option<Millis>), StateError> {
         let mut entries = Vec::new();
         for found in self.delayed.iter() {
             let (key, value) = found.into_inner().map_err(failed)?;
             let (due, at, order) = keys::split_delayed(&key).ok_or_else(|| corrupt("delayed", &key))?;
+            if !shards.contains(at.host.shard) {
+                continue;
+            }
             if due > until || entries.len() == limit {
                 return Ok((entries, Some(due)));
             }
@@ -233,32 +263,54 @@ impl ShardState for FjallState {
         }
     }
 
-    fn restore(&self, into: &mut dyn Restore, wants_seen: &dyn Fn(JobId) -> bool) -> Result<(), StateError> {
-        let mut jobs = Vec::new();
+    fn restore(
+        &self,
+        shards: &Shards,
+        into: &mut dyn Restore,
+        wants_seen: &dyn Fn(JobId) -> bool,
+    ) -> Result<(), StateError> {
+        let mut jobs = BTreeSet::new();
         for found in self.jobs.iter() {
             let (key, value) = found.into_inner().map_err(failed)?;
-            let job = keys::job_of(&key).ok_or_else(|| corrupt("jobs", &key))?;
-            into.job(job, &value)?;
-            jobs.push(job);
+            let (job, shard) = keys::split_job(&key).ok_or_else(|| corrupt("jobs", &key))?;
+            if shards.contains(shard) {
+                into.job(job, shard, &value)?;
+                jobs.insert(job);
+            }
         }
         for found in self.hosts.iter() {
             let (key, value) = found.into_inner().map_err(failed)?;
-            into.host(keys::split_host(&key).ok_or_else(|| corrupt("hosts", &key))?, &value)?;
-        }
-        for job in jobs.into_iter().filter(|job| wants_seen(*job)) {
-            for found in self.seen.prefix(job.0.to_be_bytes()) {
-                let (key, value) = found.into_inner().map_err(failed)?;
-                let shard = keys::shard_of_seen(&key).ok_or_else(|| corrupt("seen", &key))?;
-                let (words, _) = value.as_chunks::<8>();
-                into.seen(job, shard, &mut words.iter().map(|word| Fingerprint(u64::from_le_bytes(*word))));
+            let host = keys::split_host(&key).ok_or_else(|| corrupt("hosts", &key))?;
+            if shards.contains(host.shard) {
+                into.host(host, &value)?;
             }
         }
-        let first = match self.delayed.first_key_value() {
-            Some(found) => keys::split_delayed(&found.key().map_err(failed)?).map(|(due, _, _)| due),
-            None => None,
-        };
-        into.next_due(first);
+        for job in jobs.into_iter().filter(|job| wants_seen(*job)) {
+            self.tell_seen(shards, job, into)?;
+        }
+        for found in self.meta.prefix(RECEIVED) {
+            let (key, value) = found.into_inner().map_err(failed)?;
+            let shard = key.get(RECEIVED.len()..).and_then(|shard| <[u8; 2]>::try_from(shard).ok());
+            let offset = <[u8; 8]>::try_from(&*value).ok().map(u64::from_be_bytes);
+            match (shard.map(u16::from_be_bytes), offset) {
+                (Some(shard), Some(offset)) if shards.contains(shard) => into.received(shard, offset),
+                (Some(_), Some(_)) => {}
+                _ => return Err(corrupt("meta", &key)),
+            }
+        }
+        into.next_due(self.load_due(shards, Millis(0), 0)?.1);
         Ok(())
+    }
+
+    fn restore_job(&self, shards: &Shards, job: JobId, into: &mut dyn Restore) -> Result<(), StateError> {
+        for found in self.jobs.prefix(job.0.to_be_bytes()) {
+            let (key, value) = found.into_inner().map_err(failed)?;
+            let (job, shard) = keys::split_job(&key).ok_or_else(|| corrupt("jobs", &key))?;
+            if shards.contains(shard) {
+                into.job(job, shard, &value)?;
+            }
+        }
+        self.tell_seen(shards, job, into)
     }
 
     fn marks(&self) -> Result<Vec<(Box<str>, u64)>, StateError> {

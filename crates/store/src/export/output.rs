@@ -78,7 +78,7 @@ impl Output {
     }
 
     /// Writes what the catalogue has beyond the position of this output.
-    fn catch_up(&mut self, reader: &dyn CatalogueReader) -> Result<()> {
+    pub fn catch_up(&mut self, reader: &dyn CatalogueReader) -> Result<()> {
         let query = PageQuery { job: Some(self.job), after_seq: self.seq, include_noindex: true };
         reader.pages(&query, &mut |stored| {
             self.write_page(stored.seq, &stored.row)?;

@@ -118,6 +118,7 @@ fn engine_config(settings: &GraphSettings) -> EngineConfig {
     let concurrency = process.concurrency.max(1) as usize;
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     EngineConfig {
+        name: String::new(),
         shards: SHARDS,
         workers: concurrency.min(cores),
         concurrency,
@@ -221,6 +222,7 @@ fn failure_of(error: &EngineError) -> Failure {
         EngineError::Corrupt(_)
         | EngineError::Store(_)
         | EngineError::OutputClosed(_)
+        | EngineError::Fenced(_)
         | EngineError::Panicked(_) => Failure::failed(error),
     }
 }

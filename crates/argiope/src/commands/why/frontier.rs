@@ -109,7 +109,7 @@ fn at_rest(asked: &Asked<'_>, url: &Url) -> Result<Why, Failure> {
     let config = load_config(asked.global)?;
     let process = ProcessSettings::new(asked.global, &config)?;
     let addresses = addresses_of(&config.file, asked.spec.allow_private)?;
-    let engine = engine_config(&process, &addresses, &directory);
+    let engine = engine_config(&process, &addresses, &directory.fixed);
     let state = directory.state()?;
     let seeds: Vec<Url> = asked.spec.seeds.iter().filter_map(|seed| Url::from_stored(seed).ok()).collect();
     let mut start = JobStart { id: asked.job.id, spec: asked.spec.clone(), seeds, graph: None };

@@ -1,39 +1,36 @@
-//! Reads visits back from their place.
+//! Reads visits back from their place, wherever their files are: on a disk, or in an object store.
 
-use argiope_model::{Millis, Url};
-use argiope_store::archive::{ArchiveRef, StoredExchange};
-use argiope_store::error::{ErrorKind, Result, StoreError};
-use argiope_store::warc::{
+use super::{ArchiveRef, Position, StoredExchange};
+use crate::error::{ErrorKind, Result, StoreError};
+use crate::warc::{
     Digest, RecordHead, Referred, VisitMetadata, VisitReader, WarcError, WarcFault, WarcReader, field,
     read_referred,
 };
-use std::fs::File;
-use std::io::{Seek, SeekFrom};
-use std::path::Path;
+use argiope_model::{Millis, Url};
+use std::io::Read;
 
 /// More than any fetch limit lets through; a record that claims more is damaged.
 const LONGEST_BLOCK: usize = 1 << 30;
 
 /// What to do about a damaged file, as errors say it.
-pub(super) const ADVICE: &str =
+pub const ADVICE: &str =
     "restore the file from a backup, or move it out of the archive to go on without the pages in it";
 
-pub(super) fn open(root: &Path, at: &ArchiveRef) -> Result<File> {
-    let mut file = File::open(root.join(&*at.file)).map_err(|error| StoreError::io(&*at.file, error))?;
-    file.seek(SeekFrom::Start(at.offset)).map_err(|error| StoreError::io(&*at.file, error))?;
-    Ok(file)
-}
+/// A file of the archive, from an offset on.
+pub type Source = Box<dyn Read>;
+/// Opens the file of a place at its offset.
+pub type Open<'f> = &'f dyn Fn(&ArchiveRef) -> Result<Source>;
 
 /// Damage where there must be none.
-pub(super) fn corrupt(file: &str, error: WarcError) -> StoreError {
+pub fn corrupt(file: &str, error: WarcError) -> StoreError {
     match error.fault {
         WarcFault::Io(error) => StoreError::io(file, error),
         _ => StoreError::new(ErrorKind::Corrupt, file, format!("{error}; {ADVICE}")).with_source(error),
     }
 }
 
-fn first_record(root: &Path, at: &ArchiveRef) -> Result<(RecordHead, WarcReader<File>)> {
-    let mut records = WarcReader::new(open(root, at)?, at.offset);
+fn first_record(open: Open<'_>, at: &ArchiveRef) -> Result<(RecordHead, WarcReader<Source>)> {
+    let mut records = WarcReader::new(open(at)?, at.offset);
     let head = records.next_record().map_err(|error| corrupt(&at.file, error))?;
     let head = head.ok_or_else(|| {
         StoreError::new(ErrorKind::NotFound, at.to_string(), "the file ends before this offset")
@@ -42,10 +39,10 @@ fn first_record(root: &Path, at: &ArchiveRef) -> Result<(RecordHead, WarcReader<
 }
 
 /// What a revisit needs to know of the record at `at`; if that is itself a revisit, of the one it refers to.
-pub(super) fn referred(root: &Path, at: &ArchiveRef) -> Result<Referred> {
-    let (head, _) = first_record(root, at)?;
+pub fn referred(open: Open<'_>, at: &ArchiveRef) -> Result<Referred> {
+    let (head, _) = first_record(open, at)?;
     let (head, at) = match place_of(&head)? {
-        Some(place) => (first_record(root, &place)?.0, place),
+        Some(place) => (first_record(open, &place)?.0, place),
         None => (head, at.clone()),
     };
     read_referred(&head, &at).ok_or_else(|| {
@@ -61,15 +58,16 @@ fn place_of(head: &RecordHead) -> Result<Option<ArchiveRef>> {
     }
 }
 
-pub(super) fn exchange(root: &Path, at: &ArchiveRef) -> Result<StoredExchange> {
-    let (record, records) = first_record(root, at)?;
+/// The exchange whose first record is there; a revisit is followed to the body it refers to.
+pub fn exchange(open: Open<'_>, at: &ArchiveRef) -> Result<StoredExchange> {
+    let (record, records) = first_record(open, at)?;
     if !matches!(record.kind(), "response" | "revisit") {
         return Err(StoreError::new(ErrorKind::NotFound, at.to_string(), "this visit had no response"));
     }
     let (head, mut body) = block(at, records)?;
     let refers_to = place_of(&record)?;
     if let Some(place) = &refers_to {
-        let (referred, records) = first_record(root, place)?;
+        let (referred, records) = first_record(open, place)?;
         if referred.get(field::PAYLOAD_DIGEST) != record.get(field::PAYLOAD_DIGEST) {
             let message = format!("refers to {place}, which holds another payload; {ADVICE}");
             return Err(StoreError::new(ErrorKind::Corrupt, at.to_string(), message));
@@ -97,7 +95,7 @@ pub(super) fn exchange(root: &Path, at: &ArchiveRef) -> Result<StoredExchange> {
 }
 
 /// Head and body of the HTTP message in the current record, checksum verified.
-fn block(at: &ArchiveRef, mut records: WarcReader<File>) -> Result<(Vec<u8>, Vec<u8>)> {
+fn block(at: &ArchiveRef, mut records: WarcReader<Source>) -> Result<(Vec<u8>, Vec<u8>)> {
     let failed = |error| corrupt(&at.file, error);
     let mut head = Vec::new();
     if !records.read_block(LONGEST_BLOCK, &mut head).map_err(failed)? {
@@ -111,10 +109,29 @@ fn block(at: &ArchiveRef, mut records: WarcReader<File>) -> Result<(Vec<u8>, Vec
     Ok((head, body))
 }
 
-pub(super) fn metadata(root: &Path, at: &ArchiveRef) -> Result<VisitMetadata> {
-    let mut visits = VisitReader::new(open(root, at)?, at.offset);
+/// What the metadata record of the visit that begins there has.
+pub fn metadata(open: Open<'_>, at: &ArchiveRef) -> Result<VisitMetadata> {
+    let mut visits = VisitReader::new(open(at)?, at.offset);
     match visits.next_visit().map_err(|error| corrupt(&at.file, error))? {
         Some(visit) if visit.start == at.offset => Ok(visit.metadata),
         _ => Err(StoreError::new(ErrorKind::NotFound, at.to_string(), "no visit begins here")),
     }
+}
+
+/// Reads a file from its beginning up to its position and counts the visits; the first damage is the error.
+pub fn verify(file: Source, position: &Position) -> Result<u64> {
+    let mut visits = VisitReader::new(file.take(position.length), 0);
+    let mut count = 0;
+    while visits.next_visit().map_err(|error| corrupt(&position.file, error))?.is_some() {
+        count += 1;
+    }
+    if visits.complete() != position.length {
+        let message = format!(
+            "holds complete visits up to offset {} only, not {}; {ADVICE}",
+            visits.complete(),
+            position.length
+        );
+        return Err(StoreError::new(ErrorKind::Corrupt, &*position.file, message));
+    }
+    Ok(count)
 }

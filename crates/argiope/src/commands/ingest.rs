@@ -1,0 +1,225 @@
+//! `ingest`: a list of URLs, however long, into a job of a cluster. A chunk at a time is in memory; what was sent is noted
+//! with it, so that the same command goes on after whatever stopped it.
+
+use crate::cli::{GlobalOptions, IngestArgs};
+use crate::cluster::{CLIENT, ClusterPlace, database_failure};
+use crate::commands::crawl::now;
+use crate::commands::selection::print;
+use crate::data;
+use crate::exit::Failure;
+use crate::job::{SeedRules, parse_seed, seed::SeedProblem};
+use crate::progress::Display;
+use crate::progress::numbers::{count, counted};
+use crate::settings::{addresses_of, load_config, merge_job};
+use argiope_cluster::catalogue::PostgresCatalogue;
+use argiope_cluster::database::Session;
+use argiope_cluster::members::{
+    IngestProgress, ingest_chunk, ingest_progress, recently_fetched, set_job_state,
+};
+use argiope_model::{JobId, JobSpec, Scope, Url};
+use argiope_store::catalogue::{Catalogue, JobState, NewJob, url_key};
+use flate2::read::MultiGzDecoder;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const CHUNK: usize = 100_000;
+/// A line longer than any URL that could be crawled is no URL.
+const MAX_LINE: u64 = 65_536;
+/// Problems that are shown; the rest is counted.
+const SHOWN: u64 = 10;
+const SAY_EVERY: Duration = Duration::from_secs(2);
+
+pub(crate) fn run(global: &GlobalOptions, args: &IngestArgs, display: &Display) -> Result<(), Failure> {
+    let config = load_config(global)?;
+    let place = ClusterPlace::open(&config.file)?;
+    let mut spec = merge_job(JobSpec::default(), &config.file.crawl.job).map_err(Failure::usage)?;
+    spec.name = Some(args.name.clone());
+    spec.scope = Scope::Any;
+    spec.max_depth = Some(args.depth.unwrap_or(0));
+    spec.allow_private |= args.allow_private;
+    let rules = SeedRules {
+        normal: spec.normal_form.compile(),
+        addresses: addresses_of(&config.file, spec.allow_private)?,
+    };
+    let lines = open(&args.source)?;
+    let mut session = place.session()?;
+    let job = job_of(&mut session, &place, &spec, &args.name)?;
+    let mut ingest = Ingest {
+        session,
+        place: &place,
+        rules,
+        job,
+        source: name_of(&args.source)?,
+        skip_recent: args.skip_recent,
+        problems: 0,
+        display,
+    };
+    let reached = ingest.run(lines)?;
+    set_job_state(&mut ingest.session, job, JobState::Running.as_str(), None, None)
+        .map_err(|e| database_failure(&e))?;
+    print(&format!(
+        "{} sent to job {job}, {} left out; 'argiope status {}' tells how far the crawl is\n",
+        counted(reached.sent, "URL", "URLs"),
+        count(reached.skipped),
+        args.name
+    ))
+}
+
+/// The job of that name, unless it is finished: then a new one. It is pending until the whole list is sent, so that it
+/// does not end before.
+fn job_of(session: &mut Session, place: &ClusterPlace, spec: &JobSpec, name: &str) -> Result<JobId, Failure> {
+    let store = |e| data::store_failure(&e);
+    let mut catalogue = PostgresCatalogue::open(&place.database, CLIENT).map_err(store)?;
+    let known = catalogue.reader().and_then(|reader| reader.find_job(name)).map_err(store)?;
+    if let Some(job) = known.filter(|job| !job.state.is_finished()) {
+        set_job_state(session, job.id, JobState::Pending.as_str(), None, None)
+            .map_err(|e| database_failure(&e))?;
+        return Ok(job.id);
+    }
+    let new = NewJob {
+        name: Some(name.to_owned()),
+        seeds_hash: name.to_owned(),
+        spec: serde_json::to_string(spec).map_err(|e| Failure::failed(e.to_string()))?,
+        created_at: now(),
+        user: None,
+    };
+    Ok(catalogue.create_job(&new).map_err(store)?.id)
+}
+
+fn name_of(path: &Path) -> Result<String, Failure> {
+    if path == Path::new("-") {
+        return Ok(String::from("-"));
+    }
+    let absolute = std::path::absolute(path).map_err(|e| Failure::usage(e.to_string()))?;
+    Ok(absolute.display().to_string())
+}
+
+type Lines = BufReader<Box<dyn Read>>;
+
+/// Plain or gzip, told by how it begins.
+fn open(path: &Path) -> Result<Lines, Failure> {
+    let unreadable = |error: &io::Error| {
+        Failure::usage(format!("cannot read the list {}: {error}", path.display()))
+            .hint("name a file with one URL a line, plain or gzip, or - for stdin")
+    };
+    let raw: Box<dyn Read> = if path == Path::new("-") {
+        Box::new(io::stdin())
+    } else {
+        Box::new(File::open(path).map_err(|e| unreadable(&e))?)
+    };
+    let mut from = BufReader::with_capacity(1 << 18, raw);
+    let is_gzip = from.fill_buf().map_err(|e| unreadable(&e))?.starts_with(&[0x1f, 0x8b]);
+    let plain: Box<dyn Read> = if is_gzip { Box::new(MultiGzDecoder::new(from)) } else { Box::new(from) };
+    Ok(BufReader::with_capacity(1 << 18, plain))
+}
+
+struct Ingest<'i> {
+    session: Session,
+    place: &'i ClusterPlace,
+    rules: SeedRules,
+    job: JobId,
+    source: String,
+    skip_recent: Option<u32>,
+    problems: u64,
+    display: &'i Display,
+}
+
+impl Ingest<'_> {
+    fn run(&mut self, mut lines: Lines) -> Result<IngestProgress, Failure> {
+        let failed = |e| database_failure(&e);
+        let mut done = ingest_progress(&mut self.session, self.job, &self.source).map_err(failed)?;
+        if done.finished {
+            self.display.message("the list was sent before, all of it");
+            return Ok(done);
+        }
+        if done.lines > 0 {
+            self.display.message(&format!("going on after line {}", count(done.lines)));
+        }
+        for _ in 0..done.lines {
+            if self.line(&mut lines)?.is_none() {
+                break;
+            }
+        }
+        let (began, mut said, before) = (Instant::now(), Instant::now(), done.lines);
+        loop {
+            let (chunk, reached) = self.chunk(&mut lines, done)?;
+            let outgoing = self.place.addressing().seeds(self.job, &chunk, now());
+            ingest_chunk(&mut self.session, self.job, &self.source, done, reached, &outgoing)
+                .map_err(failed)?;
+            done = reached;
+            if said.elapsed() >= SAY_EVERY {
+                said = Instant::now();
+                let rate = (done.lines - before) as f64 / began.elapsed().as_secs_f64().max(0.001);
+                self.display.message(&format!("{} lines, {rate:.0}/s", count(done.lines)));
+            }
+            if done.finished {
+                return Ok(done);
+            }
+        }
+    }
+
+    fn chunk(
+        &mut self,
+        lines: &mut Lines,
+        before: IngestProgress,
+    ) -> Result<(Vec<Url>, IngestProgress), Failure> {
+        let mut reached = before;
+        let mut urls = Vec::new();
+        while urls.len() < CHUNK {
+            let Some(line) = self.line(lines)? else {
+                reached.finished = true;
+                break;
+            };
+            reached.lines += 1;
+            let text = line.trim();
+            if text.is_empty() || text.starts_with('#') {
+                continue;
+            }
+            match parse_seed(text, &self.rules) {
+                Ok(url) => urls.push(url),
+                Err(problem) => {
+                    reached.skipped += 1;
+                    self.say_problem(reached.lines, &problem);
+                }
+            }
+        }
+        if let Some(days) = self.skip_recent {
+            let all = urls.len();
+            let keys: Vec<String> =
+                urls.iter().map(|url| format!("{:016x}", url_key(url.as_str()))).collect();
+            let recent =
+                recently_fetched(&mut self.session, &keys, days).map_err(|e| database_failure(&e))?;
+            let mut keys = keys.iter();
+            urls.retain(|_| keys.next().is_none_or(|key| !recent.contains(key)));
+            reached.skipped += (all - urls.len()) as u64;
+        }
+        reached.sent += urls.len() as u64;
+        Ok((urls, reached))
+    }
+
+    fn say_problem(&mut self, line: u64, problem: &SeedProblem) {
+        self.problems += 1;
+        if self.problems <= SHOWN {
+            self.display.message(&format!(
+                "warning: {}:{line}: {}; left out",
+                self.source,
+                problem.message()
+            ));
+        }
+    }
+
+    /// Without its end; what is too long is cut.
+    fn line(&self, lines: &mut Lines) -> Result<Option<String>, Failure> {
+        let unreadable = |error: io::Error| Failure::failed(format!("cannot read {}: {error}", self.source));
+        let mut bytes = Vec::new();
+        if lines.by_ref().take(MAX_LINE).read_until(b'\n', &mut bytes).map_err(unreadable)? == 0 {
+            return Ok(None);
+        }
+        if bytes.last() != Some(&b'\n') && bytes.len() as u64 == MAX_LINE {
+            lines.skip_until(b'\n').map_err(unreadable)?;
+        }
+        Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+    }
+}

@@ -1,0 +1,78 @@
+//! Where the data of a command is: a directory of this machine, or a cluster.
+
+use crate::cli::GlobalOptions;
+use crate::cluster::{ClusterPlace, database_failure, is_cluster};
+use crate::control::{Live, Owner};
+use crate::data;
+use crate::exit::Failure;
+use crate::settings::load_config;
+use argiope_cluster::catalogue::PostgresReader;
+use argiope_cluster::members::queued_urls;
+use argiope_model::JobId;
+use argiope_store::catalogue::{CatalogueReader, Job, JobState};
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+pub(crate) enum Stores {
+    Directory(PathBuf),
+    Cluster(Box<ClusterPlace>),
+}
+
+impl Stores {
+    pub(crate) fn of(global: &GlobalOptions) -> Result<Stores, Failure> {
+        let config = load_config(global)?;
+        if is_cluster(&config.file) && !global.data_given {
+            return Ok(Stores::Cluster(Box::new(ClusterPlace::open(&config.file)?)));
+        }
+        Ok(Stores::Directory(global.data.clone()))
+    }
+
+    pub(crate) fn reader(&self) -> Result<Box<dyn CatalogueReader>, Failure> {
+        match self {
+            Stores::Directory(path) => Ok(Box::new(data::reader(path)?)),
+            Stores::Cluster(place) => {
+                let reader = PostgresReader::open(&place.database).map_err(|e| data::store_failure(&e))?;
+                Ok(Box::new(reader))
+            }
+        }
+    }
+
+    /// Who works on the jobs now.
+    pub(crate) fn work(&self) -> Result<Work, Failure> {
+        match self {
+            Stores::Directory(path) => Ok(Work::Here { owner: Owner::of(path), path: path.clone() }),
+            Stores::Cluster(place) => {
+                let queued = queued_urls(&mut place.session()?).map_err(|e| database_failure(&e))?;
+                Ok(Work::Cluster { queued })
+            }
+        }
+    }
+}
+
+pub(crate) enum Work {
+    Here { owner: Owner, path: PathBuf },
+    Cluster { queued: HashMap<JobId, u64> },
+}
+
+impl Work {
+    /// The word for a job's state. The catalogue of a process that was killed still says `running`.
+    pub(crate) fn state_word(&self, job: &Job) -> &'static str {
+        match self {
+            Work::Cluster { .. } => job.state.as_str(),
+            Work::Here { owner, path } => match (job.state, owner) {
+                _ if owner.runs(job.id).is_some() => JobState::Running.as_str(),
+                (JobState::Running, Owner::Running(_)) => "interrupted",
+                (JobState::Running, Owner::Nobody) if !data::is_owned(path) => "interrupted",
+                (state, _) => state.as_str(),
+            },
+        }
+    }
+
+    /// URLs of a job that wait, where that is known without taking the directory.
+    pub(crate) fn queued(&self, job: JobId) -> Option<u64> {
+        match self {
+            Work::Cluster { queued } => Some(queued.get(&job).copied().unwrap_or(0)),
+            Work::Here { owner, .. } => owner.runs(job).map(|live: &Live| live.queued),
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! The catalogue in PostgreSQL. Many workers write at once, each through a [`PostgresCatalogue`] of its own; numbers of
+//! batches and pages are given under one lock that is held from the first row to the commit, so that whoever has read
+//! up to a number has missed none below it.
+//!
+//! SQL of more than a line is in `sql/`.
+
+mod counts;
+mod fetch;
+mod jobs;
+mod page;
+mod reader;
+mod staging;
+mod streams;
+
+pub use reader::PostgresReader;
+
+use crate::database::{
+    Cluster, Database, DatabaseError, Expected, Partitions, Result as Answered, Session, Trouble, Writer,
+};
+use argiope_model::JobId;
+use argiope_store::catalogue::{
+    Batch, Catalogue, CatalogueReader, Committed, Job, NewJob, PlacedPage, SKIPPED_PER_JOB,
+};
+use argiope_store::error::Result;
+use staging::StagedBatch;
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// A commit may have to wait for those of others.
+const COMMIT_LIMIT: Duration = Duration::from_secs(30);
+
+/// How often a commit is tried again at once, and after which pause. Then whoever asked decides.
+const PAUSES: [Duration; 3] =
+    [Duration::from_millis(100), Duration::from_millis(200), Duration::from_millis(400)];
+
+/// Of a worker while the database is away.
+const LONG_PAUSE: Duration = Duration::from_secs(1);
+
+/// What a commit says whose member is gone.
+const DECLARED_DEAD: &str = "AR002";
+
+/// The writer of one worker.
+pub struct PostgresCatalogue {
+    worker: String,
+    session: Session,
+    writer: Writer,
+    partitions: Partitions,
+    skipped_limit: u64,
+    /// The member in whose name it writes, and without whom it may not.
+    owner: Option<String>,
+}
+
+impl PostgresCatalogue {
+    /// For a member of the cluster: its commits wait while the database is away, and fail for good, with nothing written,
+    /// once the member has been declared dead.
+    pub fn open_for_worker(database: &Database, worker: &str, owner: &str) -> Result<PostgresCatalogue> {
+        let catalogue = PostgresCatalogue::open(database, worker)?;
+        Ok(PostgresCatalogue { owner: Some(owner.to_owned()), ..catalogue })
+    }
+
+    /// `worker` names whose files and outputs the positions are.
+    pub fn open(database: &Database, worker: &str) -> Result<PostgresCatalogue> {
+        Cluster::open(database, &Expected::default())?;
+        let mut session = database.connect(COMMIT_LIMIT)?;
+        let writer = Writer::register(&mut session, &staging::setup())?;
+        let mut partitions = Partitions::default();
+        partitions.prepare_present(&mut session)?;
+        let worker = worker.to_owned();
+        Ok(PostgresCatalogue {
+            worker,
+            session,
+            writer,
+            partitions,
+            skipped_limit: SKIPPED_PER_JOB,
+            owner: None,
+        })
+    }
+
+    /// How many refusals are stored per job.
+    pub fn limit_skipped(&mut self, per_job: u64) {
+        self.skipped_limit = per_job;
+    }
+
+    fn fenced(&self) -> DatabaseError {
+        let message = "this worker was silent for so long that others have its shards; nothing was written";
+        self.session.database().error(Trouble::Fenced, message)
+    }
+
+    fn store(&mut self, batch: &StagedBatch) -> Answered<Committed> {
+        if self.session.is_broken() {
+            self.session.reconnect()?;
+        }
+        self.partitions.prepare(&mut self.session, batch.months.iter().map(String::as_str))?;
+        let answer = self.writer.write(&mut self.session, &batch.staged)?;
+        committed(batch, &answer).ok_or_else(|| {
+            self.session.database().error(Trouble::Failed, format!("a commit answered '{answer}'"))
+        })
+    }
+}
+
+/// From the number of the batch, that of its first new page, and `PLACE:NUMBER` of those that were there before.
+fn committed(batch: &StagedBatch, answer: &str) -> Option<Committed> {
+    let mut words = answer.split(' ');
+    let number = words.next()?.parse().ok()?;
+    let mut next: u64 = words.next()?.parse().ok()?;
+    let known: HashMap<u32, u64> = words
+        .map(|pair| {
+            let (place, seq) = pair.split_once(':')?;
+            Some((place.parse().ok()?, seq.parse().ok()?))
+        })
+        .collect::<Option<_>>()?;
+    // Those that are new are numbered in the order of their places.
+    let mut stored: Vec<u32> = batch.places.iter().map(|(place, _)| *place).collect();
+    stored.sort_unstable();
+    stored.dedup();
+    let mut seqs = HashMap::with_capacity(stored.len());
+    for place in stored {
+        let seq = known.get(&place).copied().unwrap_or_else(|| {
+            next += 1;
+            next - 1
+        });
+        seqs.insert(place, seq);
+    }
+    let placed = |(place, repeats): &(u32, bool)| {
+        let repeated = *repeats || known.contains_key(place);
+        Some(PlacedPage { seq: *seqs.get(place)?, repeated })
+    };
+    Some(Committed { batch: number, pages: batch.places.iter().map(placed).collect::<Option<_>>()? })
+}
+
+impl Catalogue for PostgresCatalogue {
+    fn commit(&mut self, batch: &Batch) -> Result<Committed> {
+        let mut staged = StagedBatch::of(batch, &self.worker, self.skipped_limit);
+        if let Some(owner) = &self.owner {
+            staged.staged.script.insert_str(0, &fence(owner));
+        }
+        let mut tries = 0;
+        loop {
+            let error = match self.store(&staged) {
+                Ok(committed) => return Ok(committed),
+                Err(error) if error.code() == Some(DECLARED_DEAD) => return Err(self.fenced().into()),
+                Err(error) => error,
+            };
+            let pause = PAUSES.get(tries).copied().or(self.owner.as_ref().map(|_| LONG_PAUSE));
+            match pause {
+                Some(pause) if error.is_retryable() || is_without_partition(&error) => {
+                    tries += 1;
+                    if tries == PAUSES.len() {
+                        tracing::warn!(%error, "the catalogue cannot be written; it is tried again");
+                    }
+                    self.partitions.forget();
+                    std::thread::sleep(pause);
+                }
+                _ => return Err(error.into()),
+            }
+        }
+    }
+
+    fn create_job(&mut self, job: &NewJob) -> Result<Job> {
+        Ok(jobs::create(&mut self.session, job)?)
+    }
+
+    fn delete_job(&mut self, job: JobId) -> Result<()> {
+        Ok(jobs::delete(&mut self.session, job)?)
+    }
+
+    fn reader(&self) -> Result<Box<dyn CatalogueReader>> {
+        Ok(Box::new(PostgresReader::of_worker(self.session.database(), &self.worker)?))
+    }
+}
+
+/// The member's row is held until the commit: whoever declares it dead waits for that, and then nothing more comes.
+fn fence(owner: &str) -> String {
+    format!(
+        "DO $$ BEGIN
+             PERFORM 1 FROM members WHERE owner = '{}' FOR KEY SHARE;
+             IF NOT FOUND THEN RAISE EXCEPTION 'declared dead' USING ERRCODE = '{DECLARED_DEAD}'; END IF;
+         END $$;\n",
+        owner.replace('\'', "''")
+    )
+}
+
+/// Someone has removed the partition that a row belongs to; it is made again.
+fn is_without_partition(error: &DatabaseError) -> bool {
+    error.trouble == Trouble::Failed && error.message.starts_with("no partition of relation")
+}

@@ -1,0 +1,406 @@
+//! Reading beside the writers, from any process.
+
+use super::fetch::{self, fetch_row};
+use super::page::{self, stored_page, url_hash};
+use super::streams::{PIECE, in_pieces, rows, sorted};
+use super::{counts, jobs};
+use crate::database::{Answer, Cells, Database, Parameters, Session};
+use argiope_model::{JobId, Millis, SkipReason};
+use argiope_store::catalogue::{
+    BriefKind, CatalogueReader, Each, ErrorRow, FetchRow, FilePosition, HostFigures, HostOrder, HostRow, Job,
+    JobCounts, JobStats, OutputPosition, PageBrief, PageQuery, RobotsRow, SkippedRow, StoredPage, url_key,
+};
+use argiope_store::error::{ErrorKind, Result, StoreError};
+use argiope_store::links::LinksPosition;
+use std::cell::RefCell;
+use std::time::Duration;
+use tokio_postgres::Row;
+
+/// Figures over millions of pages take their time.
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// What `check` reads to the last byte.
+const TABLES: [&str; 12] = [
+    "crawl_metadata",
+    "fetches",
+    "skipped",
+    "errors",
+    "hosts",
+    "robots",
+    "robots_bodies",
+    "jobs",
+    "job_counts",
+    "job_stats",
+    "positions",
+    "outputs",
+];
+
+pub struct PostgresReader {
+    session: RefCell<Session>,
+    /// Whose positions are asked for; those of all where it is `None`.
+    worker: Option<String>,
+}
+
+impl PostgresReader {
+    /// A reader of no worker's: positions are those of all.
+    pub fn open(database: &Database) -> Result<PostgresReader> {
+        Ok(PostgresReader { session: RefCell::new(database.connect(LIMIT)?), worker: None })
+    }
+
+    pub(super) fn of_worker(database: &Database, worker: &str) -> Result<PostgresReader> {
+        Ok(PostgresReader { worker: Some(worker.to_owned()), ..PostgresReader::open(database)? })
+    }
+
+    fn rows<T>(
+        &self,
+        sql: &str,
+        parameters: Parameters<'_>,
+        decode: fn(&Row) -> Answer<Option<T>>,
+    ) -> Result<Vec<T>> {
+        Ok(rows(&mut self.session.borrow_mut(), sql, parameters, decode)?)
+    }
+
+    fn one<T>(
+        &self,
+        sql: &str,
+        parameters: Parameters<'_>,
+        decode: fn(&Row) -> Answer<Option<T>>,
+    ) -> Result<Option<T>> {
+        Ok(self.rows(sql, parameters, decode)?.into_iter().next())
+    }
+
+    /// Pages by their numbers, of some `wanted` by a condition whose first two parameters are the number to begin after and
+    /// how many.
+    fn pages_where(
+        &self,
+        wanted: &str,
+        after: u64,
+        parameters: Parameters<'_>,
+        each: Each<'_, StoredPage>,
+    ) -> Result<bool> {
+        let sql = format!(
+            "SELECT id, {} FROM crawl_metadata WHERE id > $1 {wanted} ORDER BY id LIMIT $2",
+            page::COLUMNS
+        );
+        in_pieces(
+            &self.session,
+            after,
+            |stored: &StoredPage| stored.seq,
+            each,
+            |session, after| {
+                let all: Vec<_> =
+                    [&after as _, &PIECE as _].into_iter().chain(parameters.iter().copied()).collect();
+                rows(session, &sql, &all, page_found)
+            },
+        )
+    }
+
+    /// The first number of a column of `batches` that lies after `batch`.
+    fn first_after(&self, column: &str, batch: u64) -> Result<u64> {
+        let sql = format!("SELECT coalesce(max({column}), 1) FROM batches WHERE batch <= $1");
+        let batch = i64::try_from(batch).unwrap_or(i64::MAX);
+        let found = self.one(&sql, &[&batch], |row| Cells::of(row).number().map(Some))?;
+        Ok(found.unwrap_or(1))
+    }
+
+    fn positions(&self, store: &str) -> Result<Vec<FilePosition>> {
+        let sql = "SELECT file, length FROM positions
+                   WHERE store = $1 AND ($2::text IS NULL OR worker = $2) ORDER BY file COLLATE \"C\"";
+        self.rows(sql, &[&store, &self.worker], |row| {
+            let mut from = Cells::of(row);
+            Ok(Some(FilePosition { file: from.text()?, length: from.number()? }))
+        })
+    }
+
+    fn place(&self) -> String {
+        self.session.borrow().database().place().to_owned()
+    }
+}
+
+fn page_found(row: &Row) -> Answer<Option<StoredPage>> {
+    stored_page(row).map(Some)
+}
+
+fn number_of(job: Option<JobId>) -> Option<i32> {
+    job.map(|job| job.0 as i32)
+}
+
+fn limit_of(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+impl CatalogueReader for PostgresReader {
+    fn last_batch(&self) -> Result<u64> {
+        let found = self.one("SELECT coalesce(max(batch), 0) FROM batches", &[], |row| {
+            Cells::of(row).number().map(Some)
+        })?;
+        Ok(found.unwrap_or(0))
+    }
+
+    fn archive_positions(&self) -> Result<Vec<FilePosition>> {
+        self.positions("archive")
+    }
+
+    fn links_position(&self) -> Result<Option<LinksPosition>> {
+        // The segments are numbers; the last one is where the links end.
+        let positions = self.positions("links")?.into_iter().map(|position| {
+            let segment = position.file.parse().map_err(|_| {
+                let message = format!("no segment of links: '{}'", position.file);
+                StoreError::new(ErrorKind::Corrupt, self.place(), message)
+            })?;
+            Ok(LinksPosition { segment, length: position.length })
+        });
+        Ok(positions.collect::<Result<Vec<_>>>()?.into_iter().max_by_key(|position| position.segment))
+    }
+
+    fn output_position(&self, job: JobId, path: &str) -> Result<Option<OutputPosition>> {
+        let sql = "SELECT seq, length FROM outputs
+                   WHERE job = $1 AND path = $2 AND ($3::text IS NULL OR worker = $3)";
+        let found = self.one(sql, &[&(job.0 as i32), &path, &self.worker], |row| {
+            let mut from = Cells::of(row);
+            Ok(Some((from.number()?, from.number()?)))
+        })?;
+        Ok(found.map(|(seq, length)| OutputPosition { job, path: path.to_owned(), seq, length }))
+    }
+
+    fn pages_after_batch(&self, batch: u64, each: Each<'_, StoredPage>) -> Result<()> {
+        let last = self.first_after("next_page", batch)?.saturating_sub(1);
+        let (before, batch) = (last as i64, i64::try_from(batch).unwrap_or(i64::MAX));
+        let repeated = "AND repeated AND batch > $3 AND id <= $4";
+        if self.pages_where(repeated, 0, &[&batch, &before], each)? {
+            self.pages_where("", last, &[], each)?;
+        }
+        Ok(())
+    }
+
+    fn fetches_after_batch(&self, batch: u64, each: Each<'_, FetchRow>) -> Result<()> {
+        let first = self.first_after("next_fetch", batch)?;
+        let sql = format!("SELECT id, {} FROM fetches WHERE id > $1 ORDER BY id LIMIT $2", fetch::COLUMNS);
+        let mut row_only = |(_, row): (u64, FetchRow)| each(row);
+        in_pieces(
+            &self.session,
+            first.saturating_sub(1),
+            |(id, _): &(u64, FetchRow)| *id,
+            &mut row_only,
+            |session, after| rows(session, &sql, &[&after, &PIECE], fetch_row),
+        )?;
+        Ok(())
+    }
+
+    fn jobs(&self) -> Result<Vec<Job>> {
+        Ok(jobs::all(&mut self.session.borrow_mut())?)
+    }
+
+    fn job(&self, id: JobId) -> Result<Option<Job>> {
+        Ok(jobs::by_id(&mut self.session.borrow_mut(), id)?)
+    }
+
+    fn find_job(&self, name_or_hash: &str) -> Result<Option<Job>> {
+        Ok(jobs::find(&mut self.session.borrow_mut(), name_or_hash)?)
+    }
+
+    fn latest_job(&self) -> Result<Option<Job>> {
+        Ok(jobs::latest(&mut self.session.borrow_mut())?)
+    }
+
+    fn counts(&self, job: JobId) -> Result<JobCounts> {
+        let session = &mut self.session.borrow_mut();
+        let sql = "SELECT class, word, count FROM job_counts WHERE job = $1 AND count <> 0";
+        let rows = session.query(sql, &[&(job.0 as i32)])?;
+        Ok(counts::job_counts(&rows).map_err(|error| session.error(error))?)
+    }
+
+    fn stats(&self, job: JobId, since: Millis) -> Result<Vec<JobStats>> {
+        Ok(jobs::stats(&mut self.session.borrow_mut(), job, since)?)
+    }
+
+    fn pages(&self, query: &PageQuery, each: Each<'_, StoredPage>) -> Result<()> {
+        let shown = if query.include_noindex { "" } else { "AND NOT noindex" };
+        match query.job {
+            Some(job) => {
+                let wanted = format!("AND job = $3 {shown}");
+                self.pages_where(&wanted, query.after_seq, &[&(job.0 as i32)], each)?;
+            }
+            None => {
+                self.pages_where(shown, query.after_seq, &[], each)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn page(&self, job: Option<JobId>, url: &str) -> Result<Option<StoredPage>> {
+        let sql = include_str!("sql/page_by_url.sql").replace("{columns}", page::COLUMNS);
+        self.one(&sql, &[&url_hash(url_key(url)), &url, &number_of(job)], page_found)
+    }
+
+    fn skipped(&self, job: Option<JobId>, each: Each<'_, SkippedRow>) -> Result<()> {
+        let mut row_only = |(_, row): (u64, SkippedRow)| each(row);
+        in_pieces(
+            &self.session,
+            0,
+            |(id, _): &(u64, SkippedRow)| *id,
+            &mut row_only,
+            |session, after| {
+                let parameters: Parameters<'_> = &[&after, &number_of(job), &PIECE];
+                rows(session, include_str!("sql/skipped_select.sql"), parameters, skipped_row)
+            },
+        )?;
+        Ok(())
+    }
+
+    fn skipped_url(&self, job: Option<JobId>, url: &str) -> Result<Option<SkippedRow>> {
+        let sql = include_str!("sql/skipped_by_url.sql");
+        let found = self.one(sql, &[&url_hash(url_key(url)), &url, &number_of(job)], skipped_row)?;
+        Ok(found.map(|(_, row)| row))
+    }
+
+    fn fetches(&self, job: Option<JobId>, each: Each<'_, FetchRow>) -> Result<()> {
+        let wanted = job.map_or(String::new(), |job| format!("WHERE job = {}", job.0 as i32));
+        let sql = format!(
+            "SELECT id, {} FROM fetches {wanted} ORDER BY host COLLATE \"C\", started, id",
+            fetch::COLUMNS
+        );
+        let database = self.session.borrow().database().clone();
+        sorted(&mut database.connect(LIMIT)?, &sql, fetch_row, &mut |(_, row)| each(row))
+    }
+
+    fn fetches_of(&self, job: Option<JobId>, url: &str, limit: usize) -> Result<Vec<FetchRow>> {
+        let sql = format!(
+            "SELECT id, {} FROM fetches WHERE url_hash = $1 AND ($2::integer IS NULL OR job = $2)
+             ORDER BY started, id LIMIT $3",
+            fetch::COLUMNS
+        );
+        let parameters: Parameters<'_> = &[&url_hash(url_key(url)), &number_of(job), &limit_of(limit)];
+        Ok(self.rows(&sql, parameters, fetch_row)?.into_iter().map(|(_, row)| row).collect())
+    }
+
+    fn errors(&self, job: JobId, dead_letters_only: bool, each: Each<'_, ErrorRow>) -> Result<()> {
+        let mut row_only = |(_, row): (u64, ErrorRow)| each(row);
+        in_pieces(
+            &self.session,
+            0,
+            |(id, _): &(u64, ErrorRow)| *id,
+            &mut row_only,
+            |session, after| {
+                let parameters: Parameters<'_> = &[&(job.0 as i32), &dead_letters_only, &after, &PIECE];
+                rows(session, include_str!("sql/errors_select.sql"), parameters, error_row)
+            },
+        )?;
+        Ok(())
+    }
+
+    fn host(&self, host: &str) -> Result<Option<HostRow>> {
+        self.one(include_str!("sql/host_select.sql"), &[&host], host_row)
+    }
+
+    fn robots(&self, origin: &str) -> Result<Vec<RobotsRow>> {
+        self.rows(include_str!("sql/robots_select.sql"), &[&origin], |row| {
+            let mut from = Cells::of(row);
+            let origin = from.text()?;
+            let (fetched_at, status) = (from.time()?, from.optional_short()?);
+            Ok(Some(RobotsRow { origin, fetched_at, status, body: from.take()? }))
+        })
+    }
+
+    fn host_figures(&self, job: JobId, order: HostOrder, limit: usize) -> Result<Vec<HostFigures>> {
+        let order: i32 = match order {
+            HostOrder::MostPages => 0,
+            HostOrder::Slowest => 1,
+            HostOrder::MostFailures => 2,
+        };
+        let parameters: Parameters<'_> = &[&(job.0 as i32), &order, &limit_of(limit)];
+        self.rows(include_str!("sql/host_figures.sql"), parameters, |row| {
+            let mut from = Cells::of(row);
+            Ok(Some(HostFigures {
+                host: from.text()?,
+                pages: from.number()?,
+                failed: from.number()?,
+                bytes: from.number()?,
+                mean_fetch_ms: from.number()?,
+                max_fetch_ms: from.number()?,
+            }))
+        })
+    }
+
+    fn host_count(&self, job: JobId) -> Result<u64> {
+        let sql = "SELECT count(DISTINCT domain) FROM crawl_metadata WHERE job = $1";
+        let found = self.one(sql, &[&(job.0 as i32)], |row| Cells::of(row).number().map(Some))?;
+        Ok(found.unwrap_or(0))
+    }
+
+    fn briefs(&self, job: JobId, kind: BriefKind, limit: usize) -> Result<Vec<PageBrief>> {
+        let (wanted, order) = match kind {
+            BriefKind::Slow => ("fetch_ms IS NOT NULL", "fetch_ms DESC, id"),
+            BriefKind::Broken => ("(status_code IS NULL OR status_code >= 400)", "id"),
+            BriefKind::Redirected => ("redirects IS NOT NULL", "id"),
+            BriefKind::Duplicate => ("duplicate_of IS NOT NULL", "id"),
+        };
+        let sql = include_str!("sql/briefs.sql").replace("{wanted}", wanted).replace("{order}", order);
+        self.rows(&sql, &[&(job.0 as i32), &limit_of(limit)], |row| {
+            let mut from = Cells::of(row);
+            Ok(Some(PageBrief {
+                url: from.text()?,
+                final_url: from.optional_text()?,
+                status: from.optional_short()?,
+                fetch_ms: from.optional_small()?,
+                error: from.optional_text()?,
+                duplicate_of: from.optional_text()?,
+                source: from.optional_text()?,
+            }))
+        })
+    }
+
+    fn check(&self) -> Result<()> {
+        for table in TABLES {
+            let sql = format!("SELECT coalesce(sum(length({table}::text)), 0)::bigint FROM {table}");
+            self.one(&sql, &[], |row| Cells::of(row).number().map(Some))?;
+        }
+        Ok(())
+    }
+}
+
+fn skipped_row(row: &Row) -> Answer<Option<(u64, SkippedRow)>> {
+    let mut from = Cells::of(row);
+    let id = from.number()?;
+    let job = JobId(from.small()?);
+    let reason: &str = from.take()?;
+    let Some(reason) = SkipReason::parse(reason) else { return Ok(None) };
+    let (url, detail, source) = (from.text()?, from.text()?, from.optional_text()?);
+    Ok(Some((id, SkippedRow { job, url, reason, detail, source })))
+}
+
+fn error_row(row: &Row) -> Answer<Option<(u64, ErrorRow)>> {
+    let mut from = Cells::of(row);
+    let id = from.number()?;
+    let row = ErrorRow {
+        job: JobId(from.small()?),
+        round: from.small()?,
+        attempt: from.byte()?,
+        host: from.text()?,
+        url: from.text()?,
+        kind: from.text()?,
+        message: from.text()?,
+        status: from.optional_short()?,
+        at: from.time()?,
+        dead_letter: from.take()?,
+    };
+    Ok(Some((id, row)))
+}
+
+fn host_row(row: &Row) -> Answer<Option<HostRow>> {
+    let mut from = Cells::of(row);
+    Ok(Some(HostRow {
+        host: from.text()?,
+        root_domain: from.text()?,
+        robots_text: from.optional_text()?,
+        robots_fetched_at: from.optional_time()?,
+        robots_status: from.optional_short()?,
+        crawl_delay_ms: from.optional_number()?,
+        delay_ms: from.number()?,
+        is_allowed: from.take()?,
+        page_count: from.number()?,
+        error_count: from.number()?,
+        bytes: from.number()?,
+        last_request_at: from.optional_time()?,
+    }))
+}

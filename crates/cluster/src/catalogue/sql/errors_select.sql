@@ -1,0 +1,7 @@
+SELECT id, job, round, attempt, host, url, kind, message, status, at, dead_letter
+FROM errors
+WHERE job = $1
+  AND (dead_letter OR NOT $2)
+  AND id > $3
+ORDER BY id
+LIMIT $4

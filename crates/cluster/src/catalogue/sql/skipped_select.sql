@@ -1,0 +1,6 @@
+SELECT id, job, reason, url, detail, source
+FROM skipped
+WHERE id > $1
+  AND ($2::integer IS NULL OR job = $2)
+ORDER BY id
+LIMIT $3

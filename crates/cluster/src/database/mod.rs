@@ -1,0 +1,29 @@
+//! PostgreSQL: where it is, how it is spoken to, what is in it.
+//!
+//! A [`Database`] is a place; a [`Session`] is one connection to it, used by one thread. Whoever needs another one, or one
+//! again after it broke, asks the place. [`Cluster`] is what was fixed when the schema was made.
+
+mod address;
+mod cells;
+mod cluster;
+mod connection;
+mod copy;
+mod error;
+mod migrations;
+mod once;
+mod partitions;
+mod session;
+
+pub use address::Database;
+pub use cluster::{Cluster, Expected, NewCluster, Transport};
+pub use error::{DatabaseError, Result, Trouble};
+pub use session::Session;
+
+pub(crate) use cells::{Cells, Time};
+pub(crate) use connection::{Answer, Connection, Parameters};
+pub(crate) use copy::Rows;
+pub(crate) use once::{Copy, Staged, Writer};
+pub(crate) use partitions::{Partitions, month_of};
+
+/// The setting that every error about the database names.
+pub const SETTING: &str = "storage.metadata_db_url";

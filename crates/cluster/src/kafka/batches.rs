@@ -1,0 +1,189 @@
+//! Records to the batches that Kafka stores, and back. Batches of some size are compressed with zstd.
+
+use bytes::{Bytes, BytesMut};
+use kafka_protocol::indexmap::IndexMap;
+use kafka_protocol::records::{
+    Compression, NO_PARTITION_LEADER_EPOCH, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, Record,
+    RecordBatchDecoder, RecordBatchEncoder, RecordEncodeOptions, TimestampType,
+};
+use std::io::{self, Read};
+
+/// Below this, compression saves nothing worth its while.
+const COMPRESSED_FROM: usize = 1024;
+/// Quick, and links shrink to a fifth at it.
+const LEVEL: i32 = 1;
+/// A batch that unpacks to more was not written by this program.
+const LONGEST_UNPACKED: u64 = 64 << 20;
+const MOST_RECORDS: i32 = 1_000_000;
+
+/// Of the header of a batch: where its length begins, and what the length does not count.
+const LENGTH_AT: usize = 8;
+const UNCOUNTED: usize = 12;
+const RECORD_COUNT_AT: usize = 57;
+
+/// What could be wrong, in words.
+pub(super) type Unreadable = String;
+
+/// Packs the records of one partition: (key, value), in their order.
+pub(super) fn packed<'a>(
+    records: impl Iterator<Item = (Option<&'a [u8]>, &'a [u8])>,
+    now_ms: i64,
+) -> Result<Bytes, Unreadable> {
+    let mut bytes = 0;
+    let records: Vec<Record> = (0..)
+        .zip(records)
+        .map(|(offset, (key, value))| {
+            bytes += value.len();
+            record(offset, key, value, now_ms)
+        })
+        .collect();
+    let compression = if bytes < COMPRESSED_FROM { Compression::None } else { Compression::Zstd };
+    let options = RecordEncodeOptions { version: 2, compression };
+    let mut out = BytesMut::with_capacity(bytes + 128);
+    let compress = |raw: &mut BytesMut, out: &mut BytesMut, compression: Compression| {
+        match compression {
+            Compression::Zstd => out.extend_from_slice(&zstd::bulk::compress(raw, LEVEL)?),
+            _ => out.extend_from_slice(raw),
+        }
+        Ok(())
+    };
+    RecordBatchEncoder::encode_with_custom_compression(&mut out, &records, &options, Some(compress))
+        .map_err(|error| error.to_string())?;
+    Ok(out.freeze())
+}
+
+fn record(offset: i32, key: Option<&[u8]>, value: &[u8], timestamp: i64) -> Record {
+    Record {
+        transactional: false,
+        control: false,
+        delete_horizon: false,
+        partition_leader_epoch: NO_PARTITION_LEADER_EPOCH,
+        producer_id: NO_PRODUCER_ID,
+        producer_epoch: NO_PRODUCER_EPOCH,
+        timestamp_type: TimestampType::Creation,
+        offset: i64::from(offset),
+        // What makes them one batch is that sequences rise as offsets do.
+        sequence: NO_SEQUENCE.wrapping_add(offset),
+        timestamp,
+        key: key.map(Bytes::copy_from_slice),
+        value: Some(Bytes::copy_from_slice(value)),
+        headers: IndexMap::new(),
+    }
+}
+
+/// Unpacks what a fetch brought, from `from` on, until `max_bytes` of values are there; one record at least. The last
+/// batch may be cut off: it comes whole with the next fetch.
+pub(super) fn unpacked(
+    mut bytes: Bytes,
+    from: i64,
+    max_bytes: usize,
+) -> Result<Vec<(i64, Vec<u8>)>, Unreadable> {
+    let mut values = Vec::new();
+    let mut taken = 0;
+    while is_whole(&bytes)? {
+        let batch = RecordBatchDecoder::decode_with_custom_compression(&mut bytes, Some(unpack));
+        for record in batch.map_err(|error| error.to_string())?.records {
+            if record.control || record.offset < from {
+                continue;
+            }
+            let value = record.value.unwrap_or_default();
+            taken += value.len();
+            if taken > max_bytes && !values.is_empty() {
+                return Ok(values);
+            }
+            values.push((record.offset, value.into()));
+        }
+    }
+    Ok(values)
+}
+
+/// Whether a complete batch begins here.
+fn is_whole(bytes: &Bytes) -> Result<bool, Unreadable> {
+    let number =
+        |at: usize| bytes.get(at..).and_then(|rest| rest.first_chunk::<4>()).copied().map(i32::from_be_bytes);
+    let Some(length) = number(LENGTH_AT) else {
+        return Ok(false);
+    };
+    let length = usize::try_from(length).map_err(|_| String::from("a batch of negative length"))?;
+    if bytes.len() < UNCOUNTED + length {
+        return Ok(false);
+    }
+    // Room is made for this many before any of them is looked at.
+    match number(RECORD_COUNT_AT) {
+        Some(0..=MOST_RECORDS) => Ok(true),
+        _ => Err(String::from("a batch that cannot hold as many records as it says")),
+    }
+}
+
+fn unpack<E: From<io::Error>>(packed: &mut Bytes, compression: Compression) -> Result<Bytes, E> {
+    match compression {
+        Compression::None => Ok(std::mem::take(packed)),
+        Compression::Zstd => {
+            let mut raw = Vec::new();
+            let mut decoder = zstd::stream::read::Decoder::new(&packed[..])?.take(LONGEST_UNPACKED + 1);
+            decoder.read_to_end(&mut raw)?;
+            if raw.len() as u64 > LONGEST_UNPACKED {
+                return Err(io::Error::other("a batch that unpacks to more than 64 MB").into());
+            }
+            Ok(Bytes::from(raw))
+        }
+        other => {
+            let message = format!("a batch compressed with {other:?}; this program reads zstd");
+            Err(io::Error::other(message).into())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pack(values: &[&[u8]]) -> Bytes {
+        packed(values.iter().map(|value| (Some(&b"key"[..]), *value)), 7).unwrap()
+    }
+
+    #[test]
+    fn what_is_packed_is_unpacked() {
+        let long = "https://example.com/a/b/c ".repeat(400).into_bytes();
+        for values in [vec![&b"x"[..], b""], vec![&long[..], b"y", &long[..]]] {
+            let batch = pack(&values);
+            let expected: Vec<(i64, Vec<u8>)> =
+                (0..).zip(values.iter().map(|value| value.to_vec())).collect();
+            assert_eq!(unpacked(batch.clone(), 0, usize::MAX).unwrap(), expected);
+            assert_eq!(unpacked(batch, 1, usize::MAX).unwrap(), expected[1..]);
+        }
+        assert!(pack(&[&long]).len() < long.len() / 5, "compressed");
+    }
+
+    #[test]
+    fn a_limit_cuts_after_the_first() {
+        let batch = pack(&[&[1; 500], &[2; 500], &[3; 500]]);
+        let lengths = |limit| unpacked(batch.clone(), 0, limit).unwrap().len();
+        assert_eq!([lengths(0), lengths(999), lengths(1000), lengths(1500)], [1, 1, 2, 3]);
+    }
+
+    #[test]
+    fn a_batch_that_is_cut_off_is_left_for_the_next_fetch() {
+        let (first, second) = (pack(&[b"a"]), pack(&[b"b", b"c"]));
+        let both = [first.clone(), second].concat();
+        for length in 0..both.len() {
+            let bytes = Bytes::copy_from_slice(&both[..length]);
+            let expected = usize::from(length >= first.len());
+            assert_eq!(unpacked(bytes, 0, usize::MAX).unwrap().len(), expected, "{length}");
+        }
+    }
+
+    #[test]
+    fn damage_is_an_error_and_no_panic() {
+        let batch = pack(&[&[5; 2000], b"z"]);
+        for at in 0..batch.len() {
+            for flip in [1, 0x80, 0xff] {
+                let mut bytes = batch.to_vec();
+                bytes[at] ^= flip;
+                // The offset and the epoch stand before what the checksum covers.
+                let read = unpacked(bytes.into(), 0, usize::MAX);
+                assert!(at < 16 || read.is_err(), "{at}");
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! One connection to one broker: requests out, answers in, each within its time.
+
+use super::SETTING;
+use crate::server_error::{Result, ServerError, Trouble};
+use bytes::{Bytes, BytesMut};
+use kafka_protocol::messages::{
+    ApiKey, ApiVersionsRequest, ApiVersionsResponse, RequestHeader, ResponseHeader,
+};
+use kafka_protocol::protocol::{Decodable, Encodable, HeaderVersion, StrBytes};
+use std::collections::HashMap;
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+const CONNECT_LIMIT: Duration = Duration::from_secs(3);
+/// Of any request, beyond what the broker is told that it may take.
+pub(super) const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+/// Readers ask for far less; what is longer is no answer to a question of ours.
+const LONGEST_ANSWER: u32 = 64 << 20;
+
+/// A request with the versions of it that this program writes and reads right.
+pub(super) trait Question: Encodable + HeaderVersion {
+    const KEY: ApiKey;
+    const OLDEST: i16;
+    const NEWEST: i16;
+    type Answer: Decodable + HeaderVersion;
+}
+
+/// Every broker understands the first version of this one.
+impl Question for ApiVersionsRequest {
+    const KEY: ApiKey = ApiKey::ApiVersions;
+    const OLDEST: i16 = 0;
+    const NEWEST: i16 = 0;
+    type Answer = ApiVersionsResponse;
+}
+
+pub(super) struct Connection {
+    address: String,
+    stream: TcpStream,
+    /// Versions that the broker speaks, by request.
+    spoken: HashMap<i16, (i16, i16)>,
+    sent: i32,
+}
+
+impl Connection {
+    pub(super) fn open(address: &str) -> Result<Connection> {
+        let stream = connect(address).map_err(|error| away(address, error))?;
+        let spoken = HashMap::from([(ApiVersionsRequest::KEY as i16, (0, 0))]);
+        let mut connection = Connection { address: address.to_owned(), stream, spoken, sent: 0 };
+        let answer = connection.call(&ApiVersionsRequest::default(), ANSWER_LIMIT)?;
+        let ranges = answer.api_keys.iter();
+        connection.spoken =
+            ranges.map(|range| (range.api_key, (range.min_version, range.max_version))).collect();
+        Ok(connection)
+    }
+
+    pub(super) fn call<R: Question>(&mut self, request: &R, limit: Duration) -> Result<R::Answer> {
+        let version = self.send(request, limit)?;
+        self.receive::<R>(version)
+    }
+
+    fn version_of<R: Question>(&self) -> Result<i16> {
+        let (oldest, newest) = self.spoken.get(&(R::KEY as i16)).copied().unwrap_or((0, -1));
+        let version = newest.min(R::NEWEST);
+        if version < oldest.max(R::OLDEST) {
+            let message = format!(
+                "the broker at {} speaks versions {oldest} to {newest} of request {}, and {} to {} are needed; Kafka \
+                 2.4 or later is",
+                self.address,
+                R::KEY as i16,
+                R::OLDEST,
+                R::NEWEST
+            );
+            return Err(ServerError::new(Trouble::Wrong, SETTING, message));
+        }
+        Ok(version)
+    }
+
+    /// Gives the version it was sent in, which [`Connection::receive`] needs.
+    pub(super) fn send<R: Question>(&mut self, request: &R, limit: Duration) -> Result<i16> {
+        let version = self.version_of::<R>()?;
+        self.sent = self.sent.wrapping_add(1);
+        let header = RequestHeader::default()
+            .with_request_api_key(R::KEY as i16)
+            .with_request_api_version(version)
+            .with_correlation_id(self.sent)
+            .with_client_id(Some(StrBytes::from_static_str("argiope")));
+        let mut message = BytesMut::with_capacity(256);
+        message.extend_from_slice(&[0; 4]);
+        let encoded = header
+            .encode(&mut message, R::header_version(version))
+            .and_then(|()| request.encode(&mut message, version));
+        encoded.map_err(|error| garbled(&self.address, "a request cannot be written", error.to_string()))?;
+        let length = u32::try_from(message.len() - 4).unwrap_or(u32::MAX);
+        if let Some(field) = message.first_chunk_mut::<4>() {
+            *field = length.to_be_bytes();
+        }
+        let sent = self
+            .stream
+            .set_read_timeout(Some(limit))
+            .and_then(|()| self.stream.set_write_timeout(Some(limit)))
+            .and_then(|()| self.stream.write_all(&message));
+        sent.map_err(|error| away(&self.address, error))?;
+        Ok(version)
+    }
+
+    /// Answers come in the order of their requests; one is waited for before the next request.
+    pub(super) fn receive<R: Question>(&mut self, version: i16) -> Result<R::Answer> {
+        let mut answer = self.read_message().map_err(|error| away(&self.address, error))?;
+        let decoded = ResponseHeader::decode(&mut answer, R::Answer::header_version(version))
+            .and_then(|header| Ok((header.correlation_id, R::Answer::decode(&mut answer, version)?)));
+        match decoded {
+            Ok((number, response)) if number == self.sent => Ok(response),
+            Ok((number, _)) => {
+                let message = format!("answers request {number} instead of {}", self.sent);
+                Err(garbled(&self.address, "out of step", message))
+            }
+            Err(error) => Err(garbled(&self.address, "no answer as Kafka gives it", error.to_string())),
+        }
+    }
+
+    fn read_message(&mut self) -> io::Result<Bytes> {
+        let mut length = [0; 4];
+        self.stream.read_exact(&mut length)?;
+        let length = u32::from_be_bytes(length);
+        if length > LONGEST_ANSWER {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, format!("an answer of {length} bytes")));
+        }
+        // It grows as the bytes come: a length is only a claim.
+        let mut message = Vec::new();
+        let read = (&mut self.stream).take(u64::from(length)).read_to_end(&mut message)?;
+        if read < length as usize {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(Bytes::from(message))
+    }
+}
+
+fn connect(address: &str) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for place in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&place, CONNECT_LIMIT) {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                return Ok(stream);
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+fn away(address: &str, error: io::Error) -> ServerError {
+    let message = match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            format!("the broker at {address} does not answer")
+        }
+        io::ErrorKind::UnexpectedEof => format!("the broker at {address} closed the connection"),
+        _ => format!("the broker at {address} cannot be reached ({error})"),
+    };
+    ServerError::new(Trouble::Away, SETTING, message).with_source(error)
+}
+
+fn garbled(address: &str, what: &str, detail: String) -> ServerError {
+    ServerError::new(Trouble::Garbled, SETTING, format!("the broker at {address}: {what} ({detail})"))
+}

@@ -1,0 +1,35 @@
+//! Apache Kafka: the five topics, written with an explicit partition and read from an explicit offset.
+//!
+//! | topic | partitions | kept | what |
+//! |---|---|---|---|
+//! | `url_ingest` | shards | 7 days | URLs of ingestion jobs |
+//! | `url_scheduled` | shards | 7 days | discovered links on their way to the owner of their shard: [`crate::transport`] |
+//! | `crawl_results` | 8 | 30 days | every page, as JSON: [`messages`] |
+//! | `crawl_failures` | 4 | 30 days | what failed for good or was forbidden by robots.txt, with its reason, as JSON |
+//! | `robots_cache_miss` | 1 | 7 days | notices: a robots.txt was not known |
+//!
+//! There is no consumer group: partitions are assigned by lease and offsets live where what they led to lives. Every
+//! write waits for all replicas that are in sync. A broker that cannot be reached is a [`Trouble::Away`], and the next
+//! call tries again: connections, leaders and brokers are found anew by themselves.
+//!
+//! The messages of the protocol are `kafka_protocol`'s, made from Kafka's own definitions; who is asked what, and what
+//! an error means, is decided here.
+//!
+//! [`Trouble::Away`]: crate::server_error::Trouble::Away
+
+mod batches;
+mod brokers;
+mod connection;
+pub mod messages;
+mod progress;
+mod reading;
+mod topics;
+mod writing;
+
+pub use brokers::Kafka;
+pub use reading::Range;
+pub use topics::{Topic, Topics};
+pub use writing::Outgoing;
+
+/// The setting that leads here.
+pub(crate) const SETTING: &str = "cluster.kafka_brokers";

@@ -1,0 +1,236 @@
+//! Reads records from an offset, and tells where a partition begins and ends.
+
+use super::brokers::{Kafka, refused};
+use super::connection::{ANSWER_LIMIT, Question};
+use super::{SETTING, batches};
+use crate::server_error::{Result, ServerError, Trouble};
+use kafka_protocol::ResponseError;
+use kafka_protocol::messages::fetch_request::{FetchPartition, FetchTopic};
+use kafka_protocol::messages::fetch_response::PartitionData;
+use kafka_protocol::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
+use kafka_protocol::messages::{
+    ApiKey, BrokerId, FetchRequest, FetchResponse, ListOffsetsRequest, ListOffsetsResponse, TopicName,
+};
+use kafka_protocol::protocol::StrBytes;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+impl Question for FetchRequest {
+    const KEY: ApiKey = ApiKey::Fetch;
+    type Answer = FetchResponse;
+    /// The first that gives zstd.
+    const OLDEST: i16 = 10;
+    const NEWEST: i16 = 12;
+}
+
+impl Question for ListOffsetsRequest {
+    const KEY: ApiKey = ApiKey::ListOffsets;
+    type Answer = ListOffsetsResponse;
+    const OLDEST: i16 = 1;
+    const NEWEST: i16 = 6;
+}
+
+/// Named by the protocol: where a partition begins, and where its next record will be.
+const EARLIEST: i64 = -2;
+const LATEST: i64 = -1;
+/// We are no replica.
+const NO_REPLICA: BrokerId = BrokerId(-1);
+/// A second look, with leaders found anew.
+const TRIES: u32 = 2;
+
+/// Which records of a partition there are: from `begin` on, `end` will be the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    pub begin: i64,
+    pub end: i64,
+}
+
+impl Kafka {
+    /// Records of a partition from `from` on, with their offsets, until `max_bytes` of values are there; one at least
+    /// if there is one. Does not wait for more. Offsets may have gaps.
+    ///
+    /// Where `from` lies before the first record that is left, [`Trouble::Lost`] names what is gone.
+    pub fn read(
+        &mut self,
+        topic: &str,
+        partition: u16,
+        from: i64,
+        max_bytes: usize,
+    ) -> Result<Vec<(i64, Vec<u8>)>> {
+        let wanted = [(partition, from)];
+        let fetched = self.again(topic, |kafka| kafka.fetch(topic, &wanted, max_bytes, Duration::ZERO))?;
+        let Some(data) = fetched.into_iter().next() else {
+            return Ok(Vec::new());
+        };
+        let bytes = data.records.unwrap_or_default();
+        batches::unpacked(bytes, from, max_bytes).map_err(|error| {
+            let message = format!("partition {partition} of {topic} cannot be read from {from}: {error}");
+            ServerError::new(Trouble::Garbled, SETTING, message)
+        })
+    }
+
+    /// Waits until one of the partitions has a record at its offset or later, but no longer than `limit`; gives all that
+    /// have.
+    pub fn wait(&mut self, topic: &str, positions: &[(u16, i64)], limit: Duration) -> Result<Vec<u16>> {
+        let fetched = self.again(topic, |kafka| kafka.fetch(topic, positions, 1, limit))?;
+        let has_news = |data: &PartitionData| {
+            let number = u16::try_from(data.partition_index).ok()?;
+            let (_, from) = positions.iter().find(|(partition, _)| *partition == number)?;
+            (data.high_watermark > *from).then_some(number)
+        };
+        Ok(fetched.iter().filter_map(has_news).collect())
+    }
+
+    /// Where these partitions begin and end.
+    pub fn ranges(&mut self, topic: &str, partitions: &[u16]) -> Result<Vec<Range>> {
+        let begins = self.again(topic, |kafka| kafka.offsets(topic, partitions, EARLIEST))?;
+        let ends = self.again(topic, |kafka| kafka.offsets(topic, partitions, LATEST))?;
+        let of = |offsets: &BTreeMap<i32, i64>, partition: u16| offsets.get(&i32::from(partition)).copied();
+        let range = |partition: &u16| match (of(&begins, *partition), of(&ends, *partition)) {
+            (Some(begin), Some(end)) => Ok(Range { begin, end }),
+            _ => {
+                let message = format!("nothing was told of partition {partition} of {topic}");
+                Err(ServerError::new(Trouble::Garbled, SETTING, message))
+            }
+        };
+        partitions.iter().map(range).collect()
+    }
+
+    fn again<T>(&mut self, topic: &str, mut ask: impl FnMut(&mut Kafka) -> Result<T>) -> Result<T> {
+        for _ in 1..TRIES {
+            match ask(self) {
+                Err(error) if error.is_retryable() => self.forget(topic),
+                answered => return answered,
+            }
+        }
+        ask(self).inspect_err(|_| self.forget(topic))
+    }
+
+    fn by_leader<T: Copy>(
+        &mut self,
+        topic: &str,
+        wanted: &[(u16, T)],
+    ) -> Result<BTreeMap<i32, Vec<(i32, T)>>> {
+        let mut leaders: BTreeMap<i32, Vec<(i32, T)>> = BTreeMap::new();
+        for (partition, what) in wanted {
+            let partition = i32::from(*partition);
+            leaders.entry(self.leader(topic, partition)?).or_default().push((partition, *what));
+        }
+        Ok(leaders)
+    }
+
+    fn fetch(
+        &mut self,
+        topic: &str,
+        wanted: &[(u16, i64)],
+        max_bytes: usize,
+        wait: Duration,
+    ) -> Result<Vec<PartitionData>> {
+        let leaders = self.by_leader(topic, wanted)?;
+        let mut sent = Vec::with_capacity(leaders.len());
+        for (leader, partitions) in leaders {
+            let request = fetch_request(topic, partitions, max_bytes, wait);
+            match self.send(leader, &request, ANSWER_LIMIT + wait) {
+                Ok(version) => sent.push((leader, version)),
+                Err(error) => {
+                    sent.iter().for_each(|(leader, _)| self.disconnect(*leader));
+                    return Err(error);
+                }
+            }
+        }
+        let mut fetched = Vec::new();
+        let mut outcome = Ok(());
+        for (leader, version) in sent {
+            match self.receive::<FetchRequest>(leader, version) {
+                Ok(answer) => {
+                    outcome = outcome.and(checked(&format!("topic {topic}"), answer.error_code));
+                    fetched.extend(answer.responses.into_iter().flat_map(|topic| topic.partitions));
+                }
+                Err(error) => outcome = outcome.and(Err(error)),
+            }
+        }
+        outcome?;
+        for data in &fetched {
+            if ResponseError::try_from_code(data.error_code) == Some(ResponseError::OffsetOutOfRange) {
+                return Err(self.out_of_range(topic, data.partition_index, wanted));
+            }
+            checked(&format!("partition {} of {topic}", data.partition_index), data.error_code)?;
+        }
+        Ok(fetched)
+    }
+
+    /// Says what is gone, or that the partition is not the one that was read before.
+    fn out_of_range(&mut self, topic: &str, partition: i32, wanted: &[(u16, i64)]) -> ServerError {
+        let asked = wanted.iter().find(|(number, _)| i32::from(*number) == partition);
+        let Some((number, from)) = asked.copied() else {
+            return refused(topic, ResponseError::OffsetOutOfRange);
+        };
+        let range = match self.ranges(topic, &[number]).map(|ranges| ranges.into_iter().next()) {
+            Ok(Some(range)) => range,
+            Ok(None) => return refused(topic, ResponseError::OffsetOutOfRange),
+            Err(error) => return error,
+        };
+        let Range { begin, end } = range;
+        if from < begin {
+            let message = format!(
+                "records {from} to {} of partition {partition} of {topic} are gone: it begins at {begin}. They were \
+                 deleted before they were read; the topic's retention is shorter than the time nobody read it",
+                begin - 1
+            );
+            return ServerError::new(Trouble::Lost, SETTING, message);
+        }
+        let message = format!(
+            "partition {partition} of {topic} ends at {end}, and record {from} was to be read next: the topic was made \
+             anew, or this is another Kafka than the one used before"
+        );
+        ServerError::new(Trouble::Wrong, SETTING, message)
+    }
+
+    fn offsets(&mut self, topic: &str, partitions: &[u16], which: i64) -> Result<BTreeMap<i32, i64>> {
+        let wanted: Vec<(u16, i64)> = partitions.iter().map(|partition| (*partition, which)).collect();
+        let mut offsets = BTreeMap::new();
+        for (leader, partitions) in self.by_leader(topic, &wanted)? {
+            let asked = partitions.into_iter().map(|(partition, which)| {
+                ListOffsetsPartition::default().with_partition_index(partition).with_timestamp(which)
+            });
+            let of_topic =
+                ListOffsetsTopic::default().with_name(name(topic)).with_partitions(asked.collect());
+            let request =
+                ListOffsetsRequest::default().with_replica_id(NO_REPLICA).with_topics(vec![of_topic]);
+            let answer = self.ask(leader, &request, ANSWER_LIMIT)?;
+            for told in answer.topics.iter().flat_map(|topic| &topic.partitions) {
+                checked(&format!("partition {} of {topic}", told.partition_index), told.error_code)?;
+                offsets.insert(told.partition_index, told.offset);
+            }
+        }
+        Ok(offsets)
+    }
+}
+
+fn fetch_request(topic: &str, partitions: Vec<(i32, i64)>, max_bytes: usize, wait: Duration) -> FetchRequest {
+    let max_bytes = i32::try_from(max_bytes).unwrap_or(i32::MAX);
+    let wanted = partitions.into_iter().map(|(partition, from)| {
+        FetchPartition::default()
+            .with_partition(partition)
+            .with_fetch_offset(from)
+            .with_partition_max_bytes(max_bytes)
+    });
+    let of_topic = FetchTopic::default().with_topic(name(topic)).with_partitions(wanted.collect());
+    FetchRequest::default()
+        .with_replica_id(NO_REPLICA)
+        .with_max_wait_ms(i32::try_from(wait.as_millis()).unwrap_or(i32::MAX))
+        .with_min_bytes(1)
+        .with_max_bytes(max_bytes)
+        .with_topics(vec![of_topic])
+}
+
+fn name(topic: &str) -> TopicName {
+    TopicName(StrBytes::from(topic.to_owned()))
+}
+
+fn checked(subject: &str, code: i16) -> Result<()> {
+    match ResponseError::try_from_code(code) {
+        None => Ok(()),
+        Some(error) => Err(refused(subject, error)),
+    }
+}

@@ -1,0 +1,223 @@
+//! The five topics: made once, and checked at every start.
+
+use super::SETTING;
+use super::brokers::{Kafka, refused};
+use super::connection::{ANSWER_LIMIT, Question};
+use crate::server_error::{Result, ServerError, Trouble};
+use kafka_protocol::ResponseError;
+use kafka_protocol::messages::create_topics_request::{CreatableTopic, CreatableTopicConfig};
+use kafka_protocol::messages::{ApiKey, CreateTopicsRequest, CreateTopicsResponse, TopicName};
+use kafka_protocol::protocol::StrBytes;
+use std::time::Duration;
+
+impl Question for CreateTopicsRequest {
+    const KEY: ApiKey = ApiKey::CreateTopics;
+    type Answer = CreateTopicsResponse;
+    /// The first that lets the broker choose the number of replicas.
+    const OLDEST: i16 = 4;
+    const NEWEST: i16 = 5;
+}
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+const MAKE_LIMIT: Duration = Duration::from_secs(30);
+/// How often a topic that was just made is looked for, a tenth of a second apart.
+const LOOKS: u32 = 100;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Topic {
+    UrlIngest,
+    UrlScheduled,
+    CrawlResults,
+    CrawlFailures,
+    RobotsCacheMiss,
+}
+
+impl Topic {
+    pub const ALL: [Topic; 5] = [
+        Topic::UrlIngest,
+        Topic::UrlScheduled,
+        Topic::CrawlResults,
+        Topic::CrawlFailures,
+        Topic::RobotsCacheMiss,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Topic::UrlIngest => "url_ingest",
+            Topic::UrlScheduled => "url_scheduled",
+            Topic::CrawlResults => "crawl_results",
+            Topic::CrawlFailures => "crawl_failures",
+            Topic::RobotsCacheMiss => "robots_cache_miss",
+        }
+    }
+
+    pub fn retention(self) -> Duration {
+        match self {
+            Topic::UrlIngest | Topic::UrlScheduled | Topic::RobotsCacheMiss => 7 * DAY,
+            Topic::CrawlResults | Topic::CrawlFailures => 30 * DAY,
+        }
+    }
+
+    /// How many partitions it is made with.
+    pub fn partitions(self, shards: u16) -> u16 {
+        match self {
+            Topic::UrlIngest | Topic::UrlScheduled => shards,
+            Topic::CrawlResults => 8,
+            Topic::CrawlFailures => 4,
+            Topic::RobotsCacheMiss => 1,
+        }
+    }
+
+    /// A partition is a shard: no other number will do. The others may be given more by the operator.
+    fn is_sharded(self) -> bool {
+        matches!(self, Topic::UrlIngest | Topic::UrlScheduled)
+    }
+}
+
+/// The topics of one cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Topics {
+    /// Begins every name; empty where Kafka serves one cluster only.
+    pub prefix: String,
+    /// `cluster.shards`
+    pub shards: u16,
+}
+
+impl Topics {
+    pub fn name(&self, topic: Topic) -> String {
+        format!("{}{}", self.prefix, topic.name())
+    }
+
+    /// Makes those that are missing. Where one that is there does not fit, nothing is made. Many may do this at once.
+    pub fn init(&self, kafka: &mut Kafka) -> Result<()> {
+        let mut missing = Vec::new();
+        for topic in Topic::ALL {
+            match kafka.partitions(&self.name(topic))? {
+                Some(partitions) => self.check(topic, partitions)?,
+                None => missing.push(topic),
+            }
+        }
+        self.make(kafka, &missing)?;
+        self.appear(kafka)
+    }
+
+    /// All are there and fit.
+    pub fn verify(&self, kafka: &mut Kafka) -> Result<()> {
+        for topic in Topic::ALL {
+            let name = self.name(topic);
+            let partitions = kafka.partitions(&name)?.ok_or_else(|| super::brokers::no_such_topic(&name))?;
+            self.check(topic, partitions)?;
+        }
+        Ok(())
+    }
+
+    fn check(&self, topic: Topic, partitions: usize) -> Result<()> {
+        if !topic.is_sharded() || partitions == usize::from(self.shards) {
+            return Ok(());
+        }
+        let message = format!(
+            "topic {} has {partitions} partitions, and cluster.shards is {}: a partition is a shard. Set cluster.shards to \
+             {partitions}, or name another Kafka, or delete the topic if no cluster uses it any more",
+            self.name(topic),
+            self.shards
+        );
+        Err(ServerError::new(Trouble::Wrong, SETTING, message))
+    }
+
+    fn make(&self, kafka: &mut Kafka, topics: &[Topic]) -> Result<()> {
+        if topics.is_empty() {
+            return Ok(());
+        }
+        let wanted = topics.iter().map(|topic| {
+            let retention = CreatableTopicConfig::default()
+                .with_name(StrBytes::from_static_str("retention.ms"))
+                .with_value(Some(StrBytes::from(topic.retention().as_millis().to_string())));
+            CreatableTopic::default()
+                .with_name(TopicName(StrBytes::from(self.name(*topic))))
+                .with_num_partitions(i32::from(topic.partitions(self.shards)))
+                // As many as the brokers are configured for.
+                .with_replication_factor(-1)
+                .with_configs(vec![retention])
+        });
+        let request = CreateTopicsRequest::default()
+            .with_topics(wanted.collect())
+            .with_timeout_ms(i32::try_from(MAKE_LIMIT.as_millis()).unwrap_or(i32::MAX));
+        for made in kafka.ask_any(&request, MAKE_LIMIT + ANSWER_LIMIT)?.topics {
+            match ResponseError::try_from_code(made.error_code) {
+                // Someone else makes them too.
+                None | Some(ResponseError::TopicAlreadyExists) => {}
+                Some(error) => {
+                    let detail = made.error_message.as_ref().map(|text| format!(" ({})", &**text));
+                    let mut failed = refused(&format!("topic {}", &*made.name.0), error);
+                    failed.message.push_str(&detail.unwrap_or_default());
+                    return Err(failed);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until the brokers know what was made, and those that lead it are ready.
+    fn appear(&self, kafka: &mut Kafka) -> Result<()> {
+        for topic in Topic::ALL {
+            let name = self.name(topic);
+            for look in 1.. {
+                match leads(kafka, &name) {
+                    Ok(partitions) => {
+                        self.check(topic, partitions)?;
+                        break;
+                    }
+                    Err(error) if look == LOOKS => return Err(error),
+                    Err(_) => std::thread::sleep(Duration::from_millis(100)),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Only a leader that is ready tells where its partitions begin and end.
+fn leads(kafka: &mut Kafka, name: &str) -> Result<usize> {
+    let partitions = kafka.partitions(name)?.ok_or_else(|| super::brokers::no_such_topic(name))?;
+    let numbers: Vec<u16> = (0..u16::try_from(partitions).unwrap_or(u16::MAX)).collect();
+    kafka.ranges(name, &numbers)?;
+    Ok(partitions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kafka_protocol::messages::describe_configs_request::DescribeConfigsResource;
+    use kafka_protocol::messages::{DescribeConfigsRequest, DescribeConfigsResponse};
+
+    impl Question for DescribeConfigsRequest {
+        const KEY: ApiKey = ApiKey::DescribeConfigs;
+        type Answer = DescribeConfigsResponse;
+        const OLDEST: i16 = 1;
+        const NEWEST: i16 = 3;
+    }
+
+    /// As the protocol numbers what a setting may be of.
+    const OF_TOPIC: i8 = 2;
+
+    #[test]
+    fn topics_are_kept_for_their_days_on_kafka() {
+        let Ok(address) = std::env::var("ARGIOPE_TEST_KAFKA") else { return };
+        let mut kafka = Kafka::new(&address).unwrap();
+        let topics = Topics { prefix: format!("kept-{}-", std::process::id()), shards: 1 };
+        topics.init(&mut kafka).unwrap();
+        let mut days = Vec::new();
+        for topic in Topic::ALL {
+            let resource = DescribeConfigsResource::default()
+                .with_resource_type(OF_TOPIC)
+                .with_resource_name(StrBytes::from(topics.name(topic)))
+                .with_configuration_keys(Some(vec![StrBytes::from_static_str("retention.ms")]));
+            let request = DescribeConfigsRequest::default().with_resources(vec![resource]);
+            let leader = kafka.leader(&topics.name(topic), 0).unwrap();
+            let answer = kafka.ask(leader, &request, ANSWER_LIMIT).unwrap();
+            let value = answer.results.first().unwrap().configs.first().unwrap().value.clone().unwrap();
+            days.push(value.parse::<u64>().unwrap() / 86_400_000);
+        }
+        assert_eq!(days, [7, 7, 30, 30, 7]);
+    }
+}

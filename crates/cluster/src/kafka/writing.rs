@@ -1,0 +1,204 @@
+//! Writes records: acknowledged by all replicas in sync, or an error.
+
+use super::brokers::{Kafka, no_such_topic, refused};
+use super::connection::{ANSWER_LIMIT, Question};
+use super::{SETTING, batches};
+use crate::server_error::{Result, ServerError, Trouble};
+use bytes::Bytes;
+use kafka_protocol::ResponseError;
+use kafka_protocol::messages::produce_request::{PartitionProduceData, TopicProduceData};
+use kafka_protocol::messages::{ApiKey, ProduceRequest, ProduceResponse, TopicName};
+use kafka_protocol::protocol::StrBytes;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+impl Question for ProduceRequest {
+    const KEY: ApiKey = ApiKey::Produce;
+    type Answer = ProduceResponse;
+    /// The first that takes zstd.
+    const OLDEST: i16 = 7;
+    const NEWEST: i16 = 9;
+}
+
+/// Of the values in a batch; a broker takes 1 MB of batch unless told otherwise.
+const LONGEST_BATCH: usize = 900_000;
+/// Of a request, so that a broker's memory is not the limit.
+const LONGEST_REQUEST: usize = 8 << 20;
+const ALL_IN_SYNC: i16 = -1;
+/// How often a write is tried, with a pause that doubles: leaders move, and connections end while nobody uses them.
+const TRIES: u32 = 4;
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outgoing<'a> {
+    pub partition: u16,
+    pub key: Option<&'a [u8]>,
+    pub value: &'a [u8],
+}
+
+/// The batches of each partition that are not acknowledged yet, in their order.
+type Unwritten = BTreeMap<i32, VecDeque<Bytes>>;
+
+impl Kafka {
+    /// Writes all of them, in their order within a partition. After an error some may be there, and all may be written
+    /// again.
+    pub fn write(&mut self, topic: &str, records: &[Outgoing<'_>]) -> Result<()> {
+        let mut unwritten = batched(topic, records)?;
+        let mut pause = FIRST_PAUSE;
+        for tried in 1..=TRIES {
+            match self.write_rounds(topic, &mut unwritten) {
+                Ok(()) => return Ok(()),
+                Err(error) if error.is_retryable() && tried < TRIES => {
+                    tracing::debug!(%error, topic, "write is tried again");
+                    self.forget(topic);
+                    std::thread::sleep(pause);
+                    pause *= 2;
+                }
+                Err(error) => {
+                    self.forget(topic);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A request holds one batch of a partition at most: rounds of requests, until nothing is left.
+    fn write_rounds(&mut self, topic: &str, unwritten: &mut Unwritten) -> Result<()> {
+        while !unwritten.is_empty() {
+            let mut by_leader: BTreeMap<i32, Vec<(i32, Bytes)>> = BTreeMap::new();
+            let mut bytes = 0;
+            for (partition, batches) in unwritten.iter() {
+                let Some(batch) = batches.front().filter(|_| bytes < LONGEST_REQUEST) else {
+                    continue;
+                };
+                bytes += batch.len();
+                by_leader
+                    .entry(self.leader(topic, *partition)?)
+                    .or_default()
+                    .push((*partition, batch.clone()));
+            }
+            self.write_round(topic, by_leader, unwritten)?;
+            unwritten.retain(|_, batches| !batches.is_empty());
+        }
+        Ok(())
+    }
+
+    /// One request to each leader, all of them at once.
+    fn write_round(
+        &mut self,
+        topic: &str,
+        by_leader: BTreeMap<i32, Vec<(i32, Bytes)>>,
+        unwritten: &mut Unwritten,
+    ) -> Result<()> {
+        let mut sent = Vec::with_capacity(by_leader.len());
+        let mut outcome = Ok(());
+        for (leader, batches) in by_leader {
+            match self.send(leader, &request(topic, batches), ANSWER_LIMIT * 2) {
+                Ok(version) => sent.push((leader, version)),
+                Err(error) => outcome = Err(error),
+            }
+        }
+        // All answers are taken, whatever went wrong before: a connection with one left would be out of step.
+        for (leader, version) in sent {
+            let acknowledged = self
+                .receive::<ProduceRequest>(leader, version)
+                .and_then(|answer| take_acknowledged(topic, answer, unwritten));
+            outcome = outcome.and(acknowledged);
+        }
+        outcome
+    }
+}
+
+fn batched(topic: &str, records: &[Outgoing<'_>]) -> Result<Unwritten> {
+    let mut by_partition: BTreeMap<i32, Vec<&Outgoing<'_>>> = BTreeMap::new();
+    for record in records {
+        if record.value.len() > LONGEST_BATCH {
+            let message = format!(
+                "{topic}: a record of {} bytes; {LONGEST_BATCH} is the most that fits a batch",
+                record.value.len()
+            );
+            return Err(ServerError::new(Trouble::Wrong, SETTING, message));
+        }
+        by_partition.entry(i32::from(record.partition)).or_default().push(record);
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
+    let mut unwritten = Unwritten::new();
+    for (partition, records) in by_partition {
+        let mut rest = records.as_slice();
+        let batches = unwritten.entry(partition).or_default();
+        while !rest.is_empty() {
+            let (batch, after) = rest.split_at_checked(as_many_as_fit(rest)).unwrap_or((rest, &[]));
+            let pairs = batch.iter().map(|record| (record.key, record.value));
+            let packed = batches::packed(pairs, now)
+                .map_err(|error| ServerError::new(Trouble::Wrong, SETTING, format!("{topic}: {error}")))?;
+            batches.push_back(packed);
+            rest = after;
+        }
+    }
+    Ok(unwritten)
+}
+
+/// One at least.
+fn as_many_as_fit(records: &[&Outgoing<'_>]) -> usize {
+    let mut bytes = 0;
+    let fitting = records.iter().take_while(|record| {
+        bytes += record.value.len() + record.key.map_or(0, <[u8]>::len) + 16;
+        bytes <= LONGEST_BATCH
+    });
+    fitting.count().max(1)
+}
+
+fn request(topic: &str, batches: Vec<(i32, Bytes)>) -> ProduceRequest {
+    let partitions = batches.into_iter().map(|(partition, batch)| {
+        PartitionProduceData::default().with_index(partition).with_records(Some(batch))
+    });
+    let data = TopicProduceData::default()
+        .with_name(TopicName(StrBytes::from(topic.to_owned())))
+        .with_partition_data(partitions.collect());
+    ProduceRequest::default()
+        .with_acks(ALL_IN_SYNC)
+        .with_timeout_ms(i32::try_from(ANSWER_LIMIT.as_millis()).unwrap_or(i32::MAX))
+        .with_topic_data(vec![data])
+}
+
+/// What a broker acknowledged is not written again; the first error is the outcome.
+fn take_acknowledged(topic: &str, answer: ProduceResponse, unwritten: &mut Unwritten) -> Result<()> {
+    let mut outcome = Ok(());
+    for partition in answer.responses.iter().flat_map(|topic| &topic.partition_responses) {
+        match ResponseError::try_from_code(partition.error_code) {
+            None => {
+                if let Some(batches) = unwritten.get_mut(&partition.index) {
+                    batches.pop_front();
+                }
+            }
+            // A topic that was just made is not known to every broker at once.
+            Some(ResponseError::UnknownTopicOrPartition) => {
+                outcome = Err(ServerError { trouble: Trouble::Away, ..no_such_topic(topic) });
+            }
+            Some(error) => {
+                outcome = Err(refused(&format!("partition {} of {topic}", partition.index), error))
+            }
+        }
+    }
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_batched_by_partition_within_the_limit() {
+        let value = vec![7; 400_000];
+        let of = |partition| Outgoing { partition, key: None, value: &value };
+        let batches = batched("t", &[of(3), of(1), of(3), of(3)]).unwrap();
+        let counts: Vec<(i32, usize)> =
+            batches.iter().map(|(partition, batches)| (*partition, batches.len())).collect();
+        assert_eq!(counts, [(1, 1), (3, 2)]);
+        let long = vec![7; LONGEST_BATCH + 1];
+        let error = batched("t", &[Outgoing { partition: 0, key: None, value: &long }]).unwrap_err();
+        assert_eq!(error.trouble, Trouble::Wrong);
+    }
+}

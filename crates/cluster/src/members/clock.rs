@@ -1,0 +1,59 @@
+//! How long a lease still holds, as far as this process can tell: on a clock that goes on while the machine sleeps or the
+//! process is stopped, from when the renewal was sent, and with some time to spare.
+
+use argiope_frontier::member::Lease;
+use argiope_frontier::ownership::MARGIN;
+use rustix::time::{ClockId, clock_gettime};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Milliseconds since the machine was started, those of its sleep included.
+pub(super) fn since_boot() -> Duration {
+    let now = clock_gettime(ClockId::Boottime);
+    Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
+}
+
+/// The lease of all shards of this process. It begins without any.
+#[derive(Debug, Default)]
+pub struct LeaseClock {
+    /// In milliseconds of the clock above.
+    until: AtomicU64,
+}
+
+impl LeaseClock {
+    /// A renewal that was sent at `sent` has been confirmed.
+    pub(super) fn renewed(&self, sent: Duration, length: Duration) {
+        self.set(sent + length.saturating_sub(MARGIN));
+    }
+
+    pub(super) fn set(&self, until: Duration) {
+        self.until.store(u64::try_from(until.as_millis()).unwrap_or(u64::MAX), Ordering::Release);
+    }
+
+    pub(super) fn left(&self) -> Duration {
+        Duration::from_millis(self.until.load(Ordering::Acquire)).saturating_sub(since_boot())
+    }
+}
+
+impl Lease for LeaseClock {
+    fn holds(&self) -> bool {
+        !self.left().is_zero()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_holds_from_its_renewal_until_a_little_before_its_end() {
+        let clock = LeaseClock::default();
+        assert!(!clock.holds());
+        clock.renewed(since_boot(), Duration::from_secs(3600));
+        assert!(clock.holds());
+        assert!(clock.left() <= Duration::from_secs(3598));
+        // What was sent long ago counts from then, however late the answer came.
+        clock.renewed(since_boot().saturating_sub(Duration::from_secs(3599)), Duration::from_secs(3600));
+        assert!(!clock.holds());
+    }
+}

@@ -1,0 +1,61 @@
+//! The jobs of the cluster as its members see them.
+
+use super::budget::id;
+use crate::database::{Result, Session, Trouble};
+use argiope_frontier::Activity;
+use argiope_frontier::member::{ClusterJob, News};
+use argiope_model::{JobId, JobSpec, Url};
+use std::collections::BTreeMap;
+
+/// What this member has been told of the jobs. Shared by the threads that tell.
+#[derive(Debug, Default)]
+pub(super) struct KnownJobs {
+    open: BTreeMap<u32, (String, String)>,
+}
+
+impl KnownJobs {
+    pub(super) fn contains(&self, job: u32) -> bool {
+        self.open.contains_key(&job)
+    }
+
+    /// What has changed since the last look.
+    pub(super) fn refresh(&mut self, session: &mut Session) -> Result<Vec<News>> {
+        let rows = session.query(
+            "SELECT id, state, spec FROM jobs WHERE state NOT IN ('completed', 'failed', 'cancelled')",
+            &[],
+        )?;
+        let mut now = BTreeMap::new();
+        for row in rows {
+            let read = || -> std::result::Result<_, tokio_postgres::Error> {
+                Ok((row.try_get::<_, i32>(0)?, row.try_get::<_, String>(1)?, row.try_get::<_, String>(2)?))
+            };
+            let (job, state, spec) = read().map_err(|error| session.error(error))?;
+            now.insert(u32::try_from(job).unwrap_or(0), (state, spec));
+        }
+        let mut news = Vec::new();
+        for (job, (state, spec)) in &now {
+            if self.open.get(job) != Some(&(state.clone(), spec.clone())) {
+                let opened = open_job(session, JobId(*job), state, spec)?;
+                news.push(News::Job(Box::new(opened)));
+            }
+        }
+        let ended = self.open.keys().filter(|job| !now.contains_key(job));
+        news.extend(ended.map(|job| News::JobClosed(JobId(*job))));
+        self.open = now;
+        Ok(news)
+    }
+}
+
+fn open_job(session: &mut Session, job: JobId, state: &str, spec: &str) -> Result<ClusterJob> {
+    let spec: JobSpec = serde_json::from_str(spec).map_err(|error| {
+        let message = format!("the settings of job {job} cannot be read: {error}");
+        session.database().error(Trouble::Damaged, message)
+    })?;
+    let mut seeds: Vec<Url> = spec.seeds.iter().filter_map(|seed| Url::from_stored(seed).ok()).collect();
+    for row in session.query("SELECT url FROM job_seeds WHERE job = $1", &[&id(job)])? {
+        let url: String = row.try_get(0).map_err(|error| session.error(error))?;
+        seeds.extend(Url::from_stored(&url).ok());
+    }
+    let activity = if state == "paused" { Activity::Paused } else { Activity::Running };
+    Ok(ClusterJob { id: job, spec, seeds, activity })
+}

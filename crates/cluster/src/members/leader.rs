@@ -1,0 +1,160 @@
+//! What one member does for all: ends jobs that are done, declares the dead dead, clears what has been read, and makes
+//! partitions ahead. Whoever holds the row `leader` by the database's clock; everything here may be done twice.
+
+use super::budget;
+use super::leases::signed;
+use crate::database::{Partitions, Result, Session};
+use std::time::{Duration, Instant};
+
+/// A member is dead when its lease has been over for so long.
+const DEAD_AFTER: Duration = Duration::from_secs(15);
+/// A leader that has just come back looks on for so long before it calls anybody dead: the database may have been away, and
+/// all leases are over then.
+const PATIENCE: Duration = Duration::from_secs(30);
+const REAP_EVERY: Duration = Duration::from_secs(5);
+const PARTITIONS_EVERY: Duration = Duration::from_secs(3600);
+/// Rows of inboxes that are cleared at once.
+const CLEARED: i64 = 20_000;
+
+#[derive(Debug)]
+pub(super) struct Leader {
+    owner: String,
+    length: Duration,
+    since: Option<Instant>,
+    last_reap: Option<Instant>,
+    last_partitions: Option<Instant>,
+}
+
+impl Leader {
+    pub(super) fn new(owner: &str, length: Duration) -> Leader {
+        Leader { owner: owner.to_owned(), length, since: None, last_reap: None, last_partitions: None }
+    }
+
+    /// Takes or keeps the lead if it can, and does what is due.
+    pub(super) fn work(&mut self, session: &mut Session) -> Result<()> {
+        let row = session.query_opt(
+            "UPDATE leader SET owner = $1, lease_until = clock_timestamp() + make_interval(secs => $2)
+             WHERE owner = $1 OR owner IS NULL OR lease_until < clock_timestamp() RETURNING 1",
+            &[&self.owner, &self.length.as_secs_f64()],
+        )?;
+        if row.is_none() {
+            self.since = None;
+            return Ok(());
+        }
+        let since = *self.since.get_or_insert_with(Instant::now);
+        self.end_jobs(session)?;
+        if due(&mut self.last_reap, REAP_EVERY) {
+            clear_inboxes(session)?;
+            if since.elapsed() >= PATIENCE {
+                reap(session)?;
+            }
+        }
+        if due(&mut self.last_partitions, PARTITIONS_EVERY) {
+            Partitions::default().prepare_present(session)?;
+        }
+        Ok(())
+    }
+
+    /// The database was away: leases that are over now say nothing.
+    pub(super) fn lost_sight(&mut self) {
+        self.since = None;
+    }
+
+    fn end_jobs(&self, session: &mut Session) -> Result<()> {
+        // One statement sees one moment: a URL is in a queue, or on its way in an inbox, or done.
+        session.query(
+            "UPDATE jobs SET state = 'completed', finished_at = clock_timestamp(), message = NULL
+             WHERE state = 'running'
+                 AND NOT EXISTS (SELECT 1 FROM urls WHERE urls.job = jobs.id)
+                 AND NOT EXISTS (
+                     SELECT 1 FROM inbox JOIN shards USING (shard)
+                     WHERE inbox.job = jobs.id AND inbox.seq > shards.applied
+                 )",
+            &[],
+        )?;
+        session.query(
+            "UPDATE jobs SET state = 'completed', finished_at = clock_timestamp(), message = 'max_pages is reached'
+             FROM budgets
+             WHERE jobs.state = 'running' AND budgets.job = jobs.id AND budgets.left_over = 0
+                 AND NOT EXISTS (SELECT 1 FROM grants g WHERE g.job = jobs.id AND g.taken > (
+                     SELECT count(*) FROM crawl_metadata m
+                     WHERE m.job = g.job AND m.status_code IS NOT NULL AND starts_with(m.worker_id, g.owner || '/')
+                 ))",
+            &[],
+        )?;
+        Ok(())
+    }
+}
+
+fn due(last: &mut Option<Instant>, every: Duration) -> bool {
+    let is_due = last.is_none_or(|last| last.elapsed() >= every);
+    if is_due {
+        *last = Some(Instant::now());
+    }
+    is_due
+}
+
+fn clear_inboxes(session: &mut Session) -> Result<()> {
+    session.query(
+        "DELETE FROM inbox WHERE (shard, seq) IN (
+             SELECT inbox.shard, inbox.seq FROM inbox JOIN shards USING (shard)
+             WHERE inbox.seq <= shards.applied LIMIT $1
+         )",
+        &[&CLEARED],
+    )?;
+    Ok(())
+}
+
+fn reap(session: &mut Session) -> Result<()> {
+    let dead = session.query(
+        "SELECT owner FROM members WHERE lease_until < clock_timestamp() - make_interval(secs => $1)",
+        &[&DEAD_AFTER.as_secs_f64()],
+    )?;
+    for row in dead {
+        let owner: String = row.try_get(0).map_err(|error| session.error(error))?;
+        // It may have come back this very moment.
+        if declare_dead(session, &owner, DEAD_AFTER)? {
+            tracing::warn!(owner, "a worker is dead: its shards go to others");
+        }
+    }
+    Ok(())
+}
+
+/// If its lease has been over for so long: nothing is written in its name any more, and what it had is for others.
+pub(super) fn declare_dead(session: &mut Session, owner: &str, after: Duration) -> Result<bool> {
+    let died = session.transaction(async |client| {
+        let died = client
+            .execute(
+                "WITH gone AS (
+                     DELETE FROM members
+                     WHERE owner = $1 AND lease_until < clock_timestamp() - make_interval(secs => $2) RETURNING *
+                 )
+                 INSERT INTO former_members (owner, worker, state, joined_at, pages)
+                 SELECT owner, worker, 'dead', joined_at, pages FROM gone ON CONFLICT DO NOTHING",
+                &[&owner, &after.as_secs_f64()],
+            )
+            .await?;
+        if died > 0 {
+            client
+                .execute(
+                    "UPDATE shards SET owner = NULL, lease_until = NULL, clean = false, epoch = epoch + 1
+                     WHERE owner = $1",
+                    &[&owner],
+                )
+                .await?;
+            budget::return_of_dead(client, owner).await?;
+        }
+        Ok(died)
+    })?;
+    Ok(died > 0)
+}
+
+/// For tests and displays: how many messages wait in all inboxes.
+pub(super) fn lag(session: &mut Session) -> Result<u64> {
+    let row = session.query_one(
+        "SELECT count(*) FROM inbox JOIN shards USING (shard) WHERE inbox.seq > shards.applied",
+        &[],
+    )?;
+    let lag: i64 = row.try_get(0).map_err(|error| session.error(error))?;
+    Ok(u64::try_from(lag.max(signed(0))).unwrap_or(0))
+}

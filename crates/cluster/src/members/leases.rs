@@ -1,0 +1,185 @@
+//! Members and the shards they have, by the database's clock.
+
+use crate::database::{Connection, Result, Session};
+use argiope_frontier::LastStop;
+use std::time::Duration;
+
+/// What a worker says of itself with every renewal.
+#[derive(Clone, Debug, Default)]
+pub struct Figures {
+    pub pages: u64,
+    pub active: u32,
+    pub queued: u64,
+    pub hosts: u64,
+    /// What is wrong, if something is.
+    pub note: Option<String>,
+}
+
+/// What the table says now.
+#[derive(Debug, Default)]
+pub(super) struct Renewed {
+    /// Who has each shard by a lease that holds, in their order.
+    pub(super) owners: Vec<Option<String>>,
+    /// The workers that live and mean to stay, each by its name as an owner.
+    pub(super) working: Vec<String>,
+}
+
+/// A shard that has just been taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Taken {
+    pub(super) shard: u16,
+    pub(super) epoch: i64,
+    pub(super) applied: u64,
+    pub(super) last_stop: LastStop,
+}
+
+/// The leases of one member.
+#[derive(Clone, Debug)]
+pub(super) struct Leases {
+    pub(super) owner: String,
+    pub(super) worker: String,
+    pub(super) length: Duration,
+}
+
+impl Leases {
+    fn seconds(&self) -> f64 {
+        self.length.as_secs_f64()
+    }
+
+    pub(super) fn join(&self, session: &mut Session) -> Result<()> {
+        session.query(
+            "INSERT INTO members (owner, worker, state, lease_until)
+             VALUES ($1, $2, 'working', clock_timestamp() + make_interval(secs => $3))
+             ON CONFLICT (owner) DO NOTHING",
+            &[&self.owner, &self.worker, &self.seconds()],
+        )?;
+        Ok(())
+    }
+
+    /// None if this member was declared dead meanwhile.
+    pub(super) fn renew(&self, session: &mut Session, figures: &Figures) -> Result<Option<Renewed>> {
+        let (pages, queued) = (signed(figures.pages), signed(figures.queued));
+        let (active, hosts) = (i32::try_from(figures.active).unwrap_or(i32::MAX), signed(figures.hosts));
+        session.transaction(async |client| {
+            let alive = client
+                .execute(
+                    "UPDATE members SET seen_at = clock_timestamp(), pages = $3, active = $4, queued = $5,
+                         hosts = $6, note = $7, lease_until = clock_timestamp() + make_interval(secs => $2)
+                     WHERE owner = $1",
+                    &[&self.owner, &self.seconds(), &pages, &active, &queued, &hosts, &figures.note],
+                )
+                .await?;
+            if alive == 0 {
+                return Ok(None);
+            }
+            client
+                .execute(
+                    // In this order, as everybody does who locks several.
+                    "UPDATE shards SET lease_until = clock_timestamp() + make_interval(secs => $2)
+                     WHERE shard IN (SELECT shard FROM shards WHERE owner = $1 ORDER BY shard FOR NO KEY UPDATE)",
+                    &[&self.owner, &self.seconds()],
+                )
+                .await?;
+            self.look(client).await.map(Some)
+        })
+    }
+
+    pub(super) fn look_now(&self, session: &mut Session) -> Result<Renewed> {
+        session.repeat(async |client| self.look(client).await)
+    }
+
+    /// Who has what now.
+    async fn look(&self, client: &Connection) -> std::result::Result<Renewed, tokio_postgres::Error> {
+        let mut renewed = Renewed::default();
+        let owners =
+            "SELECT CASE WHEN lease_until >= clock_timestamp() THEN owner END FROM shards ORDER BY shard";
+        for row in client.query(owners, &[]).await? {
+            renewed.owners.push(row.try_get(0)?);
+        }
+        let working = "SELECT owner FROM members WHERE state = 'working' AND lease_until > clock_timestamp() ORDER BY owner";
+        for row in client.query(working, &[]).await? {
+            renewed.working.push(row.try_get(0)?);
+        }
+        Ok(renewed)
+    }
+
+    /// Takes those of the shards that nobody holds at this moment. The epoch is raised: their last owner can write nothing
+    /// any more.
+    pub(super) fn take(&self, session: &mut Session, shards: &[u16]) -> Result<Vec<Taken>> {
+        let shards: Vec<i32> = shards.iter().map(|shard| i32::from(*shard)).collect();
+        let rows = session.query(
+            "WITH free AS (
+                 SELECT shard, owner IS NULL AND clean AS clean FROM shards
+                 WHERE shard = ANY($2) AND (owner IS NULL OR lease_until < clock_timestamp())
+                     AND EXISTS (SELECT 1 FROM members WHERE owner = $1)
+                 ORDER BY shard FOR UPDATE
+             )
+             UPDATE shards SET owner = $1, epoch = epoch + 1, clean = false,
+                 lease_until = clock_timestamp() + make_interval(secs => $3)
+             FROM free WHERE shards.shard = free.shard
+             RETURNING shards.shard, epoch, applied, free.clean",
+            &[&self.owner, &shards, &self.seconds()],
+        )?;
+        let mut taken = Vec::with_capacity(rows.len());
+        for row in rows {
+            let read = || -> std::result::Result<Taken, tokio_postgres::Error> {
+                let clean: bool = row.try_get(3)?;
+                Ok(Taken {
+                    shard: u16::try_from(row.try_get::<_, i32>(0)?).unwrap_or(u16::MAX),
+                    epoch: row.try_get(1)?,
+                    applied: row.try_get::<_, i64>(2)? as u64,
+                    last_stop: if clean { LastStop::Clean } else { LastStop::Unclean },
+                })
+            };
+            taken.push(read().map_err(|error| session.error(error))?);
+        }
+        Ok(taken)
+    }
+
+    /// Gives a shard back. `clean` if its hosts' next times are stored.
+    pub(super) fn release(&self, session: &mut Session, shard: u16, clean: bool) -> Result<()> {
+        session.query(
+            "UPDATE shards SET owner = NULL, lease_until = NULL, clean = $3, epoch = epoch + 1
+             WHERE shard = $2 AND owner = $1",
+            &[&self.owner, &i32::from(shard), &clean],
+        )?;
+        Ok(())
+    }
+
+    pub(super) fn release_all(&self, session: &mut Session, clean: bool) -> Result<()> {
+        session.query(
+            "UPDATE shards SET owner = NULL, lease_until = NULL, clean = $2, epoch = epoch + 1 WHERE owner = $1",
+            &[&self.owner, &clean],
+        )?;
+        Ok(())
+    }
+
+    /// The lease is over by the database's clock, too.
+    pub(super) fn end(&self, session: &mut Session) -> Result<()> {
+        session.query(
+            "UPDATE members SET lease_until = clock_timestamp() - interval '1 second' WHERE owner = $1",
+            &[&self.owner],
+        )?;
+        Ok(())
+    }
+
+    /// Others need not wait for it, and no more shards are meant for it.
+    pub(super) fn say_leaving(&self, session: &mut Session) -> Result<()> {
+        session.query("UPDATE members SET state = 'leaving' WHERE owner = $1", &[&self.owner])?;
+        Ok(())
+    }
+
+    pub(super) fn leave(&self, session: &mut Session) -> Result<()> {
+        session.query(
+            "WITH gone AS (DELETE FROM members WHERE owner = $1 RETURNING *)
+             INSERT INTO former_members (owner, worker, state, joined_at, pages)
+             SELECT owner, worker, 'left', joined_at, pages FROM gone ON CONFLICT DO NOTHING",
+            &[&self.owner],
+        )?;
+        Ok(())
+    }
+}
+
+pub(super) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,516 @@
+//! Membership in a cluster: leases of shards, what is sent to them, jobs and their budgets, and the one who leads. Two
+//! threads: one keeps leases and answers what the member says, one reads the inboxes. Both tell the [`News`].
+//!
+//! The database's clock decides. A member that cannot renew its lease stops by its own clock before the database lets
+//! others have its shards ([`clock`]); a member that was declared dead finds its row gone, and joins anew under another
+//! name.
+
+mod budget;
+mod clock;
+mod epochs;
+mod ingesting;
+mod jobs;
+mod leader;
+mod leases;
+mod reader;
+mod status;
+mod submitting;
+
+pub use budget::set_budget;
+pub use clock::LeaseClock;
+pub use epochs::Epochs;
+pub use ingesting::{IngestProgress, ingest_chunk, ingest_progress, recently_fetched};
+pub use leases::Figures;
+pub use status::{ClusterStatus, MemberStatus, cluster_status};
+pub(crate) use submitting::append;
+pub use submitting::{Addressing, Outgoing, queued_urls, send, set_job_seeds, set_job_state};
+
+use crate::database::{Cells, Database, Result, Session};
+use crate::redis::{Doorbell, Heard};
+use argiope_frontier::member::{Member, Membership, News};
+use argiope_frontier::ownership::{self, Seat};
+use argiope_model::JobId;
+use clock::since_boot;
+use jobs::KnownJobs;
+use leader::Leader;
+use leases::{Leases, Renewed};
+use reader::Reading;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Where news go: to the thread that owns the frontier.
+pub type Tell = Arc<dyn Fn(Vec<News>) + Send + Sync>;
+
+const LIMIT: Duration = Duration::from_secs(5);
+/// Members and free shards are looked for this often.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+#[derive(Clone)]
+pub struct MemberOptions {
+    pub worker: String,
+    /// Under which it owns: no other process ever had it.
+    pub owner: String,
+    /// 15 s.
+    pub lease: Duration,
+    /// 5 s.
+    pub renew_every: Duration,
+    /// Without one, what is sent is looked for by the clock.
+    pub doorbell: Option<Arc<Doorbell>>,
+}
+
+/// All members together.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ClusterLoad {
+    pub queued: u64,
+    pub workers: u32,
+    /// None before it was measured.
+    pub pages_per_second: Option<f64>,
+}
+
+/// A process that has joined a cluster.
+pub struct Members {
+    shared: Arc<Shared>,
+    says: Sender<Saying>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// What the threads share.
+pub(crate) struct Shared {
+    readings: Mutex<BTreeMap<u16, Reading>>,
+    jobs: Mutex<KnownJobs>,
+    rung: Mutex<bool>,
+    bell: Condvar,
+    closed: AtomicBool,
+    dead: AtomicBool,
+    /// Rings are heard: nothing need be looked for by the clock.
+    hears: AtomicBool,
+    doorbell: Option<Arc<Doorbell>>,
+    figures: Mutex<Figures>,
+    load: Mutex<ClusterLoad>,
+    away: AtomicBool,
+    lease: Arc<LeaseClock>,
+    epochs: Arc<Epochs>,
+}
+
+impl Shared {
+    fn readings(&self) -> MutexGuard<'_, BTreeMap<u16, Reading>> {
+        self.readings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The doorbell listens to what is owned.
+    fn listen(&self) {
+        if let Some(doorbell) = &self.doorbell {
+            let owned: Vec<u16> = self.readings().keys().copied().collect();
+            doorbell.own(owned);
+        }
+    }
+
+    fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    fn ring(&self) {
+        *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.bell.notify_all();
+    }
+
+    fn wait_for_bell(&self, most: Duration) {
+        let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.bell.wait_timeout_while(rung, most, |rung| !*rung);
+        *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
+    }
+}
+
+/// What a member says. At most one of each kind per shard or job is under way.
+enum Saying {
+    HandedOver(u16),
+    Lapsed,
+    Wants(JobId),
+    Returns(JobId, u64),
+    Leaving,
+    Leave(Sender<()>),
+    Look,
+}
+
+impl Members {
+    /// Joins. Shards come with the news.
+    pub fn join(
+        database: &Database,
+        options: MemberOptions,
+        epochs: Arc<Epochs>,
+        tell: Tell,
+    ) -> Result<(Members, Membership)> {
+        let lease = Arc::new(LeaseClock::default());
+        let shared = Arc::new(Shared {
+            readings: Mutex::default(),
+            jobs: Mutex::default(),
+            rung: Mutex::default(),
+            bell: Condvar::new(),
+            closed: AtomicBool::new(false),
+            dead: AtomicBool::new(false),
+            hears: AtomicBool::new(false),
+            doorbell: options.doorbell,
+            figures: Mutex::default(),
+            load: Mutex::default(),
+            away: AtomicBool::new(false),
+            lease: Arc::clone(&lease),
+            epochs,
+        });
+        let (says, said) = mpsc::channel();
+        let leases = Leases { owner: options.owner, worker: options.worker, length: options.lease };
+        let mut session = database.connect(LIMIT)?;
+        leases.join(&mut session)?;
+        let mut keeper = Keeper {
+            leader: Leader::new(&leases.owner, leases.length),
+            leases,
+            session,
+            renew_every: options.renew_every,
+            shared: Arc::clone(&shared),
+            tell: Arc::clone(&tell),
+            handing_over: None,
+            renewed_at: None,
+            leaving: false,
+            measured: None,
+        };
+        let reading = (database.clone(), Arc::clone(&shared));
+        let threads = vec![
+            spawn(database, "members", move || keeper.run(&said))?,
+            spawn(database, "inbox", move || reader::run(&reading.0, &reading.1, &tell))?,
+        ];
+        let member = Box::new(Voice { says: says.clone(), shared: Arc::clone(&shared) });
+        Ok((Members { shared, says, threads }, Membership { member, lease }))
+    }
+
+    /// The doorbell was heard, or is not heard any more.
+    pub fn heard(&self, heard: &Heard) {
+        match heard {
+            Heard::Rung(_) => self.shared.ring(),
+            Heard::Away => self.shared.hears.store(false, Ordering::Release),
+            Heard::Back => {
+                self.shared.hears.store(true, Ordering::Release);
+                self.shared.ring();
+            }
+        }
+    }
+
+    pub fn set_figures(&self, figures: Figures) {
+        *self.shared.figures.lock().unwrap_or_else(PoisonError::into_inner) = figures;
+    }
+
+    /// Whether it was declared dead: it can write nothing, and has to join anew.
+    pub fn is_dead(&self) -> bool {
+        self.shared.dead.load(Ordering::Acquire)
+    }
+
+    /// What all members have to do and have done, as of a moment ago.
+    pub fn load(&self) -> ClusterLoad {
+        *self.shared.load.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the database has answered lately.
+    pub fn database_answers(&self) -> bool {
+        !self.shared.away.load(Ordering::Acquire)
+    }
+
+    pub fn owned(&self) -> usize {
+        self.shared.readings().len()
+    }
+
+    /// No more shards from now on; those it has it keeps until it leaves.
+    pub fn say_leaving(&self) {
+        let _ = self.says.send(Saying::Leaving);
+    }
+
+    /// All is stored: its shards are free. Returns when the database knows, or cannot be told within a moment.
+    pub fn leave(&self) {
+        let (done, wait) = mpsc::channel();
+        if self.says.send(Saying::Leave(done)).is_ok() {
+            let _ = wait.recv_timeout(2 * LIMIT);
+        }
+    }
+
+    fn close(&mut self) {
+        self.shared.closed.store(true, Ordering::Release);
+        self.shared.ring();
+        let _ = self.says.send(Saying::Look);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Members {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+fn spawn(database: &Database, name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+    std::thread::Builder::new().name(name.to_owned()).spawn(work).map_err(|error| {
+        database.error(crate::database::Trouble::Failed, format!("no thread can be started: {error}"))
+    })
+}
+
+/// What the owner of the frontier holds.
+struct Voice {
+    says: Sender<Saying>,
+    shared: Arc<Shared>,
+}
+
+impl Member for Voice {
+    fn delivered(&mut self, shard: u16, offset: u64) {
+        if let Some(reading) = self.shared.readings().get_mut(&shard) {
+            (reading.told, reading.taken_in) = (offset, offset);
+        }
+        self.shared.ring();
+    }
+
+    fn handed_over(&mut self, shard: u16) {
+        let _ = self.says.send(Saying::HandedOver(shard));
+    }
+
+    fn lapsed(&mut self) {
+        let _ = self.says.send(Saying::Lapsed);
+    }
+
+    fn wants_pages(&mut self, job: JobId) {
+        let _ = self.says.send(Saying::Wants(job));
+    }
+
+    fn returns_pages(&mut self, job: JobId, pages: u64) {
+        let _ = self.says.send(Saying::Returns(job, pages));
+    }
+}
+
+/// The thread that keeps the leases.
+struct Keeper {
+    leases: Leases,
+    leader: Leader,
+    session: Session,
+    renew_every: Duration,
+    shared: Arc<Shared>,
+    tell: Tell,
+    handing_over: Option<u16>,
+    renewed_at: Option<Instant>,
+    leaving: bool,
+    /// When all members together had stored how many pages.
+    measured: Option<(Instant, u64)>,
+}
+
+impl Keeper {
+    fn run(&mut self, said: &Receiver<Saying>) {
+        let mut next_look = Instant::now();
+        let mut unanswered = Vec::new();
+        while !self.shared.is_closed() {
+            let wait = next_look.saturating_duration_since(Instant::now());
+            match said.recv_timeout(wait) {
+                Ok(Saying::Look) => next_look = Instant::now(),
+                Ok(saying) => unanswered.push(saying),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            let done = self.answer(&mut unanswered).and_then(|()| {
+                if Instant::now() < next_look {
+                    return Ok(());
+                }
+                next_look = Instant::now() + LOOK_EVERY;
+                self.look()
+            });
+            self.note(done);
+        }
+    }
+
+    fn note(&mut self, done: Result<()>) {
+        match done {
+            Ok(()) => {
+                if self.shared.away.swap(false, Ordering::AcqRel) {
+                    tracing::warn!("the database answers again");
+                }
+            }
+            Err(error) => {
+                self.leader.lost_sight();
+                if !self.shared.away.swap(true, Ordering::AcqRel) {
+                    tracing::warn!(%error, "the database does not answer; nothing new is asked for until it does");
+                }
+                // Not at once again: the pause is that of a look.
+                std::thread::sleep(Duration::from_millis(200));
+            }
+        }
+    }
+
+    /// What cannot be done now is done later.
+    fn answer(&mut self, sayings: &mut Vec<Saying>) -> Result<()> {
+        while let Some(saying) = sayings.first() {
+            match saying {
+                Saying::HandedOver(shard) => {
+                    let shard = *shard;
+                    self.leases.release(&mut self.session, shard, true)?;
+                    self.forget(shard);
+                    if self.handing_over == Some(shard) {
+                        self.handing_over = None;
+                    }
+                }
+                Saying::Lapsed => {
+                    // What is still under way here was begun under a lease that is over: nothing of it is to be written.
+                    self.leases.end(&mut self.session)?;
+                    leader::declare_dead(&mut self.session, &self.leases.owner, Duration::ZERO)?;
+                    self.die();
+                }
+                Saying::Wants(job) => {
+                    let pages = budget::take(&mut self.session, *job, &self.leases.owner)?;
+                    if pages > 0 || self.leaving {
+                        (self.tell)(vec![News::Granted { job: *job, pages }]);
+                    } else {
+                        // Others may give some back.
+                        let job = *job;
+                        sayings.remove(0);
+                        (self.tell)(vec![News::Granted { job, pages: 0 }]);
+                        continue;
+                    }
+                }
+                Saying::Returns(job, pages) => {
+                    budget::give_back(&mut self.session, *job, &self.leases.owner, *pages)?;
+                }
+                Saying::Leaving => {
+                    self.leaving = true;
+                    self.leases.say_leaving(&mut self.session)?;
+                }
+                Saying::Leave(done) => {
+                    self.leases.release_all(&mut self.session, true)?;
+                    self.leases.leave(&mut self.session)?;
+                    self.shared.epochs.clear();
+                    let _ = done.send(());
+                    self.shared.closed.store(true, Ordering::Release);
+                }
+                Saying::Look => {}
+            }
+            sayings.remove(0);
+        }
+        Ok(())
+    }
+
+    fn forget(&self, shard: u16) {
+        self.shared.epochs.remove(shard);
+        self.shared.readings().remove(&shard);
+        self.shared.listen();
+    }
+
+    fn look(&mut self) -> Result<()> {
+        let is_due = self.renewed_at.is_none_or(|at| at.elapsed() >= self.renew_every);
+        let found = if is_due {
+            let figures = self.shared.figures.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let sent = since_boot();
+            let Some(found) = self.leases.renew(&mut self.session, &figures)? else {
+                self.die();
+                return Ok(());
+            };
+            self.shared.lease.renewed(sent, self.leases.length);
+            self.renewed_at = Some(Instant::now());
+            self.measure()?;
+            found
+        } else {
+            self.leases.look_now(&mut self.session)?
+        };
+        self.lose_others(&found);
+        self.release_unknown(&found)?;
+        self.refresh_jobs()?;
+        if !self.leaving {
+            let seats: Vec<Seat<'_>> =
+                found.owners.iter().map(|owner| owner.as_deref().map_or(Seat::Free, Seat::Owned)).collect();
+            let handing_over = usize::from(self.handing_over.is_some());
+            let moves = ownership::moves(&self.leases.owner, &found.working, &seats, handing_over);
+            self.take(&moves.take)?;
+            if let Some(shard) = moves.hand_over.first().copied() {
+                self.handing_over = Some(shard);
+                if let Some(reading) = self.shared.readings().get_mut(&shard) {
+                    reading.is_closing = true;
+                }
+                (self.tell)(vec![News::HandOver { shard }]);
+            }
+        }
+        self.leader.work(&mut self.session)
+    }
+
+    fn measure(&mut self) -> Result<()> {
+        let row = self.session.query_one(
+            "SELECT coalesce(sum(queued), 0)::bigint, coalesce(sum(pages), 0)::bigint, count(*)
+             FROM members WHERE lease_until > clock_timestamp()",
+            &[],
+        )?;
+        let mut cells = Cells::of(&row);
+        let mut number = || cells.number().map_err(|error| self.session.error(error));
+        let (queued, pages, workers) = (number()?, number()?, number()?);
+        let at = Instant::now();
+        let rate = self
+            .measured
+            .filter(|(_, before)| *before <= pages)
+            .map(|(then, before)| (pages - before) as f64 / at.duration_since(then).as_secs_f64().max(0.001));
+        self.measured = Some((at, pages));
+        let workers = u32::try_from(workers).unwrap_or(u32::MAX);
+        *self.shared.load.lock().unwrap_or_else(PoisonError::into_inner) =
+            ClusterLoad { queued, workers, pages_per_second: rate };
+        Ok(())
+    }
+
+    /// Somebody else has what was ours.
+    fn lose_others(&mut self, found: &Renewed) {
+        let ours: Vec<u16> = self.shared.readings().keys().copied().collect();
+        let owner = |shard: u16| found.owners.get(usize::from(shard)).and_then(Option::as_deref);
+        for shard in ours.into_iter().filter(|shard| owner(*shard) != Some(&*self.leases.owner)) {
+            self.forget(shard);
+            (self.tell)(vec![News::Lost { shard }]);
+        }
+    }
+
+    /// A shard was taken in our name by a request whose answer never came. Nobody works on it: it is free, and taken anew.
+    fn release_unknown(&mut self, found: &Renewed) -> Result<()> {
+        for (shard, owner) in (0..).zip(&found.owners) {
+            let is_known = self.shared.readings().contains_key(&shard);
+            if owner.as_deref() == Some(&*self.leases.owner) && !is_known {
+                self.leases.release(&mut self.session, shard, false)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn refresh_jobs(&mut self) -> Result<()> {
+        let mut known = self.shared.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let news = known.refresh(&mut self.session)?;
+        if !news.is_empty() {
+            (self.tell)(news);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, shards: &[u16]) -> Result<()> {
+        if shards.is_empty() {
+            return Ok(());
+        }
+        let taken = self.leases.take(&mut self.session, shards)?;
+        // Jobs whose URLs the last owner has taken in: all of them were there before this shard was ours.
+        self.refresh_jobs()?;
+        for taken in taken {
+            self.shared.epochs.insert(taken.shard, taken.epoch);
+            let reading = Reading { told: taken.applied, taken_in: taken.applied, is_closing: false };
+            self.shared.readings().insert(taken.shard, reading);
+            (self.tell)(vec![News::Taken { shard: taken.shard, last_stop: taken.last_stop }]);
+        }
+        self.shared.listen();
+        Ok(())
+    }
+
+    fn die(&mut self) {
+        self.shared.lease.set(Duration::ZERO);
+        self.shared.dead.store(true, Ordering::Release);
+        let ours: Vec<u16> = self.shared.readings().keys().copied().collect();
+        for shard in ours {
+            self.forget(shard);
+            (self.tell)(vec![News::Lost { shard }]);
+        }
+        self.shared.closed.store(true, Ordering::Release);
+    }
+}

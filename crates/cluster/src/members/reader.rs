@@ -1,0 +1,139 @@
+//! Reads what others sent to the shards of this member, and tells it. Of each shard one piece is under way at a time: the
+//! next is read when that one has been taken in. Reading never waits for fetching.
+
+use super::jobs::KnownJobs;
+use super::{Shared, Tell};
+use crate::database::{Database, Result, Session};
+use argiope_frontier::member::News;
+use argiope_model::JobId;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+/// Messages of one shard that are told at once.
+const PIECE: i64 = 200;
+const LIMIT: Duration = Duration::from_secs(10);
+/// Without a doorbell, what is new is looked for this often.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// With one, in case that a ring was lost.
+const LOOK_SELDOM: Duration = Duration::from_secs(2);
+/// After a failure.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// How far a shard's log has been read and taken in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reading {
+    pub(super) told: u64,
+    pub(super) taken_in: u64,
+    /// It is about to go: its next owner reads on.
+    pub(super) is_closing: bool,
+}
+
+/// What is read of one shard.
+struct Piece {
+    shard: u16,
+    messages: Vec<(u64, Vec<u8>)>,
+    jobs: Vec<u32>,
+}
+
+pub(super) fn run(database: &Database, shared: &Arc<Shared>, tell: &Tell) {
+    let mut session = None;
+    while !shared.is_closed() {
+        match read_once(database, &mut session, shared, tell) {
+            Ok(true) => {}
+            Ok(false) if shared.hears.load(Ordering::Acquire) => shared.wait_for_bell(LOOK_SELDOM),
+            Ok(false) => shared.wait_for_bell(LOOK_EVERY),
+            Err(error) => {
+                tracing::warn!(%error, "the inbox cannot be read");
+                shared.wait_for_bell(PAUSE);
+            }
+        }
+    }
+}
+
+/// True if there was something.
+fn read_once(
+    database: &Database,
+    session: &mut Option<Session>,
+    shared: &Arc<Shared>,
+    tell: &Tell,
+) -> Result<bool> {
+    let ready: BTreeMap<u16, u64> = shared
+        .readings()
+        .iter()
+        .filter(|(_, reading)| reading.told == reading.taken_in && !reading.is_closing)
+        .map(|(shard, reading)| (*shard, reading.told))
+        .collect();
+    if ready.is_empty() {
+        return Ok(false);
+    }
+    let session = match session {
+        Some(session) => session,
+        None => session.insert(database.connect(LIMIT)?),
+    };
+    let pieces = read(session, &ready)?;
+    for piece in &pieces {
+        tell_jobs(session, shared, tell, &piece.jobs)?;
+    }
+    let any = !pieces.is_empty();
+    for Piece { shard, messages, .. } in pieces {
+        let Some(last) = messages.last().map(|(offset, _)| *offset) else { continue };
+        // Lost meanwhile: then it is another's to read.
+        if let Some(reading) = shared.readings().get_mut(&shard) {
+            reading.told = last;
+            tell(vec![News::Delivery { shard, messages }]);
+        }
+    }
+    Ok(any)
+}
+
+fn read(session: &mut Session, ready: &BTreeMap<u16, u64>) -> Result<Vec<Piece>> {
+    let shards: Vec<i32> = ready.keys().map(|shard| i32::from(*shard)).collect();
+    let after: Vec<i64> = ready.values().map(|offset| *offset as i64).collect();
+    let rows = session.query(
+        "SELECT i.shard, i.seq, i.job, i.message
+         FROM unnest($1::integer[], $2::bigint[]) AS mine(shard, after)
+         CROSS JOIN LATERAL (
+             SELECT shard, seq, job, message FROM inbox
+             WHERE inbox.shard = mine.shard AND inbox.seq > mine.after ORDER BY inbox.seq LIMIT $3
+         ) i ORDER BY i.shard, i.seq",
+        &[&shards, &after, &PIECE],
+    )?;
+    let mut pieces: Vec<Piece> = Vec::new();
+    for row in rows {
+        let cells = || -> std::result::Result<_, tokio_postgres::Error> {
+            let (shard, seq): (i32, i64) = (row.try_get(0)?, row.try_get(1)?);
+            Ok((shard, seq, row.try_get::<_, i32>(2)?, row.try_get::<_, Vec<u8>>(3)?))
+        };
+        let (shard, seq, job, message) = cells().map_err(|error| session.error(error))?;
+        let shard = u16::try_from(shard).unwrap_or(u16::MAX);
+        if pieces.last().is_none_or(|piece| piece.shard != shard) {
+            pieces.push(Piece { shard, messages: Vec::new(), jobs: Vec::new() });
+        }
+        if let Some(piece) = pieces.last_mut() {
+            piece.messages.push((seq as u64, message));
+            piece.jobs.push(u32::try_from(job).unwrap_or(0));
+        }
+    }
+    Ok(pieces)
+}
+
+/// A job is told before anything of it.
+fn tell_jobs(session: &mut Session, shared: &Shared, tell: &Tell, jobs: &[u32]) -> Result<()> {
+    let mut known = shared.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_new = |known: &KnownJobs| jobs.iter().any(|job| *job != 0 && !known.contains(*job));
+    if is_new(&known) {
+        let news = known.refresh(session)?;
+        if !news.is_empty() {
+            tell(news);
+        }
+        // What was sent for a job that has ended is for nobody.
+        let ended = jobs.iter().filter(|job| **job != 0 && !known.contains(**job));
+        let closed: Vec<News> = ended.map(|job| News::JobClosed(JobId(*job))).collect();
+        if !closed.is_empty() {
+            tell(closed);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,131 @@
+//! What those do who bring jobs: their state, their seeds, how much of them waits.
+
+use super::budget::id;
+use crate::database::{Connection, Result, Session};
+use argiope_frontier::admission::{SitemapHints, priority};
+use argiope_frontier::message::{MOST_FOUND, Message};
+use argiope_frontier::{Discovery, Found};
+use argiope_model::{FingerprintKey, JobId, Millis, PublicSuffixes, RequestKind, Url, shard_of};
+use std::collections::{BTreeMap, HashMap};
+
+/// A message for a shard.
+#[derive(Clone, Debug)]
+pub struct Outgoing {
+    pub shard: u16,
+    pub job: u32,
+    pub message: Vec<u8>,
+}
+
+/// What a list of URLs is sent with.
+pub struct Addressing<'a> {
+    pub suffixes: &'a PublicSuffixes,
+    pub key: &'a FingerprintKey,
+    pub shards: u16,
+}
+
+impl Addressing<'_> {
+    /// Messages that have these URLs admitted as seeds of a job.
+    pub fn seeds(&self, job: JobId, urls: &[Url], now: Millis) -> Vec<Outgoing> {
+        let mut by_shard: BTreeMap<u16, Vec<Found>> = BTreeMap::new();
+        for url in urls {
+            let shard = shard_of(self.suffixes.root_domain(url.host()), self.shards);
+            by_shard.entry(shard).or_default().push(Found {
+                fingerprint: self.key.of(url.as_str(), 0),
+                priority: priority(url, 0, true, SitemapHints::default(), 0, now),
+                url: url.clone(),
+                kind: RequestKind::Page,
+            });
+        }
+        let mut outgoing = Vec::new();
+        for (shard, found) in by_shard {
+            for piece in found.chunks(MOST_FOUND) {
+                let discovery = Discovery { job, round: 0, depth: 0, source: None, found: piece.to_vec() };
+                let message = Message::Found(discovery).encode();
+                outgoing.push(Outgoing { shard, job: job.0, message });
+            }
+        }
+        outgoing
+    }
+}
+
+/// Appends to the logs of the shards, all of it or nothing.
+pub fn send(session: &mut Session, outgoing: &[Outgoing]) -> Result<()> {
+    if outgoing.is_empty() {
+        return Ok(());
+    }
+    session.transaction(async |client| append(client, outgoing).await)
+}
+
+/// Within the caller's transaction. The counters are raised in ascending order of the shards, so that nobody waits for
+/// anybody in a circle.
+pub(crate) async fn append(
+    client: &Connection,
+    outgoing: &[Outgoing],
+) -> std::result::Result<(), tokio_postgres::Error> {
+    let mut sorted: Vec<&Outgoing> = outgoing.iter().collect();
+    sorted.sort_by_key(|one| one.shard);
+    let (shards, jobs): (Vec<i32>, Vec<i32>) =
+        sorted.iter().map(|one| (i32::from(one.shard), i32::try_from(one.job).unwrap_or(0))).unzip();
+    let messages: Vec<&[u8]> = sorted.iter().map(|one| one.message.as_slice()).collect();
+    client
+        .execute(
+            "WITH new AS (
+                 SELECT shard, job, message, row_number() OVER (PARTITION BY shard ORDER BY place) AS place
+                 FROM unnest($1::integer[], $2::integer[], $3::bytea[]) WITH ORDINALITY
+                     AS n(shard, job, message, place)
+             ), locked AS (
+                 SELECT shard FROM inbox_counters WHERE shard IN (SELECT shard FROM new) ORDER BY shard FOR UPDATE
+             ), counted AS (
+                 SELECT new.shard, count(*) AS many FROM new JOIN locked USING (shard) GROUP BY new.shard
+             ), raised AS (
+                 UPDATE inbox_counters c SET sent = c.sent + counted.many FROM counted
+                 WHERE c.shard = counted.shard RETURNING c.shard, c.sent - counted.many AS before
+             )
+             INSERT INTO inbox (shard, seq, job, message)
+             SELECT new.shard, raised.before + new.place, new.job, new.message FROM new JOIN raised USING (shard)",
+            &[&shards, &jobs, &messages],
+        )
+        .await?;
+    Ok(())
+}
+
+/// What a job's scope is made from, beside the seeds in its settings.
+pub fn set_job_seeds(session: &mut Session, job: JobId, seeds: &[&Url]) -> Result<()> {
+    let urls: Vec<&str> = seeds.iter().map(|url| url.as_str()).collect();
+    session.query(
+        "INSERT INTO job_seeds (job, url) SELECT $1, unnest($2::text[]) ON CONFLICT DO NOTHING",
+        &[&id(job), &urls],
+    )?;
+    Ok(())
+}
+
+/// The state as the jobs' table spells it. A job that runs has its settings as they are now.
+pub fn set_job_state(
+    session: &mut Session,
+    job: JobId,
+    state: &str,
+    spec: Option<&str>,
+    message: Option<&str>,
+) -> Result<()> {
+    session.query(
+        "UPDATE jobs SET state = $2, message = $4, spec = coalesce($3, spec),
+             started_at = CASE WHEN $2 = 'running' THEN coalesce(started_at, clock_timestamp()) ELSE started_at END,
+             finished_at = CASE WHEN $2 IN ('completed', 'failed', 'cancelled') THEN clock_timestamp() END
+         WHERE id = $1",
+        &[&id(job), &state, &spec, &message],
+    )?;
+    Ok(())
+}
+
+/// URLs that wait, by job; what is on its way in inboxes is not among them.
+pub fn queued_urls(session: &mut Session) -> Result<HashMap<JobId, u64>> {
+    let mut queued = HashMap::new();
+    for row in session.query("SELECT job, count(*) FROM urls GROUP BY job", &[])? {
+        let read = || -> std::result::Result<(i32, i64), tokio_postgres::Error> {
+            Ok((row.try_get(0)?, row.try_get(1)?))
+        };
+        let (job, count) = read().map_err(|error| session.error(error))?;
+        queued.insert(JobId(u32::try_from(job).unwrap_or(0)), u64::try_from(count).unwrap_or(0));
+    }
+    Ok(queued)
+}

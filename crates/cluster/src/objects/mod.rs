@@ -1,0 +1,106 @@
+//! The archive in an object store: S3, whatever speaks its language (GCS among them), or a directory that all share.
+//!
+//! A worker writes its archive to its own disk, as one machine does ([`Spool`]). When a file is over and catalogued, the
+//! [`Uploader`] takes it away: whole, as `warc/FILE` ([`Layout::Warc`]), or page by page, each as
+//! `DOMAIN/YEAR-MONTH/URL_HASH.html.gz` ([`Layout::Objects`]). What it stored is reported before the file is deleted, so
+//! that a page without a path is one whose file is still here. While the store is away files stay and are tried again;
+//! what a process left behind its successor on the same disk takes up.
+//!
+//! `FILE:OFFSET` stays what it is, wherever the file is: [`ObjectArchive`] looks on the disk, then in the store.
+//!
+//! [`Spool`]: argiope_store::archive::Spool
+
+mod archive;
+mod directory;
+mod http;
+mod pages;
+mod pulse;
+mod reader;
+mod s3;
+mod settings;
+mod uploader;
+
+pub use archive::ObjectArchive;
+pub use directory::Directory;
+pub use pages::key_of;
+pub use reader::ObjectReader;
+pub use s3::S3;
+pub use settings::{ObjectSettings, open};
+pub use uploader::{Layout, OnStored, Stored, StoredAs, UploadOptions, UploadStatus, Uploader};
+
+use argiope_store::error::{ErrorKind, Result, StoreError};
+use std::path::Path;
+
+/// What is known of an object beside its bytes: short names, short values of visible ASCII.
+pub type Facts = Vec<(String, String)>;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ObjectHead {
+    pub length: u64,
+    pub facts: Facts,
+}
+
+impl ObjectHead {
+    pub fn fact(&self, name: &str) -> Option<&str> {
+        self.facts.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// Objects by key. An object is there whole or not at all. A store that does not answer is
+/// [`ErrorKind::Unreachable`], and the next call tries again.
+pub trait Objects: Send + Sync {
+    /// Where objects are, as people write it: `s3://bucket`, `file:///path`.
+    fn place(&self) -> &str;
+
+    /// Whether it can be used: reachable, there, and we are let in.
+    fn check(&self) -> Result<()>;
+
+    /// Replaces what is there.
+    fn put(&self, key: &str, body: &[u8], facts: &Facts) -> Result<()>;
+
+    /// False if there is one already, which is left alone.
+    fn put_new(&self, key: &str, body: &[u8], facts: &Facts) -> Result<bool>;
+
+    /// Replaces what is there by a file, however large, and makes sure of its length.
+    fn put_file(&self, key: &str, path: &Path, facts: &Facts) -> Result<()>;
+
+    fn head(&self, key: &str) -> Result<Option<ObjectHead>>;
+
+    /// Up to `length` bytes from `offset` on; fewer at the end, none beyond it.
+    fn get(&self, key: &str, offset: u64, length: u64) -> Result<Vec<u8>>;
+
+    /// No error if it is not there.
+    fn delete(&self, key: &str) -> Result<()>;
+
+    /// Keys that begin with `prefix`, sorted, at most `limit`, after `after`.
+    fn list(&self, prefix: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>>;
+}
+
+/// A key that a path of a file system or a URL cannot bend: no empty, `.` or `..` part, nothing invisible.
+fn checked_key(key: &str) -> Result<()> {
+    let is_bent = key.split('/').any(|part| part.is_empty() || part == "." || part == "..");
+    if is_bent || key.len() > 1000 || key.bytes().any(|byte| !(0x21..=0x7e).contains(&byte) || byte == b'\\')
+    {
+        return Err(StoreError::new(ErrorKind::Usage, key, "is no key for an object"));
+    }
+    Ok(())
+}
+
+fn not_found(key: &str, place: &str) -> StoreError {
+    StoreError::new(ErrorKind::NotFound, key, format!("is not in {place}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_lead_elsewhere_are_refused() {
+        for key in ["a", "warc/a-1.warc.gz", "example.com:8080/2024-07/0f.html.gz"] {
+            assert!(checked_key(key).is_ok(), "{key}");
+        }
+        for key in ["", "/a", "a/", "a//b", "../a", "a/./b", "a b", "a\nb", "ä", "a\\b"] {
+            assert_eq!(checked_key(key).unwrap_err().kind, ErrorKind::Usage, "{key}");
+        }
+    }
+}

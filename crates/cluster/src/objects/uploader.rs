@@ -1,0 +1,375 @@
+//! Takes finished files of a spool to the store, on a thread of its own: upload, make sure, report, delete. Each step may
+//! be repeated, so a crash or an outage between any two does no harm.
+
+use super::reader::file_key;
+use super::{Facts, Objects, pages};
+use argiope_model::Millis;
+use argiope_store::archive::{ArchiveRef, Position, Spool};
+use argiope_store::error::{ErrorKind, Result, StoreError};
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// A file that cannot be uploaded for a reason of its own is looked at again after this.
+const SET_ASIDE: Duration = Duration::from_secs(600);
+/// Pages reported at once.
+const REPORTED_AT_ONCE: usize = 500;
+const SHA256: &str = "sha256";
+
+/// What the store holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// WARC files, as they were written.
+    Warc,
+    /// One object per page.
+    Objects,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UploadOptions {
+    pub layout: Layout,
+    /// A file that has been open for this long is ended, however short it is.
+    pub rotate_after: Duration,
+}
+
+impl Default for UploadOptions {
+    fn default() -> UploadOptions {
+        UploadOptions { layout: Layout::Warc, rotate_after: Duration::from_secs(300) }
+    }
+}
+
+/// What was stored, and under which key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stored {
+    pub what: StoredAs,
+    /// Within [`Objects::place`]: `warc/x.warc.gz`, or that of a page.
+    pub key: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoredAs {
+    /// All visits of a file of the archive.
+    File(Arc<str>),
+    /// One visit. From now on its place in the archive is KEY:0.
+    Page(ArchiveRef),
+}
+
+/// Told before the local copy is deleted. On an error it is told again later, so it may come twice.
+pub type OnStored = Box<dyn FnMut(&[Stored]) -> Result<()> + Send>;
+
+/// How the uploads go, for status and metrics.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UploadStatus {
+    pub waiting_files: u64,
+    pub waiting_bytes: u64,
+    pub uploaded_files: u64,
+    pub uploaded_bytes: u64,
+    /// What keeps files here, if something does.
+    pub trouble: Option<String>,
+}
+
+pub struct Uploader {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    /// Ends what is under way between two pages.
+    stop: AtomicBool,
+}
+
+#[derive(Default)]
+struct State {
+    /// Something may have finished.
+    nudged: bool,
+    /// Upload all there is, until this time, and end.
+    drain_until: Option<Instant>,
+    ended: bool,
+    status: UploadStatus,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sleeps until the time, a nudge or the end.
+    fn wait(&self, until: Option<Instant>) {
+        let mut state = self.lock();
+        while !state.nudged && !state.ended && state.drain_until.is_none() {
+            let Some(left) = until.map(|until| until.saturating_duration_since(Instant::now())) else {
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            if left.is_zero() {
+                break;
+            }
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state.nudged = false;
+    }
+
+    /// Sleeps for a pause after a failure; only the end cuts it short.
+    fn pause(&self, time: Duration) {
+        let until = Instant::now() + time;
+        let mut state = self.lock();
+        while !state.ended {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl Uploader {
+    /// May be started before the recovery: files are finished after it only.
+    pub fn start(
+        spool: Arc<dyn Spool>,
+        objects: Arc<dyn Objects>,
+        options: UploadOptions,
+        on_stored: OnStored,
+    ) -> io::Result<Uploader> {
+        let shared = Arc::new(Shared {
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            stop: AtomicBool::new(false),
+        });
+        let work = Work {
+            shared: shared.clone(),
+            spool,
+            objects,
+            options,
+            on_stored,
+            set_aside: HashMap::new(),
+            pause: FIRST_PAUSE,
+        };
+        let builder = std::thread::Builder::new().name(String::from("objects-upload"));
+        let thread = builder.spawn(move || work.run())?;
+        Ok(Uploader { shared, thread: Some(thread) })
+    }
+
+    /// Something may have finished: called after each commit.
+    pub fn nudge(&self) {
+        self.shared.lock().nudged = true;
+        self.shared.changed.notify_all();
+    }
+
+    pub fn status(&self) -> UploadStatus {
+        self.shared.lock().status.clone()
+    }
+
+    /// Ends all files and uploads them, but takes no longer than `limit`; for a worker that leaves, when its appenders
+    /// are gone and everything is committed. What is left stays on the disk for the next start.
+    pub fn drain(mut self, limit: Duration) -> UploadStatus {
+        self.shared.lock().drain_until = Some(Instant::now() + limit);
+        self.shared.changed.notify_all();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        self.status()
+    }
+}
+
+impl Drop for Uploader {
+    fn drop(&mut self) {
+        self.shared.lock().ended = true;
+        self.shared.stop.store(true, Ordering::Release);
+        self.shared.changed.notify_all();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Work {
+    shared: Arc<Shared>,
+    spool: Arc<dyn Spool>,
+    objects: Arc<dyn Objects>,
+    options: UploadOptions,
+    on_stored: OnStored,
+    /// Files that cannot be uploaded, and when they are looked at again.
+    set_aside: HashMap<Arc<str>, Instant>,
+    pause: Duration,
+}
+
+impl Work {
+    fn run(mut self) {
+        loop {
+            let (drain_until, ended) = {
+                let state = self.shared.lock();
+                (state.drain_until, state.ended)
+            };
+            if ended {
+                return;
+            }
+            let next_look = self.end_old_files(drain_until.is_some());
+            let outcome = self.upload_finished(drain_until);
+            let is_late = drain_until.is_some_and(|until| Instant::now() >= until);
+            match outcome {
+                Ok(()) if drain_until.is_some() => return,
+                Err(_) if is_late => return,
+                Ok(()) => self.shared.wait(next_look),
+                Err(error) => {
+                    self.note_trouble(&error);
+                    self.shared.pause(self.pause);
+                    self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+                }
+            }
+        }
+    }
+
+    /// Gives when the next one will be old enough.
+    fn end_old_files(&self, all: bool) -> Option<Instant> {
+        let age = if all { Duration::ZERO } else { self.options.rotate_after };
+        let now = now();
+        // One millisecond more, for a file that was begun in this very one.
+        let begun_before = now.0.saturating_sub(millis(age)) + u64::from(all);
+        match self.spool.end_files(Millis(begun_before)) {
+            Ok(oldest) => oldest.map(|begun| {
+                let left = (begun.0 + millis(self.options.rotate_after) + 1).saturating_sub(now.0);
+                Instant::now() + Duration::from_millis(left)
+            }),
+            Err(error) => {
+                tracing::error!(%error, "an archive file could not be ended");
+                Some(Instant::now() + LONGEST_PAUSE)
+            }
+        }
+    }
+
+    fn upload_finished(&mut self, drain_until: Option<Instant>) -> Result<()> {
+        let files = self.spool.finished()?;
+        self.note_waiting(&files);
+        self.set_aside.retain(|_, until| *until > Instant::now());
+        for file in &files {
+            let is_late = drain_until.is_some_and(|until| Instant::now() >= until);
+            if self.shared.lock().ended || is_late {
+                return Ok(());
+            }
+            if self.set_aside.contains_key(&file.file) {
+                continue;
+            }
+            match self.upload(file) {
+                Ok(()) => self.note_uploaded(file),
+                Err(error) if error.is_retryable() => return Err(error),
+                Err(error) => {
+                    tracing::error!(file = &*file.file, %error, "archive file not uploaded; it stays on this disk");
+                    self.shared.lock().status.trouble = Some(error.to_string());
+                    self.set_aside.insert(file.file.clone(), Instant::now() + SET_ASIDE);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn upload(&mut self, position: &Position) -> Result<()> {
+        let path = self.spool.path(&position.file);
+        let stored = match self.options.layout {
+            Layout::Warc => vec![self.upload_file(position, &path)?],
+            Layout::Objects => self.upload_pages(position, &path)?,
+        };
+        for some in stored.chunks(REPORTED_AT_ONCE) {
+            (self.on_stored)(some)?;
+        }
+        self.spool.remove(&position.file)
+    }
+
+    fn upload_file(&self, position: &Position, path: &Path) -> Result<Stored> {
+        let key = file_key(&position.file);
+        let hash = sha256(path).map_err(|error| StoreError::io(path.display().to_string(), error))?;
+        let facts: Facts = vec![(SHA256.to_owned(), hash.clone())];
+        match self.objects.head(&key)? {
+            // Uploaded before, and not reported.
+            Some(head) if head.length == position.length && head.fact(SHA256) == Some(hash.as_str()) => {}
+            Some(_) => {
+                let message = format!(
+                    "another file of this name is in {}: two workers have the same name, or one of them lost its disk; \
+                     start each worker with a --name of its own",
+                    self.objects.place()
+                );
+                return Err(StoreError::new(ErrorKind::Usage, key, message));
+            }
+            None => {
+                self.upload_index(position, path)?;
+                self.objects.put_file(&key, path, &facts)?;
+            }
+        }
+        Ok(Stored { what: StoredAs::File(position.file.clone()), key })
+    }
+
+    /// Beside the file, where it has one.
+    fn upload_index(&self, position: &Position, path: &Path) -> Result<()> {
+        let Some(name) = position.file.strip_suffix(".warc.gz") else { return Ok(()) };
+        let name = format!("{name}.cdxj");
+        let index = path.with_file_name(&name);
+        if index.exists() { self.objects.put_file(&file_key(&name), &index, &Facts::new()) } else { Ok(()) }
+    }
+
+    fn upload_pages(&self, position: &Position, path: &Path) -> Result<Vec<Stored>> {
+        let pages = pages::store_all(&*self.objects, &*self.spool, &position.file, path, &self.shared.stop)?;
+        Ok(pages.into_iter().map(|page| Stored { what: StoredAs::Page(page.at), key: page.key }).collect())
+    }
+
+    fn note_waiting(&self, files: &[Position]) {
+        let status = &mut self.shared.lock().status;
+        status.waiting_files = files.len() as u64;
+        status.waiting_bytes = files.iter().map(|file| file.length).sum();
+        if files.is_empty() {
+            status.trouble = None;
+        }
+    }
+
+    fn note_uploaded(&mut self, file: &Position) {
+        self.pause = FIRST_PAUSE;
+        let status = &mut self.shared.lock().status;
+        if self.set_aside.is_empty() && status.trouble.take().is_some() {
+            tracing::info!(place = self.objects.place(), "archive files are uploaded again");
+        }
+        status.waiting_files = status.waiting_files.saturating_sub(1);
+        status.waiting_bytes = status.waiting_bytes.saturating_sub(file.length);
+        status.uploaded_files += 1;
+        status.uploaded_bytes += file.length;
+    }
+
+    /// An outage is logged once.
+    fn note_trouble(&self, error: &StoreError) {
+        let status = &mut self.shared.lock().status;
+        if status.trouble.replace(error.to_string()).is_none() {
+            tracing::warn!(%error, "archive files stay on this disk and are tried again");
+        }
+    }
+}
+
+fn sha256(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let mut hash = Sha256::new();
+    let mut piece = vec![0; 256 * 1024];
+    loop {
+        let read = file.read(&mut piece)?;
+        if read == 0 {
+            break;
+        }
+        hash.update(piece.get(..read).unwrap_or_default());
+    }
+    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn now() -> Millis {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Millis(millis(since))
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,89 @@
+//! Decides when a server that failed is asked again. Pure: the time comes from the caller.
+
+use std::time::{Duration, Instant};
+
+/// After this many failures in a row the server is left alone for a while.
+pub(super) const FAILURES: u32 = 5;
+pub(super) const PAUSE: Duration = Duration::from_secs(10);
+
+/// What a failure or a success changed, so that an outage is logged once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    None,
+    /// The first failure after successes.
+    WentAway,
+    /// The first success after failures.
+    CameBack,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Breaker {
+    failures: u32,
+    open_until: Option<Instant>,
+}
+
+impl Breaker {
+    pub(super) fn may_try(&self, now: Instant) -> bool {
+        self.open_until.is_none_or(|until| now >= until)
+    }
+
+    /// After the pause one try decides; before it, a few are allowed.
+    pub(super) fn may_try_again(&self, now: Instant) -> bool {
+        self.open_until.is_none() && self.may_try(now)
+    }
+
+    pub(super) fn failed(&mut self, now: Instant) -> Turn {
+        self.failures = self.failures.saturating_add(1);
+        if self.failures >= FAILURES {
+            self.open_until = Some(now + PAUSE);
+        }
+        if self.failures == 1 { Turn::WentAway } else { Turn::None }
+    }
+
+    pub(super) fn succeeded(&mut self) -> Turn {
+        let turn = if self.failures > 0 { Turn::CameBack } else { Turn::None };
+        *self = Breaker::default();
+        turn
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn five_failures_in_a_row_make_a_pause_and_one_try_ends_or_renews_it() {
+        let start = Instant::now();
+        let mut breaker = Breaker::default();
+        assert_eq!(breaker.failed(start), Turn::WentAway);
+        for _ in 2..FAILURES {
+            assert!(breaker.may_try_again(start));
+            assert_eq!(breaker.failed(start), Turn::None);
+        }
+        assert!(breaker.may_try(start));
+        breaker.failed(start);
+        assert!(!breaker.may_try(start));
+        assert!(!breaker.may_try(start + PAUSE - Duration::from_millis(1)));
+        let later = start + PAUSE;
+        assert!(breaker.may_try(later));
+        breaker.failed(later);
+        assert!(!breaker.may_try_again(later), "one try decides");
+        assert!(!breaker.may_try(later));
+        assert_eq!(breaker.succeeded(), Turn::CameBack);
+        assert!(breaker.may_try_again(later));
+        assert_eq!(breaker.succeeded(), Turn::None);
+    }
+
+    #[test]
+    fn a_success_forgets_the_failures_before_it() {
+        let now = Instant::now();
+        let mut breaker = Breaker::default();
+        for _ in 0..10 {
+            for _ in 1..FAILURES {
+                breaker.failed(now);
+            }
+            breaker.succeeded();
+        }
+        assert!(breaker.may_try(now));
+    }
+}

@@ -1,0 +1,87 @@
+//! A set of servers of a test's own, to be stopped, hung and wiped; and the shared one, to be used with care.
+
+#![allow(clippy::unwrap_used, dead_code, reason = "tests, each using a part of it")]
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// The address of a shared server; `None` where this run has none.
+pub(crate) fn address(variable: &str) -> Option<String> {
+    let value = std::env::var(variable).ok();
+    if value.is_none() {
+        eprintln!("{variable} is not set: nothing is tested");
+    }
+    value
+}
+
+/// A word that no other test, and no other run, uses.
+pub(crate) fn unique(name: &str) -> String {
+    use std::hash::BuildHasher;
+    let random = std::hash::RandomState::new().hash_one(name);
+    format!("{name}-{:x}-{random:016x}", std::process::id())
+}
+
+pub(crate) struct PrivateSet {
+    directory: tempfile::TempDir,
+    pub(crate) variables: HashMap<String, String>,
+}
+
+impl PrivateSet {
+    /// Starts the named servers, where the run has the shared ones; they end with this process at the latest.
+    pub(crate) fn start(name: &str, needs: &str) -> Option<PrivateSet> {
+        address(needs)?;
+        let directory = tempfile::tempdir().unwrap();
+        let mut set = PrivateSet { directory, variables: HashMap::new() };
+        set.script(&["up", "--only", name, "--owner", &std::process::id().to_string()]);
+        let text = set.script(&["env"]);
+        let words = text.trim().strip_prefix("export ").unwrap().split_whitespace();
+        let variables = words.filter_map(|word| word.split_once('='));
+        set.variables = variables.map(|(key, value)| (key.into(), value.trim_matches('\'').into())).collect();
+        Some(set)
+    }
+
+    pub(crate) fn variable(&self, name: &str) -> &str {
+        self.variables.get(name).unwrap()
+    }
+
+    fn root(&self) -> PathBuf {
+        self.directory.path().join("servers")
+    }
+
+    /// `stop`, `start`, `kill`, `pause`, `resume`, `wipe` and a server.
+    pub(crate) fn script(&self, arguments: &[&str]) -> String {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/servers");
+        let done = Command::new(script)
+            .args(arguments)
+            .arg("--dir")
+            .arg(self.root())
+            .env_remove("ARGIOPE_TEST_SERVERS")
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).unwrap()
+    }
+}
+
+impl Drop for PrivateSet {
+    fn drop(&mut self) {
+        if self.root().exists() {
+            // A paused server would not end.
+            self.script(&["down"]);
+        }
+    }
+}
+
+/// Waits for something another thread or process does; gives up after a minute.
+pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "never: {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}

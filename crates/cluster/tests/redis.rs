@@ -1,0 +1,251 @@
+//! Redis: doorbells, the robots cache and live figures; and that its absence is known, short and harmless.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod private_set;
+
+use argiope_cluster::redis::{Doorbell, Heard, Redis, WorkerFigures};
+use argiope_cluster::server_error::Trouble;
+use argiope_frontier::state::StoredRobots;
+use argiope_model::Millis;
+use private_set::{PrivateSet, address, eventually, unique};
+use std::collections::BTreeSet;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+const VARIABLE: &str = "ARGIOPE_TEST_REDIS";
+
+fn shared(name: &str) -> Option<Redis> {
+    Some(Redis::new(&address(VARIABLE)?, &unique(name)).unwrap())
+}
+
+/// Of a private set.
+fn on(set: &PrivateSet) -> Redis {
+    Redis::new(set.variable(VARIABLE), "crawler").unwrap()
+}
+
+fn bell(redis: &Redis) -> (Doorbell, Receiver<Heard>) {
+    let (heard, ears) = channel();
+    let doorbell = Doorbell::start(redis, Box::new(move |what| drop(heard.send(what)))).unwrap();
+    (doorbell, ears)
+}
+
+/// Waits until these have been rung, whatever else is heard.
+fn hear(ears: &Receiver<Heard>, shards: &[u16]) {
+    let mut missing: BTreeSet<u16> = shards.iter().copied().collect();
+    while !missing.is_empty() {
+        match ears.recv_timeout(Duration::from_secs(60)) {
+            Ok(Heard::Rung(rung)) => missing.retain(|shard| !rung.contains(shard)),
+            Ok(_) => {}
+            Err(error) => panic!("{missing:?} not rung: {error}"),
+        }
+    }
+}
+
+fn hear_that(ears: &Receiver<Heard>, wanted: &Heard) {
+    while ears.recv_timeout(Duration::from_secs(60)).unwrap() != *wanted {}
+}
+
+fn robots(text: &str) -> StoredRobots {
+    StoredRobots {
+        fetched_at: Millis(1000),
+        expires: Millis(61_000),
+        status: 200,
+        body: text.as_bytes().into(),
+    }
+}
+
+#[test]
+fn a_ring_is_heard_by_the_owner_of_the_shard_on_redis() {
+    let Some(redis) = shared("ring") else { return };
+    let (one, first) = bell(&redis);
+    let (two, second) = bell(&redis);
+    one.own([1, 2]);
+    two.own([3]);
+    hear(&first, &[1, 2]);
+    hear(&second, &[3]);
+    // Each was rung once when it was taken over; from here on rings come from the others.
+    two.ring(2);
+    two.ring(1);
+    hear(&first, &[1, 2]);
+    one.ring(3);
+    hear(&second, &[3]);
+    assert!(first.try_recv().is_err());
+    one.own([2, 3]);
+    two.own([1]);
+    hear(&first, &[3]);
+    hear(&second, &[1]);
+    two.ring(3);
+    hear(&first, &[3]);
+}
+
+#[test]
+fn a_worker_does_not_hear_other_shards_on_redis() {
+    let Some(redis) = shared("others") else { return };
+    let (doorbell, ears) = bell(&redis);
+    doorbell.own([7]);
+    hear(&ears, &[7]);
+    for shard in 0..64 {
+        doorbell.ring(shard);
+    }
+    assert_eq!(ears.recv_timeout(Duration::from_secs(60)).unwrap(), Heard::Rung(vec![7]));
+    doorbell.ring(7);
+    assert_eq!(ears.recv_timeout(Duration::from_secs(60)).unwrap(), Heard::Rung(vec![7]));
+}
+
+#[test]
+fn clusters_with_prefixes_of_their_own_do_not_meet_on_redis() {
+    let (Some(ours), Some(theirs)) = (shared("ours"), shared("theirs")) else { return };
+    ours.put_robots("https://example.com", &robots("a"), Millis(1000)).unwrap();
+    assert_eq!(theirs.robots("https://example.com").unwrap(), None);
+    ours.report(&WorkerFigures { name: String::from("w"), ..WorkerFigures::default() }).unwrap();
+    assert_eq!(theirs.workers(Millis(0)).unwrap(), []);
+}
+
+#[test]
+fn robots_are_kept_until_they_expire_on_redis() {
+    let Some(redis) = shared("robots") else { return };
+    let origin = "https://example.com:8443";
+    assert_eq!(redis.robots(origin).unwrap(), None);
+    redis.put_robots(origin, &robots("Disallow: /"), Millis(1000)).unwrap();
+    assert_eq!(redis.robots(origin).unwrap(), Some(robots("Disallow: /")));
+    redis.put_robots(origin, &robots(""), Millis(1000)).unwrap();
+    assert_eq!(redis.robots(origin).unwrap(), Some(robots("")));
+    redis.put_robots("http://late", &robots("x"), Millis(61_000)).unwrap();
+    assert_eq!(redis.robots("http://late").unwrap(), None, "expired when it came");
+    redis.put_robots("http://soon", &robots("x"), Millis(60_900)).unwrap();
+    eventually("it expires", || redis.robots("http://soon").unwrap().is_none().then_some(()));
+}
+
+#[test]
+fn workers_are_shown_while_they_report_on_redis() {
+    let Some(redis) = shared("workers") else { return };
+    let figures = |name: &str, at: u64| WorkerFigures {
+        name: name.into(),
+        state: String::from("active"),
+        current_url: Some(String::from("https://example.com/")),
+        shards: 3,
+        pages: 12,
+        pages_per_second: 1.5,
+        reported_at: Millis(at),
+        ..WorkerFigures::default()
+    };
+    let minute = 60_000;
+    redis.report(&figures("b", 10 * minute)).unwrap();
+    redis.report(&figures("a", 11 * minute)).unwrap();
+    assert_eq!(
+        redis.workers(Millis(11 * minute)).unwrap(),
+        [figures("a", 11 * minute), figures("b", 10 * minute)]
+    );
+    redis.report(&figures("a", 13 * minute)).unwrap();
+    assert_eq!(redis.workers(Millis(13 * minute)).unwrap(), [figures("a", 13 * minute)], "b is silent");
+    redis.sign_off("a").unwrap();
+    assert_eq!(redis.workers(Millis(13 * minute)).unwrap(), []);
+}
+
+#[test]
+fn an_address_that_is_none_names_the_setting() {
+    for url in ["", "127.0.0.1:6379", "http://127.0.0.1/"] {
+        let error = Redis::new(url, "crawler").err().unwrap();
+        assert_eq!(error.trouble, Trouble::Wrong, "{url}");
+        assert!(error.to_string().starts_with("storage.cache_url: "), "{error}");
+    }
+}
+
+#[test]
+fn a_server_that_is_not_there_is_left_alone_after_a_few_tries() {
+    // Bound and closed again: nobody listens.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let redis = Redis::new(&format!("redis://127.0.0.1:{port}/0"), "crawler").unwrap();
+    let first = redis.ping().unwrap_err();
+    assert_eq!(first.trouble, Trouble::Away);
+    assert!(first.to_string().starts_with("storage.cache_url: Redis cannot be reached"), "{first}");
+    let texts: Vec<String> = (0..3).map(|_| redis.ping().unwrap_err().to_string()).collect();
+    assert!(texts.last().unwrap().contains("left alone"), "{texts:?}");
+}
+
+#[test]
+fn a_wrong_password_is_told_from_a_server_that_is_away_on_redis() {
+    let Some(url) = address(VARIABLE) else { return };
+    let place = url.rsplit('@').next().unwrap();
+    for url in [format!("redis://default:wrong@{place}"), format!("redis://{place}")] {
+        let error = Redis::new(&url, "crawler").unwrap().ping().unwrap_err();
+        assert_eq!(error.trouble, Trouble::Refused, "{error}");
+        assert!(error.to_string().contains("password"), "{error}");
+    }
+}
+
+#[test]
+fn an_outage_is_told_and_ends_by_itself_on_redis() {
+    let Some(set) = PrivateSet::start("redis", VARIABLE) else { return };
+    let redis = on(&set);
+    let (doorbell, ears) = bell(&redis);
+    doorbell.own([1, 2]);
+    hear(&ears, &[1, 2]);
+    set.script(&["stop", "redis"]);
+    hear_that(&ears, &Heard::Away);
+    assert_eq!(redis.robots("http://a").unwrap_err().trouble, Trouble::Away);
+    doorbell.ring(1);
+    set.script(&["start", "redis"]);
+    hear_that(&ears, &Heard::Back);
+    // Rings may have been lost: all that is owned is rung.
+    assert_eq!(ears.recv_timeout(Duration::from_secs(60)).unwrap(), Heard::Rung(vec![1, 2]));
+    eventually("the link is back", || redis.put_robots("http://a", &robots("x"), Millis(1000)).ok());
+    doorbell.ring(2);
+    hear(&ears, &[2]);
+}
+
+#[test]
+fn a_server_that_hangs_keeps_nobody_waiting_on_redis() {
+    let Some(set) = PrivateSet::start("redis", VARIABLE) else { return };
+    let redis = on(&set);
+    let (doorbell, ears) = bell(&redis);
+    doorbell.own([1]);
+    hear(&ears, &[1]);
+    set.script(&["pause", "redis"]);
+    let mut answered = 0;
+    let begun = Instant::now();
+    // Were each of them to wait for its own limit, this would take hours.
+    for _ in 0..100_000 {
+        answered += usize::from(redis.robots("http://a").is_ok());
+        doorbell.ring(1);
+    }
+    eprintln!("100,000 operations on a hanging server took {:?}", begun.elapsed());
+    assert_eq!(answered, 0);
+    hear_that(&ears, &Heard::Away);
+    set.script(&["resume", "redis"]);
+    hear_that(&ears, &Heard::Back);
+    hear(&ears, &[1]);
+    eventually("the link is back", || redis.robots("http://a").ok());
+}
+
+#[test]
+fn a_wiped_server_is_a_cache_that_misses_on_redis() {
+    let Some(set) = PrivateSet::start("redis", VARIABLE) else { return };
+    let redis = on(&set);
+    let (doorbell, ears) = bell(&redis);
+    doorbell.own([5]);
+    hear(&ears, &[5]);
+    redis.put_robots("http://a", &robots("x"), Millis(1000)).unwrap();
+    let figures = WorkerFigures { name: String::from("w"), ..WorkerFigures::default() };
+    redis.report(&figures).unwrap();
+    set.script(&["wipe", "redis"]);
+    assert_eq!(redis.robots("http://a").unwrap(), None);
+    assert_eq!(redis.workers(Millis(0)).unwrap(), []);
+    redis.report(&figures).unwrap();
+    assert_eq!(redis.workers(Millis(0)).unwrap(), [figures]);
+    doorbell.ring(5);
+    hear(&ears, &[5]);
+}
+
+#[test]
+fn a_doorbell_without_a_server_ends_when_it_is_dropped() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let redis = Redis::new(&format!("redis://127.0.0.1:{port}/0"), "crawler").unwrap();
+    let (doorbell, ears) = bell(&redis);
+    doorbell.own([1]);
+    doorbell.ring(1);
+    hear_that(&ears, &Heard::Away);
+    drop(doorbell);
+    assert!(ears.recv().is_err(), "both threads are gone");
+}

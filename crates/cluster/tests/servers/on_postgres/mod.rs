@@ -1,0 +1,5 @@
+//! PostgreSQL, at `ARGIOPE_TEST_POSTGRES`. Each test has a database of its own.
+
+mod catalogue;
+mod database;
+mod scratch;

@@ -1,0 +1,175 @@
+//! A scheduler in a cluster: its shards come and go, others send it what they find, and pages of a job's budget are
+//! granted to it.
+
+use crate::error::EngineError;
+use crate::item::Item;
+use crate::job::{JobContext, JobStart};
+use crate::scheduler::{Scheduler, offer_sitemaps, refused_rows};
+use argiope_frontier::Activity;
+use argiope_frontier::member::{ClusterJob, News};
+use argiope_model::{JobId, Millis};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often pages that nobody needs here are looked for.
+const RETURN_EVERY: Duration = Duration::from_secs(1);
+
+/// What a member keeps in mind.
+#[derive(Default)]
+pub(crate) struct MemberState {
+    owned: BTreeSet<u16>,
+    /// To be handed over as soon as they are quiet.
+    leaving: BTreeSet<u16>,
+    /// Jobs for which pages were asked and not granted yet.
+    asked: HashSet<JobId>,
+    next_return: Millis,
+}
+
+impl Scheduler {
+    pub(crate) fn news(&mut self, news: News, at: Millis) -> Result<(), EngineError> {
+        match news {
+            News::Job(job) => self.take_job(*job, at)?,
+            News::JobClosed(job) => {
+                self.return_pages(job);
+                self.frontier.end_job(job);
+                self.jobs.remove(job);
+                self.shards.asked.remove(&job);
+            }
+            News::Taken { shard, last_stop } => {
+                let opens: HashMap<_, _> = self.jobs.all().iter().map(|job| (job.id, job.limits())).collect();
+                self.frontier.restore_shard(self.state.as_ref(), shard, &opens, last_stop, at)?;
+                self.shards.owned.insert(shard);
+            }
+            News::HandOver { shard } => {
+                if self.shards.owned.contains(&shard) {
+                    self.frontier.hand_over(shard, at);
+                    self.shards.leaving.insert(shard);
+                }
+            }
+            News::Lost { shard } => self.drop_shard(shard, at),
+            News::Delivery { shard, messages } => self.deliver(shard, &messages, at)?,
+            News::Granted { job, pages } => {
+                self.shards.asked.remove(&job);
+                self.frontier.grant(job, pages, at);
+            }
+        }
+        Ok(())
+    }
+
+    fn take_job(&mut self, job: ClusterJob, at: Millis) -> Result<(), EngineError> {
+        let ClusterJob { id, spec, seeds, activity } = job;
+        let start = &JobStart { id, spec, seeds, graph: None };
+        let context = JobContext::new(start, self.scope.suffixes(), at)?;
+        let limits = context.limits();
+        self.scope.insert(start);
+        self.jobs.insert(Arc::new(context));
+        self.frontier.restore_job(self.state.as_ref(), id, limits, at)?;
+        self.frontier.set_activity(id, activity);
+        if activity == Activity::Paused {
+            self.return_pages(id);
+        }
+        Ok(())
+    }
+
+    fn deliver(&mut self, shard: u16, messages: &[(u64, Vec<u8>)], at: Millis) -> Result<(), EngineError> {
+        // A shard that was lost meanwhile is its next owner's, and so is what is sent to it.
+        if !self.shards.owned.contains(&shard) {
+            return Ok(());
+        }
+        let delivered = self.frontier.deliver(shard, messages, at);
+        let mut rows = refused_rows(delivered.refused);
+        for news in &delivered.robots {
+            rows.extend(offer_sitemaps(&mut self.frontier, &self.jobs, &self.key, news, at));
+        }
+        for (id, url) in &delivered.scope {
+            if let Some(job) = self.jobs.get(*id) {
+                job.add_scope_host(url, || self.scope.compile(&job, &self.frontier));
+            }
+        }
+        if !rows.is_empty() {
+            self.inbox.put(Item { skipped: rows, ..Item::default() });
+        }
+        self.apply(Vec::new())?;
+        let reached = self.frontier.received(shard).unwrap_or(0);
+        if let Some(member) = &mut self.member {
+            member.delivered(shard, reached);
+        }
+        Ok(())
+    }
+
+    /// Once a turn: leases that are over, shards that may go, pages that are missing or left over.
+    pub(crate) fn keep_membership(&mut self, at: Millis) -> Result<(), EngineError> {
+        if self.member.is_none() {
+            return Ok(());
+        }
+        if !self.lease.holds() && !self.shards.owned.is_empty() {
+            for shard in self.shards.owned.clone() {
+                self.drop_shard(shard, at);
+            }
+            if let Some(member) = &mut self.member {
+                member.lapsed();
+            }
+        }
+        self.hand_over_quiet(at)?;
+        self.keep_budgets(at);
+        Ok(())
+    }
+
+    fn hand_over_quiet(&mut self, at: Millis) -> Result<(), EngineError> {
+        let quiet: Vec<u16> =
+            self.shards.leaving.iter().copied().filter(|shard| self.frontier.is_quiet(*shard)).collect();
+        if quiet.is_empty() {
+            return Ok(());
+        }
+        for shard in &quiet {
+            self.frontier.give_up_shard(*shard, at);
+        }
+        self.apply(Vec::new())?;
+        // Whoever takes it next reads what is written now.
+        self.state.sync()?;
+        for shard in quiet {
+            self.drop_shard(shard, at);
+            if let Some(member) = &mut self.member {
+                member.handed_over(shard);
+            }
+        }
+        Ok(())
+    }
+
+    fn drop_shard(&mut self, shard: u16, at: Millis) {
+        self.frontier.drop_shard(shard, at);
+        self.shards.owned.remove(&shard);
+        self.shards.leaving.remove(&shard);
+    }
+
+    fn keep_budgets(&mut self, at: Millis) {
+        let due = at >= self.shards.next_return;
+        if due {
+            self.shards.next_return = at + RETURN_EVERY;
+        }
+        for job in self.jobs.all() {
+            if job.spec.max_pages.is_none() {
+                continue;
+            }
+            if self.frontier.wants_pages(job.id) {
+                if self.shards.asked.insert(job.id)
+                    && let Some(member) = &mut self.member
+                {
+                    member.wants_pages(job.id);
+                }
+            } else if due && self.frontier.progress(job.id).is_some_and(|progress| progress.is_finished()) {
+                self.return_pages(job.id);
+            }
+        }
+    }
+
+    pub(crate) fn return_pages(&mut self, job: JobId) {
+        let pages = self.frontier.return_pages(job);
+        if pages > 0
+            && let Some(member) = &mut self.member
+        {
+            member.returns_pages(job, pages);
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! What leads from a shard to another one where shards are leased: it is sent through the other's log, even if both are
+//! owned here, so that neither depends on who owns the other. [`Frontier::deliver`] is the other end.
+
+use crate::admit::{Discovery, Found, Refused};
+use crate::frontier::Frontier;
+use crate::hash::{FastMap, FastSet};
+use crate::host::{Errand, RobotsHandle};
+use crate::message::{MOST_FOUND, Message};
+use crate::ready::HostIndex;
+use crate::settle::{Notice, RobotsNews};
+use crate::state::Change;
+use argiope_model::{Fingerprint, Hop, JobId, Millis, Skip, SkipReason, Url, Visit};
+use argiope_politeness::RobotsAnswer;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// A robots.txt that another owner was asked for, and that nothing is heard of, has not been answered.
+const TOLD_WITHIN: Duration = Duration::from_secs(300);
+
+/// Links of a job that were sent are remembered up to twice this number.
+const SENT_GENERATION: usize = 1 << 16;
+
+/// Sources from elsewhere whose rate is watched.
+const SOURCES: usize = 10_000;
+
+/// What a piece of a log came to.
+#[derive(Clone, Debug, Default)]
+pub struct Delivered {
+    pub refused: Vec<Refused>,
+    /// What was read of a robots.txt that another owner had asked for.
+    pub robots: Vec<RobotsNews>,
+    /// Hosts that jobs have in their scope from now on.
+    pub scope: Vec<(JobId, Url)>,
+    /// Nothing is taken from a message for this job on: it is to be opened ([`Frontier::restore_job`]) or ended
+    /// ([`Frontier::end_job`]) first.
+    pub waits_for: Option<JobId>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Elsewhere {
+    sent: FastMap<JobId, Sent>,
+    /// Sent with batches that are not known to be durable.
+    unsettled: VecDeque<Unsettled>,
+    batches: u64,
+    /// robots.txt that other owners were asked for, the oldest first.
+    told_by: VecDeque<(Millis, Url)>,
+    sources: FastMap<Box<str>, Rate>,
+}
+
+#[derive(Debug)]
+struct Unsettled {
+    batch: u64,
+    from: u16,
+    job: JobId,
+    fingerprints: Vec<Fingerprint>,
+}
+
+/// Links that are in the logs of other shards for good. It forgets the older half when it is full.
+#[derive(Debug, Default)]
+struct Sent {
+    young: FastSet<Fingerprint>,
+    old: FastSet<Fingerprint>,
+}
+
+impl Sent {
+    fn contains(&self, fingerprint: Fingerprint) -> bool {
+        self.young.contains(&fingerprint) || self.old.contains(&fingerprint)
+    }
+
+    fn insert(&mut self, fingerprint: Fingerprint) {
+        self.young.insert(fingerprint);
+        if self.young.len() >= SENT_GENERATION {
+            self.old = std::mem::take(&mut self.young);
+        }
+    }
+}
+
+/// New URLs that a source may bring at once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rate {
+    pub(crate) tokens: f32,
+    pub(crate) at: Millis,
+}
+
+impl Rate {
+    pub(crate) const UNUSED: Rate = Rate { tokens: f32::INFINITY, at: Millis(0) };
+
+    /// When one more new URL may be served: now, or later if there are more than the rate allows.
+    pub(crate) fn take(&mut self, per_second: u32, burst: u32, now: Millis) -> Millis {
+        let rate = per_second.max(1) as f32;
+        let elapsed = now.since(self.at).as_secs_f32();
+        self.tokens = (self.tokens + elapsed * rate).min(burst.max(1) as f32) - 1.0;
+        self.at = now;
+        if self.tokens >= 0.0 {
+            return now;
+        }
+        now + Duration::from_secs_f32((-self.tokens / rate).min(86_400.0 * 365.0))
+    }
+}
+
+impl Elsewhere {
+    pub(crate) fn forget_job(&mut self, job: JobId) {
+        self.sent.remove(&job);
+        self.unsettled.retain(|sent| sent.job != job);
+    }
+
+    /// What this shard sent and was not durable is not sent.
+    pub(crate) fn drop_shard(&mut self, shard: u16) {
+        self.unsettled.retain(|sent| sent.from != shard);
+    }
+
+    pub(crate) fn batch_taken(&mut self) {
+        self.batches += 1;
+    }
+
+    pub(crate) fn next_deadline(&self) -> Option<Millis> {
+        self.told_by.front().map(|(at, _)| *at)
+    }
+
+    pub(crate) fn rate_of(&mut self, source: &str) -> &mut Rate {
+        if self.sources.len() >= SOURCES && !self.sources.contains_key(source) {
+            self.sources.clear();
+        }
+        self.sources.entry(source.into()).or_insert(Rate::UNUSED)
+    }
+}
+
+impl Frontier {
+    /// The number of batches taken with [`Frontier::take_changes`] so far.
+    pub fn batches_taken(&self) -> u64 {
+        self.elsewhere.batches
+    }
+
+    /// The first so many batches are durable: links that went with them are not sent again.
+    pub fn batches_durable(&mut self, batches: u64) {
+        while let Some(sent) = self.elsewhere.unsettled.pop_front_if(|sent| sent.batch < batches) {
+            let known = self.elsewhere.sent.entry(sent.job).or_default();
+            sent.fingerprints.into_iter().for_each(|fingerprint| known.insert(fingerprint));
+        }
+    }
+
+    /// What a visit of this shard has found. What belongs to the shard is admitted, the rest is sent where it belongs.
+    /// Returns as [`Frontier::discover`]; what is sent is not new yet.
+    pub fn discover_in(&mut self, shard: u16, discovery: Discovery, now: Millis) -> (Vec<Refused>, usize) {
+        if !self.config.leased {
+            return self.discover(discovery, now);
+        }
+        if !self.owns(shard) {
+            return (Vec::new(), 0);
+        }
+        let Discovery { job, round, depth, source, found } = discovery;
+        let mut own = Vec::with_capacity(found.len());
+        let mut others: Vec<(u16, Vec<Found>)> = Vec::new();
+        // A page's links mostly lead to few hosts, one after the other.
+        let mut last: Option<(Box<str>, u16)> = None;
+        for one in found {
+            let to = match &last {
+                Some((host, shard)) if **host == *one.url.host() => *shard,
+                _ => {
+                    let to = self.shard_of_url(&one.url);
+                    last = Some((one.url.host().into(), to));
+                    to
+                }
+            };
+            if to == shard {
+                own.push(one);
+            } else if !self.elsewhere.sent.get(&job).is_some_and(|sent| sent.contains(one.fingerprint)) {
+                match others.iter_mut().find(|(of, _)| *of == to) {
+                    Some((_, found)) => found.push(one),
+                    None => others.push((to, vec![one])),
+                }
+            }
+        }
+        for (to, found) in others {
+            self.send_found(shard, to, Discovery { job, round, depth, source: source.clone(), found });
+        }
+        self.admit_found(Discovery { job, round, depth, source, found: own }, Some(shard), now)
+    }
+
+    fn send_found(&mut self, from: u16, to: u16, discovery: Discovery) {
+        let Discovery { job, round, depth, source, found } = discovery;
+        let fingerprints = found.iter().map(|one| one.fingerprint).collect();
+        for found in found.chunks(MOST_FOUND) {
+            let found = found.to_vec();
+            self.send(
+                from,
+                to,
+                &Message::Found(Discovery { job, round, depth, source: source.clone(), found }),
+            );
+        }
+        let batch = self.elsewhere.batches;
+        self.elsewhere.unsettled.push_back(Unsettled { batch, from, job, fingerprints });
+    }
+
+    pub(crate) fn send(&mut self, from: u16, to: u16, message: &Message) {
+        self.changes.changes.push(Change::Send { from, to, message: message.encode() });
+    }
+
+    /// Hosts that a job has in its scope have to be known where they are crawled.
+    pub(crate) fn widen_elsewhere(&mut self, job: JobId, from: u16, url: &Url) {
+        if let Some(to) = self.sent_to(from, url) {
+            self.send(from, to, &Message::Scope { job, url: url.clone() });
+        }
+    }
+
+    /// A request for a robots.txt at this host was redirected.
+    pub(crate) fn robots_redirected(&mut self, index: HostIndex, errand: Errand, now: Millis) {
+        let Some(from) = self.shard_of_host(index) else { return };
+        let Some(to) = self.sent_to(from, &errand.url) else {
+            let target = self.host_index(errand.url.host());
+            return self.push_errand(target, errand, now);
+        };
+        let Errand { url, origin, hops, job } = errand;
+        if self.sent_to(from, &origin).is_none() {
+            self.wait_to_be_told(&origin, now);
+        }
+        self.send(from, to, &Message::RobotsAsk { job, origin, url, hops });
+    }
+
+    /// Whoever was asked may have lost the question with its shard.
+    fn wait_to_be_told(&mut self, origin: &Url, now: Millis) {
+        let until = now + TOLD_WITHIN;
+        let index = self.host_index(origin.host());
+        if let Some(host) = self.host_mut(index) {
+            for known in host.origins.iter_mut().filter(|o| o.scheme == origin.scheme()) {
+                known.told_until = Some(until);
+            }
+        }
+        self.elsewhere.told_by.push_back((until, origin.clone()));
+    }
+
+    pub(crate) fn expire_robots_elsewhere(&mut self, now: Millis) {
+        while let Some((until, origin)) = self.elsewhere.told_by.pop_front_if(|(until, _)| *until <= now) {
+            let Some(index) = self.by_name.get(origin.host()).copied() else { continue };
+            let waits = |host: &crate::host::Host| {
+                host.origins.iter().any(|o| o.scheme == origin.scheme() && o.told_until == Some(until))
+            };
+            if self.host(index).is_some_and(waits) {
+                self.robots_settled(index, &origin, RobotsAnswer::NoAnswer, Vec::new(), now);
+            }
+        }
+    }
+
+    /// What an errand at this host came to is told to the origin it was for.
+    pub(crate) fn robots_ended(
+        &mut self,
+        index: HostIndex,
+        errand: &Errand,
+        answer: RobotsAnswer,
+        body: Vec<u8>,
+        now: Millis,
+    ) -> Option<RobotsNews> {
+        let from = self.shard_of_host(index)?;
+        if let Some(to) = self.sent_to(from, &errand.origin) {
+            let origin = errand.origin.clone();
+            self.send(from, to, &Message::RobotsTold { origin, answer, body });
+            return None;
+        }
+        let own = self.host_index(errand.origin.host());
+        self.robots_settled(own, &errand.origin, answer, body, now)
+    }
+
+    /// Applies messages of a shard's log, each with its offset, in order. Those that were applied before are passed over.
+    /// How far it came is in the same batch ([`Change::Received`]).
+    pub fn deliver<M: AsRef<[u8]>>(&mut self, shard: u16, messages: &[(u64, M)], now: Millis) -> Delivered {
+        let mut delivered = Delivered::default();
+        let before = match self.slot(shard) {
+            Some(slot) if slot.is_here() && !slot.is_closing() => slot.received,
+            _ => return delivered,
+        };
+        let mut reached = before;
+        for (offset, bytes) in
+            messages.iter().filter(|(offset, _)| before.is_none_or(|before| *offset > before))
+        {
+            match Message::decode(bytes.as_ref()) {
+                Ok(message) => {
+                    let job = message.job();
+                    if let Some(job) = job.filter(|job| !self.jobs.contains_key(job)) {
+                        if !self.ended_jobs.contains(&job) {
+                            delivered.waits_for = Some(job);
+                            break;
+                        }
+                    } else {
+                        self.take_message(shard, message, &mut delivered, now);
+                    }
+                }
+                Err(error) => {
+                    let why = error.to_string().into();
+                    self.notices.push_back(Notice::DamagedMessage { shard, offset: *offset, why });
+                }
+            }
+            reached = reached.max(Some(*offset));
+        }
+        if let (Some(offset), Some(slot)) = (reached.filter(|_| reached > before), self.slot_mut(shard)) {
+            slot.received = Some(offset);
+            self.changes.changes.push(Change::Received { shard, offset });
+        }
+        delivered
+    }
+
+    fn take_message(&mut self, shard: u16, message: Message, delivered: &mut Delivered, now: Millis) {
+        match message {
+            Message::Found(discovery) => {
+                delivered.refused.extend(self.admit_found(discovery, Some(shard), now).0);
+            }
+            Message::Continue(visit) if self.shard_of_url(&visit.url) != shard => {
+                let skip = Skip::new(SkipReason::NotCrawlable, misled(shard, &visit.url));
+                let (job, url, source) = (visit.job, visit.url, visit.source);
+                delivered.refused.push(Refused { job, url, source, skip });
+            }
+            Message::Continue(visit) => self.go_on(shard, &visit, now),
+            Message::RobotsAsk { job, origin, url, hops } => {
+                if self.shard_of_url(&url) == shard {
+                    self.run_errand(Errand { url, origin, hops, job }, now);
+                }
+            }
+            Message::RobotsTold { origin, answer, body } => {
+                delivered.robots.extend(self.told_robots(&origin, answer, body, now));
+            }
+            Message::Scope { job, url } => {
+                if let Some(state) = self.jobs.get_mut(&job)
+                    && state.add_scope_host(shard, url.as_str())
+                {
+                    delivered.scope.push((job, url));
+                }
+            }
+        }
+    }
+
+    /// A redirect goes on here. Should it be sent twice, for its sender could not know that the first had come through, it
+    /// goes on once.
+    fn go_on(&mut self, shard: u16, visit: &Visit, now: Millis) {
+        let text = format!("{} {} {}", visit.scheduled_url(), visit.hops.len(), visit.url);
+        let fingerprint = self.key.of(&text, visit.round);
+        if self.seen.entry((visit.job, shard)).or_default().insert(fingerprint) {
+            let fingerprints = vec![fingerprint];
+            self.changes.changes.push(Change::Seen { job: visit.job, shard, fingerprints });
+            self.queue_continuation(visit, now);
+        }
+    }
+
+    fn run_errand(&mut self, errand: Errand, now: Millis) {
+        let index = self.host_index(errand.url.host());
+        let same = |other: &Errand| other.url == errand.url && other.origin == errand.origin;
+        if !self.host(index).is_some_and(|host| host.errands.iter().any(same)) {
+            self.push_errand(index, errand, now);
+        }
+    }
+
+    /// Only whoever still waits for it listens.
+    fn told_robots(
+        &mut self,
+        origin: &Url,
+        answer: RobotsAnswer,
+        body: Vec<u8>,
+        now: Millis,
+    ) -> Option<RobotsNews> {
+        let index = self.by_name.get(origin.host()).copied()?;
+        let waits = self.host(index)?.origins.iter().any(|known| {
+            known.scheme == origin.scheme()
+                && known.told_until.is_some()
+                && matches!(known.robots, RobotsHandle::Asked)
+        });
+        if !waits {
+            return None;
+        }
+        self.robots_settled(index, origin, answer, body, now)
+    }
+
+    /// The visit, one hop further, in the shard where that leads.
+    pub(crate) fn continue_elsewhere(&mut self, from: u16, to: u16, visit: Visit) {
+        self.send(from, to, &Message::Continue(visit));
+    }
+}
+
+pub(crate) fn misled(shard: u16, url: &Url) -> String {
+    format!("{} does not belong to shard {shard}, to which it was sent", url.host())
+}
+
+/// The same visit after a redirect.
+pub(crate) fn hop(mut visit: Visit, to: Url, status: u16) -> Visit {
+    let from = std::mem::replace(&mut visit.url, to);
+    visit.hops.push(Hop { url: from, status });
+    visit
+}

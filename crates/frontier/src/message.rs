@@ -1,0 +1,336 @@
+//! What the owners of shards tell each other through the logs of their shards: links that lead elsewhere, redirects that go
+//! on elsewhere, robots.txt that is to be had elsewhere. Those who submit seeds and lists write the same messages.
+//!
+//! A message is for one shard: all that its URLs name belongs there. It comes from outside: whatever bytes are given,
+//! [`Message::decode`] takes no more memory than a few times their number.
+
+use crate::admit::{Discovery, Found};
+use crate::codec::{CodecError, Reader, decode_visit, encode_visit, put_number, put_sized, put_text};
+use argiope_model::{Fingerprint, JobId, RequestKind, Url, Visit};
+use argiope_politeness::RobotsAnswer;
+
+const VERSION: u8 = 1;
+
+/// URLs that one message should hold at most: logs have limits for what they take in one piece.
+pub const MOST_FOUND: usize = 1000;
+
+/// Bytes of a robots.txt that are told; RFC 9309 asks for 500 KiB to be read.
+const MOST_ROBOTS_BYTES: usize = 500 << 10;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// URLs that passed their job's rules, to be admitted by the shard they belong to.
+    Found(Discovery),
+    /// A visit was redirected: it goes on at the URL it has now.
+    Continue(Visit),
+    /// The robots.txt of an origin was redirected to `url`: it is to be asked for there, and the answer told to the shard
+    /// of the origin.
+    RobotsAsk {
+        job: JobId,
+        origin: Url,
+        url: Url,
+        hops: u8,
+    },
+    RobotsTold {
+        origin: Url,
+        answer: RobotsAnswer,
+        body: Vec<u8>,
+    },
+    /// A seed was redirected to this URL: its host is in the job's scope.
+    Scope {
+        job: JobId,
+        url: Url,
+    },
+}
+
+impl Message {
+    /// The job that has to be open for it.
+    pub fn job(&self) -> Option<JobId> {
+        match self {
+            Message::Found(discovery) => Some(discovery.job),
+            Message::Continue(visit) => Some(visit.job),
+            Message::RobotsAsk { job, .. } | Message::Scope { job, .. } => Some(*job),
+            Message::RobotsTold { .. } => None,
+        }
+    }
+
+    /// [`Message::job`] of a message that is not read any further.
+    pub fn job_of(bytes: &[u8]) -> Option<JobId> {
+        let mut from = Reader { bytes, what: "message" };
+        let (version, kind) = (from.byte().ok()?, from.byte().ok()?);
+        let has_job = version == VERSION && matches!(kind, 1 | 2 | 3 | 5);
+        if has_job { from.small().ok().map(JobId) } else { None }
+    }
+
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = vec![VERSION];
+        match self {
+            Message::Found(discovery) => {
+                out.push(1);
+                put_found(&mut out, discovery);
+            }
+            Message::Continue(visit) => {
+                out.push(2);
+                put_number(&mut out, u64::from(visit.job.0));
+                out.push(visit.priority);
+                put_sized(&mut out, |out| out.extend_from_slice(&encode_visit(visit)));
+            }
+            Message::RobotsAsk { job, origin, url, hops } => {
+                out.push(3);
+                put_number(&mut out, u64::from(job.0));
+                put_text(&mut out, origin.as_str());
+                put_text(&mut out, url.as_str());
+                out.push(*hops);
+            }
+            Message::RobotsTold { origin, answer, body } => {
+                out.push(4);
+                put_text(&mut out, origin.as_str());
+                put_number(&mut out, answer_number(*answer));
+                let body = whole_lines(body);
+                put_number(&mut out, body.len() as u64);
+                out.extend_from_slice(body);
+            }
+            Message::Scope { job, url } => {
+                out.push(5);
+                put_number(&mut out, u64::from(job.0));
+                put_text(&mut out, url.as_str());
+            }
+        }
+        out
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<Message, CodecError> {
+        let mut from = Reader { bytes, what: "message" };
+        if from.byte()? != VERSION {
+            return Err(from.error("unknown version"));
+        }
+        let message = match from.byte()? {
+            1 => Message::Found(take_found(&mut from)?),
+            2 => {
+                let job = JobId(from.small()?);
+                let priority = from.byte()?;
+                Message::Continue(decode_visit(job, priority, from.take()?)?)
+            }
+            3 => Message::RobotsAsk {
+                job: JobId(from.small()?),
+                origin: from.url()?,
+                url: from.url()?,
+                hops: from.byte()?,
+            },
+            4 => Message::RobotsTold {
+                origin: from.url()?,
+                answer: take_answer(&mut from)?,
+                body: from.take()?.to_vec(),
+            },
+            5 => Message::Scope { job: JobId(from.small()?), url: from.url()? },
+            _ => return Err(from.error("unknown kind")),
+        };
+        if !from.bytes.is_empty() {
+            return Err(from.error("more than it should hold"));
+        }
+        Ok(message)
+    }
+}
+
+/// URLs of one page mostly begin alike: of each only what differs from the one before it is written. No more than a byte can
+/// count is left out, so that few bytes never stand for many.
+fn put_found(out: &mut Vec<u8>, discovery: &Discovery) {
+    put_number(out, u64::from(discovery.job.0));
+    put_number(out, u64::from(discovery.round));
+    put_number(out, u64::from(discovery.depth));
+    let mut before = discovery.source.as_ref().map_or("", Url::as_str);
+    put_text(out, before);
+    put_number(out, discovery.found.len() as u64);
+    for one in &discovery.found {
+        let text = one.url.as_str();
+        let shared = shared_start(before, text);
+        out.extend_from_slice(&one.fingerprint.0.to_le_bytes());
+        out.push(one.priority);
+        out.push(kind_number(one.kind));
+        out.push(shared);
+        put_text(out, text.get(usize::from(shared)..).unwrap_or_default());
+        before = text;
+    }
+}
+
+fn take_found(from: &mut Reader<'_>) -> Result<Discovery, CodecError> {
+    let job = JobId(from.small()?);
+    let round = from.small()?;
+    let depth = from.small()?;
+    let mut before = from.text()?.to_owned();
+    let source = match before.as_str() {
+        "" => None,
+        text => Some(Url::from_stored(text).map_err(|_| from.error("bad source URL"))?),
+    };
+    let count = from.number()?;
+    let mut found = Vec::new();
+    for _ in 0..count {
+        let fingerprint = Fingerprint(u64::from_le_bytes(from.array()?));
+        let priority = from.byte()?;
+        let kind = take_kind(from)?;
+        let shared = usize::from(from.byte()?);
+        if before.get(..shared).is_none() {
+            return Err(from.error("shares more than there is"));
+        }
+        before.truncate(shared);
+        before.push_str(from.text()?);
+        let url = Url::from_stored(&before).map_err(|_| from.error("bad URL"))?;
+        found.push(Found { url, fingerprint, priority, kind });
+    }
+    Ok(Discovery { job, round, depth, source, found })
+}
+
+fn shared_start(one: &str, other: &str) -> u8 {
+    let same = one.bytes().zip(other.bytes()).take(usize::from(u8::MAX)).take_while(|(a, b)| a == b).count();
+    let whole = (0..=same).rev().find(|at| other.is_char_boundary(*at)).unwrap_or(0);
+    u8::try_from(whole).unwrap_or(0)
+}
+
+fn kind_number(kind: RequestKind) -> u8 {
+    match kind {
+        RequestKind::Page => 0,
+        RequestKind::Robots => 1,
+        RequestKind::Sitemap => 2,
+    }
+}
+
+fn take_kind(from: &mut Reader<'_>) -> Result<RequestKind, CodecError> {
+    match from.byte()? {
+        0 => Ok(RequestKind::Page),
+        1 => Ok(RequestKind::Robots),
+        2 => Ok(RequestKind::Sitemap),
+        _ => Err(from.error("unknown kind of request")),
+    }
+}
+
+/// No status is as large as this.
+const TOO_MANY_REDIRECTS: u64 = 1 << 16;
+
+fn answer_number(answer: RobotsAnswer) -> u64 {
+    match answer {
+        RobotsAnswer::NoAnswer => 0,
+        RobotsAnswer::Status(status) => u64::from(status),
+        RobotsAnswer::TooManyRedirects => TOO_MANY_REDIRECTS,
+    }
+}
+
+fn take_answer(from: &mut Reader<'_>) -> Result<RobotsAnswer, CodecError> {
+    match from.number()? {
+        0 => Ok(RobotsAnswer::NoAnswer),
+        TOO_MANY_REDIRECTS => Ok(RobotsAnswer::TooManyRedirects),
+        status => match u16::try_from(status) {
+            Ok(status) => Ok(RobotsAnswer::Status(status)),
+            Err(_) => Err(from.error("bad status")),
+        },
+    }
+}
+
+/// As much of a long robots.txt as is told, without the half of a rule at its end.
+fn whole_lines(body: &[u8]) -> &[u8] {
+    let Some(start) = body.get(..MOST_ROBOTS_BYTES) else { return body };
+    let end = start.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    start.get(..end).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use argiope_model::{Hop, Millis};
+    use proptest::prelude::*;
+
+    fn url(text: &str) -> Url {
+        Url::from_stored(text).unwrap()
+    }
+
+    fn found(text: &str, fingerprint: u64) -> Found {
+        Found { url: url(text), fingerprint: Fingerprint(fingerprint), priority: 61, kind: RequestKind::Page }
+    }
+
+    fn all() -> Vec<Message> {
+        let links = vec![
+            found("https://b.test/", 1),
+            found("https://b.test/news/1", u64::MAX),
+            found("https://b.test/news/2?a=1", 3),
+            found("http://c.test/", 4),
+        ];
+        let visit = Visit {
+            job: JobId(7),
+            kind: RequestKind::Page,
+            url: url("https://b.test/there"),
+            round: 2,
+            attempt: 1,
+            depth: 3,
+            priority: 44,
+            scheduled_at: Millis(1_800_000_000_000),
+            hops: vec![Hop { url: url("https://a.test/here"), status: 301 }],
+            source: None,
+        };
+        let (job, origin) = (JobId(9), url("https://a.test/"));
+        let told = |answer, body: &str| Message::RobotsTold {
+            origin: origin.clone(),
+            answer,
+            body: body.as_bytes().to_vec(),
+        };
+        vec![
+            Message::Found(Discovery {
+                job,
+                round: 1,
+                depth: 5,
+                source: Some(url("https://b.test/news/")),
+                found: links,
+            }),
+            Message::Found(Discovery { job, round: 0, depth: 0, source: None, found: Vec::new() }),
+            Message::Continue(visit),
+            Message::RobotsAsk { job, origin: origin.clone(), url: url("http://b.test/robots.txt"), hops: 2 },
+            told(RobotsAnswer::Status(200), "User-agent: *\nDisallow: /x\n"),
+            told(RobotsAnswer::TooManyRedirects, ""),
+            told(RobotsAnswer::NoAnswer, ""),
+            Message::Scope { job, url: url("https://www.b.test/") },
+        ]
+    }
+
+    #[test]
+    fn a_message_is_read_back_as_it_was_written() {
+        for message in all() {
+            assert_eq!(Message::job_of(&message.encode()), message.job(), "{message:?}");
+            assert_eq!(Message::decode(&message.encode()), Ok(message));
+        }
+        assert_eq!(Message::job_of(&[]), None);
+    }
+
+    #[test]
+    fn a_message_that_is_cut_or_goes_on_is_none() {
+        for message in all() {
+            let bytes = message.encode();
+            for end in 0..bytes.len() {
+                assert!(Message::decode(&bytes[..end]).is_err(), "{message:?} cut at {end}");
+            }
+            assert!(Message::decode(&[&bytes[..], &[0]].concat()).is_err());
+        }
+    }
+
+    #[test]
+    fn links_that_begin_alike_take_little_room() {
+        let links = (0..100).map(|n| found(&format!("https://www.example.com/products/item-{n}"), n));
+        let source = Some(url("https://www.example.com/"));
+        let discovery = Discovery { job: JobId(1), round: 0, depth: 1, source, found: links.collect() };
+        assert!(Message::Found(discovery).encode().len() < 100 * 20);
+    }
+
+    #[test]
+    fn a_long_robots_txt_is_told_in_whole_lines() {
+        let body = b"Disallow: /abc\n".repeat(50_000);
+        let told =
+            Message::RobotsTold { origin: url("https://a.test/"), answer: RobotsAnswer::Status(200), body };
+        let Ok(Message::RobotsTold { body, .. }) = Message::decode(&told.encode()) else { panic!() };
+        assert!(body.len() <= MOST_ROBOTS_BYTES && body.len() > MOST_ROBOTS_BYTES - 15);
+        assert!(body.ends_with(b"/abc\n"));
+    }
+
+    proptest! {
+        #[test]
+        fn rubbish_is_an_error_and_never_a_panic(kind in 0u8..8, bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Message::decode(&[&[VERSION, kind], &bytes[..]].concat());
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Shards that come and go while others run. A shard is restored ([`Frontier::restore_shard`]), served, perhaps handed
+//! over ([`Frontier::hand_over`]), and dropped ([`Frontier::drop_shard`]). What was handed out for a shard that has gone is
+//! still heard of: that frees its slot and its address, and changes nothing else.
+
+use crate::frontier::Frontier;
+use crate::ready::{HostIndex, NOWHERE};
+use crate::state::Shards;
+use argiope_model::{JobId, Millis, Url};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// Somebody else's, or nobody's.
+    Away,
+    Served,
+    /// Owned still, but nothing new is asked for.
+    Closing,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct ShardSlot {
+    standing: Standing,
+    /// Of the next host that is new.
+    pub(crate) next_number: u32,
+    /// When it was taken over, if its last owner did not hand it over: nobody knows when its hosts were asked last.
+    pub(crate) unclean_start: Option<Millis>,
+    /// How far its log is applied.
+    pub(crate) received: Option<u64>,
+}
+
+impl ShardSlot {
+    pub(crate) fn new(leased: bool) -> ShardSlot {
+        let standing = if leased { Standing::Away } else { Standing::Served };
+        ShardSlot { standing, next_number: 0, unclean_start: None, received: None }
+    }
+
+    pub(crate) fn is_here(&self) -> bool {
+        self.standing != Standing::Away
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.standing == Standing::Closing
+    }
+}
+
+impl Frontier {
+    /// Is the shard here, even if it is about to go?
+    pub fn owns(&self, shard: u16) -> bool {
+        self.slot(shard).is_some_and(ShardSlot::is_here)
+    }
+
+    /// How far the log of a shard is applied; None if nothing of it is.
+    pub fn received(&self, shard: u16) -> Option<u64> {
+        self.slot(shard)?.received
+    }
+
+    pub(crate) fn slot(&self, shard: u16) -> Option<&ShardSlot> {
+        self.slots.get(usize::from(shard))
+    }
+
+    pub(crate) fn slot_mut(&mut self, shard: u16) -> Option<&mut ShardSlot> {
+        self.slots.get_mut(usize::from(shard))
+    }
+
+    /// The shards that are here, those that are about to go included.
+    pub(crate) fn owned(&self) -> Shards {
+        if !self.config.leased {
+            return Shards::All;
+        }
+        let here = (0..).zip(&self.slots).filter(|(_, slot)| slot.is_here());
+        Shards::Only(here.map(|(shard, _)| shard).collect())
+    }
+
+    fn set_standing(&mut self, shard: u16, standing: Standing) {
+        if let Some(slot) = self.slot_mut(shard) {
+            slot.standing = standing;
+        }
+        if let Shards::Only(served) = &mut self.served {
+            if standing == Standing::Served {
+                served.insert(shard)
+            } else {
+                served.remove(&shard)
+            };
+        }
+    }
+
+    pub(crate) fn serve_shard(&mut self, shard: u16) {
+        self.set_standing(shard, Standing::Served);
+    }
+
+    /// In the order of their places, so that a run can be repeated.
+    fn hosts_of(&self, shard: u16) -> Vec<HostIndex> {
+        let of_shard = self.by_key.iter().filter(|(key, _)| key.shard == shard);
+        let mut hosts: Vec<HostIndex> = of_shard.map(|(_, index)| *index).collect();
+        hosts.sort_unstable();
+        hosts
+    }
+
+    pub(crate) fn shard_of_host(&self, index: HostIndex) -> Option<u16> {
+        self.host(index).filter(|host| !host.gone).map(|host| host.key.shard)
+    }
+
+    /// The shard of a URL, at least cost if its host is known here.
+    pub(crate) fn shard_of_url(&self, url: &Url) -> u16 {
+        let known = self.by_name.get(url.host()).and_then(|index| self.host(*index));
+        known.map_or_else(|| self.shard_of(url), |host| host.key.shard)
+    }
+
+    /// Where what leads to `url` has to be sent, if it must not be taken in directly by the shard `from`.
+    pub(crate) fn sent_to(&self, from: u16, url: &Url) -> Option<u16> {
+        if !self.config.leased {
+            return None;
+        }
+        Some(self.shard_of_url(url)).filter(|to| *to != from)
+    }
+
+    /// The shard is to go to another owner: no host of it is asked for anything new. Once it is quiet, or cannot be waited
+    /// for any longer, [`Frontier::give_up_shard`], write [`Frontier::take_changes`], give the lease back and drop it.
+    pub fn hand_over(&mut self, shard: u16, now: Millis) {
+        if !self.owns(shard) {
+            return;
+        }
+        self.set_standing(shard, Standing::Closing);
+        for index in self.hosts_of(shard) {
+            if let Some(host) = self.host_mut(index) {
+                host.closed = true;
+            }
+            self.reschedule(index, now);
+        }
+    }
+
+    /// Is nothing of the shard under way, neither a request nor a page to the catalogue?
+    pub fn is_quiet(&self, shard: u16) -> bool {
+        !self.in_flight.values().any(|flight| self.shard_of_host(flight.host) == Some(shard))
+    }
+
+    /// Requests of a shard that are under way are given up, as by [`Frontier::give_up`]: its hosts' records, which the next
+    /// batch has, say when they may be asked again.
+    pub fn give_up_shard(&mut self, shard: u16, now: Millis) {
+        self.give_up_where(now, |of| of == shard);
+    }
+
+    /// The shard belongs to somebody else, or will in a moment: all that is known of it is forgotten, and what has not been
+    /// written of it never will be.
+    pub fn drop_shard(&mut self, shard: u16, now: Millis) {
+        if !self.owns(shard) {
+            return;
+        }
+        self.set_standing(shard, Standing::Away);
+        if let Some(slot) = self.slot_mut(shard) {
+            *slot = ShardSlot::new(true);
+        }
+        self.changes.drop_shard(shard);
+        self.elsewhere.drop_shard(shard);
+        self.orphan_flights(shard);
+        for index in self.hosts_of(shard) {
+            self.drop_host(index, now);
+        }
+        self.seen.retain(|(_, of), _| *of != shard);
+        let hosts = &self.hosts;
+        let stays = |index: &HostIndex| hosts.get(*index as usize).is_some_and(|host| !host.gone);
+        self.dirty_hosts.retain(stays);
+        for job in self.jobs.values_mut() {
+            job.drop_shard(shard);
+            job.wait_for_budget.retain(stays);
+        }
+        let mut jobs: Vec<JobId> = self.jobs.keys().copied().collect();
+        jobs.sort_unstable();
+        for id in jobs {
+            self.wake_for_budget(id, now);
+        }
+    }
+
+    /// What is under way for the shard is nobody's from now on. A page that it may have stored stays reserved until that is
+    /// known: no other may take its place in the budget.
+    fn orphan_flights(&mut self, shard: u16) {
+        let (hosts, jobs) = (&self.hosts, &mut self.jobs);
+        self.in_flight.retain(|_, flight| {
+            let host = hosts.get(flight.host as usize);
+            if host.is_none_or(|host| host.gone || host.key.shard != shard) {
+                return true;
+            }
+            flight.host = NOWHERE;
+            flight.errand = None;
+            if let Some(entry) = flight.entry.take() {
+                if let Some(job) = jobs.get_mut(&entry.job) {
+                    job.in_progress = job.in_progress.saturating_sub(1);
+                }
+                flight.orphan_of = Some(entry.job);
+            }
+            flight.asking || flight.reserved
+        });
+    }
+
+    fn drop_host(&mut self, index: HostIndex, now: Millis) {
+        let Some(host) = self.host_mut(index) else { return };
+        let host = host.leave();
+        self.by_name.remove(&host.name);
+        self.by_key.remove(&host.key);
+        let in_memory: usize = host.queues.iter().map(|q| q.queue.in_memory()).sum();
+        self.in_memory = self.in_memory.saturating_sub(in_memory);
+        self.starved = self.starved.saturating_sub(usize::from(host.starved));
+        for job in self.jobs.values_mut() {
+            job.subdomains.remove(host.root(), index);
+            job.host_visits.remove(&index);
+        }
+        self.gone_hosts += 1;
+        if host.steps == 0 {
+            self.vacant.push(index);
+        }
+        if let Some(address) = host.address_turn {
+            self.pass_on(address, now);
+        }
+    }
+
+    /// A name or a load that was asked for has come. True if the host it is for has gone meanwhile: then that was all that
+    /// was waited for, and its place is free.
+    pub(crate) fn step_ended(&mut self, index: HostIndex) -> bool {
+        let Some(host) = self.host_mut(index) else { return true };
+        let (before, gone) = (host.steps, host.gone);
+        host.steps = before.saturating_sub(1);
+        if gone && before == 1 {
+            self.vacant.push(index);
+        }
+        gone
+    }
+
+    pub(crate) fn step_asked(&mut self, index: HostIndex) {
+        if let Some(host) = self.host_mut(index) {
+            host.steps += 1;
+        }
+    }
+}

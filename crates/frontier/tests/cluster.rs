@@ -1,0 +1,77 @@
+//! Workers that share a crawl, in virtual time: they join, leave, die, hang for longer than their leases, lose sight of the
+//! database, and lose shards to each other at any moment. Shards have leases with epochs, links travel in the shards' logs,
+//! pages are granted from one budget.
+//!
+//! Checked all along: no URL is lost, none ends twice, no host is asked early as the host sees it, no two workers believe
+//! to own one shard, no more pages are stored than the job may have, everything comes to an end, and shards are spread
+//! evenly once calm returns. All of it follows from a seed; a failure names it, and `ARGIOPE_CLUSTER_SEED=n` replays it.
+//! `ARGIOPE_CLUSTER_SEEDS=n` runs n seeds instead of a few.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::expect_used,
+    reason = "a test"
+)]
+
+mod fleet;
+
+use fleet::{Fleet, Plan, Told};
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().map(|text| text.parse().expect("a number"))
+}
+
+/// Runs a plan for many seeds, or for the one that is to be looked at.
+fn for_seeds(first: u64, usual: u64, plan: impl Fn(u64) -> Plan) -> Vec<Told> {
+    if let Some(seed) = number("ARGIOPE_CLUSTER_SEED") {
+        return vec![Fleet::run(plan(seed))];
+    }
+    let count = number("ARGIOPE_CLUSTER_SEEDS").unwrap_or(usual);
+    (first..first + count).map(|seed| Fleet::run(plan(seed))).collect()
+}
+
+fn sum(all: &[Told], of: impl Fn(&Told) -> u64) -> u64 {
+    all.iter().map(of).sum()
+}
+
+#[test]
+fn a_calm_cluster_fetches_every_url_once() {
+    let all = for_seeds(0, 5, Plan::calm);
+    assert!(all.iter().all(|told| told.fetched_again == 0 && told.lost == 0), "{all:?}");
+    assert!(sum(&all, |told| told.messages) > 0 && sum(&all, |told| told.handovers) > 0, "{all:?}");
+    assert!(sum(&all, |told| told.robots_elsewhere) > 0 && sum(&all, |told| told.redirects) > 0, "{all:?}");
+}
+
+#[test]
+fn nothing_goes_wrong_while_workers_come_and_go() {
+    let all = for_seeds(1000, 25, Plan::troubled);
+    assert!(sum(&all, |told| told.crashes) > 0 && sum(&all, |told| told.pauses) > 0, "{all:?}");
+    assert!(sum(&all, |told| told.leaves) > 0 && sum(&all, |told| told.joins) > 0, "{all:?}");
+    if all.len() > 10 {
+        assert!(sum(&all, |told| told.lost) > 0 && sum(&all, |told| told.lapsed) > 0, "{all:?}");
+        assert!(sum(&all, |told| told.unclean) > 0, "{all:?}");
+    }
+}
+
+/// Messages are acknowledged before the transaction they belong to, and some come twice.
+#[test]
+fn nothing_goes_wrong_where_messages_are_sent_ahead_of_what_they_belong_to() {
+    let all = for_seeds(2000, 25, |seed| Plan { sent_ahead: true, ..Plan::troubled(seed) });
+    if all.len() > 10 {
+        assert!(sum(&all, |told| told.sent_in_vain) > 0, "{all:?}");
+    }
+}
+
+#[test]
+fn no_more_pages_are_stored_than_a_job_may_have() {
+    for_seeds(3000, 25, |seed| Plan { max_pages: Some(60 + seed % 100), ..Plan::troubled(seed) });
+}
+
+#[test]
+fn a_budget_is_used_up_where_nothing_goes_wrong() {
+    for told in for_seeds(4000, 5, |seed| Plan { max_pages: Some(100), ..Plan::calm(seed) }) {
+        assert_eq!(told.pages, 100, "{told:?}");
+    }
+}
