@@ -84,13 +84,16 @@ fn help_lists_exactly_the_commands_there_are() {
         "report",
         "audit",
         "graph",
+        "worker",
+        "cluster",
+        "ingest",
         "inspect",
         "config",
         "completions",
     ] {
         assert!(run.stdout.contains(&format!("\n  {command} ")), "{command} in {}", run.stdout);
     }
-    for absent in ["serve", "worker", "recrawl", "backup", "search"] {
+    for absent in ["serve", "recrawl", "backup", "search"] {
         assert!(!run.stdout.contains(&format!("\n  {absent} ")), "{absent} in {}", run.stdout);
     }
 }
