@@ -532,8 +532,12 @@ impl Frontier {
     pub(crate) fn push_errand(&mut self, index: HostIndex, errand: Errand, now: Millis) {
         // The host may be one that a former owner has asked, too, and that the state does not know.
         self.wait_after_unclean_stop(index, now);
-        if let Some(host) = self.host_mut(index) {
+        if let Some(host) = self.hosts.get_mut(index as usize) {
             host.errands.push_back(errand);
+            if host.dirty {
+                // Nothing is asked of a host that the state does not know.
+                self.changes.changes.push(Change::Host { key: host.key, record: host.encode() });
+            }
         }
         self.reschedule(index, now);
     }

@@ -1,9 +1,11 @@
 //! The end of a process that had time to end well.
 
 use crate::frontier::Frontier;
+use crate::host::Host;
 use crate::ready::HostIndex;
 use crate::state::QueueAt;
 use argiope_model::{JobId, Millis};
+use std::collections::BTreeSet;
 
 impl Frontier {
     /// Where the URLs of a job on a host are queued or wait for their time, if there are any, for those who list them.
@@ -27,6 +29,27 @@ impl Frontier {
                 host.politeness.started(now, delay);
             }
             self.mark_dirty(index);
+        }
+        self.keep_unclean_waits(now, means);
+    }
+
+    /// Hosts that still wait because the owner before this one ended badly go on waiting after this one has ended well.
+    fn keep_unclean_waits(&mut self, now: Millis, means: impl Fn(u16) -> bool) {
+        let shards = (0..).zip(&self.slots);
+        let unclean: BTreeSet<u16> = shards
+            .filter(|(shard, slot)| slot.unclean_start.is_some() && means(*shard))
+            .map(|(shard, _)| shard)
+            .collect();
+        if unclean.is_empty() {
+            return;
+        }
+        for index in 0..self.hosts.len() {
+            let waits = |host: &&Host| {
+                !host.gone && unclean.contains(&host.key.shard) && host.politeness.next_allowed() > now
+            };
+            if self.hosts.get(index).filter(waits).is_some() {
+                self.mark_dirty(index as HostIndex);
+            }
         }
     }
 }

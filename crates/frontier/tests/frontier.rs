@@ -727,3 +727,18 @@ fn a_job_that_is_not_open_keeps_what_it_has_queued_on_a_host_that_another_one_us
     owner.frontier.restore_job(&owner.state, other, limits, owner.now).unwrap();
     assert_eq!(owner.fetch().visit.url.as_str(), "http://a.test/2");
 }
+
+#[test]
+fn a_clean_stop_soon_after_an_unclean_one_does_not_shorten_the_wait() {
+    let spec = JobSpec { delay: Some(60 * SECOND), ..spec() };
+    let mut owner = Owner::new(&spec);
+    owner.add(&["http://a.test/1", "http://b.test/1"]);
+    owner.apply();
+    owner.fetch();
+    owner.restart(&spec, LastStop::Unclean, SECOND);
+    let allowed = owner.now + 60 * SECOND;
+    owner.now = owner.now + 5 * SECOND;
+    owner.frontier.give_up(owner.now);
+    owner.restart(&spec, LastStop::Clean, SECOND);
+    assert_eq!(owner.wait(), Some(allowed));
+}

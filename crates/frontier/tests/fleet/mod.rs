@@ -36,6 +36,8 @@ pub(crate) struct Plan {
     pub(crate) crashes: u32,
     pub(crate) pauses: u32,
     pub(crate) cut_offs: u32,
+    /// Shards that are handed over are not always waited for.
+    pub(crate) hasty: bool,
     /// Of the first job, over all workers.
     pub(crate) max_pages: Option<u64>,
     /// Messages are durable before the transaction they belong to, and even if that fails.
@@ -55,6 +57,7 @@ impl Plan {
             crashes: 0,
             pauses: 0,
             cut_offs: 0,
+            hasty: false,
             max_pages: None,
             sent_ahead: false,
         }
@@ -70,6 +73,7 @@ impl Plan {
             crashes: upto(3, 3),
             pauses: upto(4, 4),
             cut_offs: upto(2, 5),
+            hasty: true,
             ..Plan::calm(seed)
         }
     }
@@ -386,7 +390,7 @@ impl Fleet {
             return false;
         }
         let (counts, applied) = database.progress();
-        let spent = plan.max_pages.is_some() && database.pool() == 0 && now > last_request + 60_000;
+        let spent = plan.max_pages.is_some() && database.pool() == 0 && now > last_request + 600_000;
         let is_over = |(job, counts): (&u32, &JobCounts)| {
             counts.queued + counts.delayed == 0 || spent && *job == FIRST.0
         };

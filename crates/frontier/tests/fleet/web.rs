@@ -69,9 +69,10 @@ impl Web {
         there.map(|(host, page)| self.found(key, host, page)).collect()
     }
 
-    /// Milliseconds.
+    /// Milliseconds. Some are longer than a shard takes to find a new owner.
     pub(crate) fn crawl_delay(&self, host: u32) -> u64 {
-        1000 * (self.chance(host, 0, 2) % 6)
+        let chance = self.chance(host, 0, 2);
+        1000 * if chance.is_multiple_of(3) { 15 + chance / 3 % 20 } else { chance % 5 }
     }
 
     /// Some have their robots.txt on another host.

@@ -16,8 +16,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A shard that is handed over is waited for this long.
-const GRACE: u64 = 5_000;
+/// A shard that is handed over is waited for this long at most.
+const GRACE: u64 = 3_000;
 
 struct Flight {
     shard: u16,
@@ -207,7 +207,9 @@ impl Worker {
             self.take_over(world, shard);
         }
         for shard in moves.hand_over.into_iter().filter(|shard| self.leases.epoch(*shard).is_some()) {
-            if self.closing.insert(shard, world.now + GRACE).is_none() {
+            let grace = if world.plan.hasty { world.chance(GRACE) } else { GRACE };
+            let give_up_at = world.now + grace;
+            if self.closing.insert(shard, give_up_at).is_none() {
                 self.frontier.hand_over(shard, world.millis());
             }
         }
