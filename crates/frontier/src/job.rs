@@ -258,10 +258,11 @@ impl Job {
         }
     }
 
-    /// May an entry of this rank be served, as far as the budget goes?
+    /// May an entry of this rank be served, as far as the budget goes? Without a rank: may it be loaded, to see?
     pub(crate) fn may_take(&self, shard: u16, rank: Option<u8>) -> bool {
         self.has_budget()
-            || rank == Some(OrderKey::CONTINUATION) && self.shard(shard).is_some_and(|part| part.promised > 0)
+            || rank.is_none_or(|rank| rank == OrderKey::CONTINUATION)
+                && self.shard(shard).is_some_and(|part| part.promised > 0)
     }
 
     /// A redirect that is queued in this shard holds a page that is reserved already.

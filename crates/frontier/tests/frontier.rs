@@ -742,3 +742,23 @@ fn a_clean_stop_soon_after_an_unclean_one_does_not_shorten_the_wait() {
     owner.restart(&spec, LastStop::Clean, SECOND);
     assert_eq!(owner.wait(), Some(allowed));
 }
+
+#[test]
+fn a_redirect_with_the_last_page_of_the_budget_is_found_in_a_queue_that_is_not_loaded() {
+    let spec = JobSpec { max_pages: Some(1), ..spec() };
+    let mut owner = Owner::new(&spec);
+    owner.add(&["http://a.test/", "http://b.test/1"]);
+    owner.restart(&spec, LastStop::Clean, Duration::ZERO);
+    let first = owner.fetch();
+    let (from, to) = match first.visit.url.host() {
+        "a.test" => ("a.test", "http://b.test/moved"),
+        _ => ("b.test", "http://a.test/moved"),
+    };
+    owner.answer(first.token, AnswerResult::Status(301));
+    owner.complete(first.token, Completion::Redirect { to: url(to), status: 301 });
+    let hop = owner.fetch();
+    assert_eq!((hop.visit.url.as_str(), hop.visit.scheduled_url().host()), (to, from));
+    owner.page(hop.token);
+    assert!(owner.frontier.progress(JOB).unwrap().budget_spent);
+    assert_eq!(owner.wait(), None);
+}

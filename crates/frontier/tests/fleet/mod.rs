@@ -82,6 +82,7 @@ impl Plan {
 /// What happened, for the assertions of the tests.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Told {
+    pub(crate) seed: u64,
     pub(crate) seconds: u64,
     pub(crate) requests: u64,
     pub(crate) pages: u64,
@@ -423,6 +424,7 @@ impl Fleet {
         let share = usize::from(SHARDS) / spread.len();
         assert!(spread.values().all(|has| *has == share || *has == share + 1), "seed {seed}: {spread:?}");
         let told = &mut self.world.told;
+        told.seed = seed;
         told.seconds = (now - START) / 1000;
         told.pages = database.pages(FIRST.0);
         told.messages = database.messages;
