@@ -104,9 +104,11 @@ impl Elsewhere {
         self.unsettled.retain(|sent| sent.job != job);
     }
 
-    /// What this shard sent and was not durable is not sent.
+    /// What this shard sent and was not durable is not sent. Its last batches may have been left out before anybody knew
+    /// that it was lost: what is remembered of them may not be true.
     pub(crate) fn drop_shard(&mut self, shard: u16) {
         self.unsettled.retain(|sent| sent.from != shard);
+        self.sent.clear();
     }
 
     pub(crate) fn batch_taken(&mut self) {

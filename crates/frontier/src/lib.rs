@@ -19,6 +19,14 @@
 //! Who fills and who empties: queues are filled by `discover`, retries, redirects and entries that come due, emptied by
 //! `completed`. Timers and the ready set hold hosts, never URLs. Everything handed out is in `in_flight` until settled.
 //!
+//! # Several owners
+//!
+//! One machine owns all shards. In a cluster they are leased ([`FrontierConfig::leased`], [`ownership`]) and come and go one
+//! by one: [`Frontier::restore_shard`], [`Frontier::hand_over`], [`Frontier::drop_shard`]. What leads from one shard to
+//! another is then a [`message`] in the other's log, even if both are owned here ([`Frontier::discover_in`],
+//! [`Frontier::deliver`]): links, redirects, and robots.txt that lies elsewhere. Pages of a job's budget are granted
+//! ([`Frontier::grant`]).
+//!
 //! The core reads no clock and does no I/O: see [`Step`] for what it asks of its owner.
 
 mod address;

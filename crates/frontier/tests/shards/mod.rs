@@ -337,6 +337,13 @@ fn links_are_sent_again_until_they_are_known_to_be_durable() {
     take(&mut owner, &spec(), 1, LastStop::Clean);
     owner.frontier.discover_in(1, links(&source, &[&third]), owner.now);
     assert_eq!(sent(&owner.frontier.take_changes()).len(), 1);
+    // Nor what was said to be durable before it was known to be lost.
+    let taken = owner.frontier.batches_taken();
+    owner.frontier.batches_durable(taken);
+    owner.frontier.drop_shard(1, owner.now);
+    take(&mut owner, &spec(), 1, LastStop::Clean);
+    owner.frontier.discover_in(1, links(&source, &[&third]), owner.now);
+    assert_eq!(sent(&owner.frontier.take_changes()).len(), 1);
 }
 
 #[test]
