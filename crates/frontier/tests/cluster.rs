@@ -64,6 +64,14 @@ fn nothing_goes_wrong_where_messages_are_sent_ahead_of_what_they_belong_to() {
     }
 }
 
+/// Requests are made before what led to them is durable.
+#[test]
+fn nothing_goes_wrong_where_writing_takes_its_time() {
+    for_seeds(5000, 25, |seed| Plan { slow_writes: true, ..Plan::troubled(seed) });
+    let limited = |seed| Plan { slow_writes: true, max_pages: Some(60 + seed % 100), ..Plan::troubled(seed) };
+    for_seeds(6000, 25, limited);
+}
+
 #[test]
 fn no_more_pages_are_stored_than_a_job_may_have() {
     for_seeds(3000, 25, |seed| Plan { max_pages: Some(60 + seed % 100), ..Plan::troubled(seed) });

@@ -172,6 +172,10 @@ impl Database {
         }
     }
 
+    pub(crate) fn is_owner(&self, name: &str, shard: u16, leases: &Leases) -> bool {
+        self.owns(name, shard, leases.epoch(shard))
+    }
+
     fn owns(&self, name: &str, shard: u16, epoch: Option<u64>) -> bool {
         let row = &self.rows[usize::from(shard)];
         row.owner.as_deref() == Some(name) && Some(row.epoch) == epoch

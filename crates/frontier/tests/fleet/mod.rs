@@ -42,6 +42,8 @@ pub(crate) struct Plan {
     pub(crate) max_pages: Option<u64>,
     /// Messages are durable before the transaction they belong to, and even if that fails.
     pub(crate) sent_ahead: bool,
+    /// What is applied is durable some time later, and what does not come through is not missed at once.
+    pub(crate) slow_writes: bool,
 }
 
 impl Plan {
@@ -60,6 +62,7 @@ impl Plan {
             hasty: false,
             max_pages: None,
             sent_ahead: false,
+            slow_writes: false,
         }
     }
 
@@ -116,6 +119,8 @@ pub(crate) enum Event {
     Ended(Token),
     Resolved(HostIndex),
     Wake,
+    /// What was applied is committed.
+    Write,
     /// There is something new in a log.
     Doorbell,
     /// To the fleet.

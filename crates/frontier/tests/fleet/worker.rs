@@ -3,15 +3,16 @@
 use super::database::Refusal;
 use super::web::{Says, Web};
 use super::{Event, FIRST, SECOND, SHARDS, World};
+use argiope_frontier::memory::MemoryState;
 use argiope_frontier::ownership::{Leases, RENEW_EVERY, moves};
-use argiope_frontier::state::{ShardState, StateError};
+use argiope_frontier::state::{Change, ShardState, StateBatch, StateError};
 use argiope_frontier::{
     Answer, Completion, Discovery, Disposition, Frontier, FrontierConfig, JobLimits, LastStop,
     RobotsAnswered, Step, Ticket, Token,
 };
 use argiope_model::{JobId, JobSpec, Millis, NewUrlRate, RequestKind, Visit};
 use argiope_politeness::{AnswerOutcome, AnswerResult, FailureKind, RobotsAnswer};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,6 +38,13 @@ struct Record {
     completion: Completion,
 }
 
+/// A batch, and the leases under which it was made.
+struct Applied {
+    batch: StateBatch,
+    leases: Leases,
+    taken: u64,
+}
+
 pub(crate) struct Worker {
     index: usize,
     pub(crate) name: String,
@@ -44,6 +52,8 @@ pub(crate) struct Worker {
     pub(crate) leases: Leases,
     flights: BTreeMap<Token, Flight>,
     records: BTreeMap<Token, Record>,
+    /// Applied and not committed, where that takes its time.
+    unwritten: VecDeque<Applied>,
     /// Shards that are handed over, with the time at which they go anyway.
     closing: BTreeMap<u16, u64>,
     pub(crate) draining: bool,
@@ -92,6 +102,7 @@ impl Worker {
             leases: Leases::default(),
             flights: BTreeMap::new(),
             records: BTreeMap::new(),
+            unwritten: VecDeque::new(),
             closing: BTreeMap::new(),
             draining: false,
             has_left: false,
@@ -109,7 +120,7 @@ impl Worker {
     }
 
     pub(crate) fn is_busy(&self) -> bool {
-        !self.flights.is_empty() || !self.records.is_empty() || self.draining
+        !self.flights.is_empty() || !self.records.is_empty() || !self.unwritten.is_empty() || self.draining
     }
 
     /// kill -9.
@@ -144,7 +155,8 @@ impl Worker {
     }
 
     fn handle(&mut self, world: &mut World, event: Event) {
-        let needs_database = matches!(event, Event::Renewed { .. } | Event::Stored(_) | Event::Ended(_));
+        let needs_database =
+            matches!(event, Event::Renewed { .. } | Event::Stored(_) | Event::Ended(_) | Event::Write);
         if needs_database && self.is_cut_off(world) {
             return world.push(self.index, self.cut_off_until, event);
         }
@@ -160,6 +172,7 @@ impl Worker {
                 self.frontier.resolved(host, found, world.millis());
             }
             Event::Wake => self.wake_at = None,
+            Event::Write => self.write(world),
             _ => {}
         }
     }
@@ -199,6 +212,13 @@ impl Worker {
         for (shard, epoch) in shards {
             self.leases.renewed(*shard, *epoch, Millis(sent_at));
         }
+        let (database, leases) = (&world.database, &self.leases);
+        let is_lost = |shard: &u16| !database.is_owner(&self.name, *shard, leases);
+        let lost: Vec<u16> = leases.all().map(|(shard, _)| shard).filter(is_lost).collect();
+        for shard in lost {
+            world.told.lost += 1;
+            self.lose(world, shard);
+        }
         self.open_jobs(world);
         let workers = world.database.workers(world.now);
         let seats = world.database.seats(world.now);
@@ -219,9 +239,10 @@ impl Worker {
         }
     }
 
-    fn open_jobs(&mut self, world: &World) {
+    fn open_jobs(&mut self, world: &mut World) {
         for job in [FIRST, SECOND] {
             if world.database.jobs.contains(&job.0) && self.frontier.progress(job).is_none() {
+                self.write(world);
                 let (state, limits) = (&world.database.state, limits(world, job));
                 self.frontier.restore_job(state, job, limits, world.millis()).unwrap();
             }
@@ -231,6 +252,8 @@ impl Worker {
     fn take_over(&mut self, world: &mut World, shard: u16) {
         let Some((epoch, last_stop)) = world.database.take(&self.name, shard, world.now) else { return };
         world.told.unclean += u64::from(last_stop == LastStop::Unclean);
+        // What was written under a former epoch must not lie over what is read now.
+        self.write(world);
         self.leases.taken(shard, epoch, world.millis());
         let opens = opens(world);
         let state = &world.database.state;
@@ -299,6 +322,7 @@ impl Worker {
         if self.draining && self.leases.all().next().is_none() && self.records.is_empty() {
             let left: Vec<Token> = self.flights.keys().copied().collect();
             left.into_iter().for_each(|token| self.abandon(world, token));
+            self.write(world);
             world.database.leave(&self.name);
             self.has_left = true;
             return;
@@ -311,13 +335,20 @@ impl Worker {
 
     fn apply(&mut self, world: &mut World) {
         let mut batch = self.frontier.take_changes();
-        let sends = batch.changes.iter().any(|c| matches!(c, argiope_frontier::state::Change::Send { .. }));
+        let sends = batch.changes.iter().any(|change| matches!(change, Change::Send { .. }));
         let taken = self.frontier.batches_taken();
         if self.doomed && !batch.is_empty() && !self.is_dead {
             world.database.send_ahead(&batch);
             self.die(world);
         }
         if self.is_dead {
+            return;
+        }
+        if world.plan.slow_writes {
+            if !batch.is_empty() {
+                self.unwritten.push_back(Applied { batch, leases: self.leases.clone(), taken });
+                world.soon(self.index, 400, Event::Write);
+            }
             return;
         }
         while !batch.is_empty() {
@@ -335,6 +366,30 @@ impl Worker {
         if sends {
             world.ring_all();
         }
+    }
+
+    /// Commits what was applied. What belongs to a shard that is another's by now is left out, and nobody says so.
+    fn write(&mut self, world: &mut World) {
+        let mut sends = false;
+        while let Some(Applied { mut batch, leases, taken }) = self.unwritten.pop_front() {
+            sends |= batch.changes.iter().any(|change| matches!(change, Change::Send { .. }));
+            while let Err(StateError::Lost(shard)) = world.database.apply(&self.name, &leases, &batch) {
+                batch.drop_shard(shard);
+            }
+            self.frontier.batches_durable(taken);
+        }
+        if sends {
+            world.ring_all();
+        }
+    }
+
+    /// The state as this worker sees it: what it has applied lies over what is committed.
+    fn view(&self, world: &World) -> MemoryState {
+        let mut state = world.database.state.clone();
+        for applied in &self.unwritten {
+            state.apply(&applied.batch).unwrap();
+        }
+        state
     }
 
     fn read_logs(&mut self, world: &mut World) {
@@ -367,6 +422,7 @@ impl Worker {
         for shard in due {
             self.frontier.give_up_shard(shard, world.millis());
             self.apply(world);
+            self.write(world);
             let Some(epoch) = self.leases.epoch(shard).filter(|_| !self.is_dead) else { continue };
             self.lose(world, shard);
             world.database.release(&self.name, shard, epoch);
@@ -403,17 +459,17 @@ impl Worker {
                 }
                 Step::LoadQueue { host, at, after, limit } => {
                     self.apply(world);
-                    let entries = world.database.state.load_queue(at, after.0, limit).unwrap();
+                    let entries = self.view(world).load_queue(at, after.0, limit).unwrap();
                     let complete = entries.len() < limit;
                     self.frontier.queue_loaded(host, at.job, entries, complete, now);
                 }
                 Step::LoadRobots { host, scheme, agent, origin } => {
-                    let stored = world.database.state.load_robots(&origin).unwrap();
+                    let stored = self.view(world).load_robots(&origin).unwrap();
                     self.frontier.robots_loaded(host, scheme, &agent, stored, now);
                 }
                 Step::LoadDue { until, limit } => {
                     self.apply(world);
-                    let state = &world.database.state;
+                    let state = self.view(world);
                     let (due, next) = state.load_due(self.frontier.served(), until, limit).unwrap();
                     self.frontier.due_loaded(due, next, now);
                     self.apply(world);
