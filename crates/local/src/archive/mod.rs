@@ -1,7 +1,8 @@
 //! The archive on this machine's disk: WARC files under `archive/`, one open per worker.
 //!
-//! `NAME-TIMESTAMP-SERIAL-WORKER.warc.gz`, ended at 1 GB, never appended to after a restart; beside each ended file its
-//! `.cdxj` index. The record format and the contract are the store's (`argiope_store::archive`, `argiope_store::warc`).
+//! `NAME-TIMESTAMP-SERIAL-WORKER.warc.gz`, ended at 1 GB or when asked to, never appended to after a restart; beside
+//! each ended file its `.cdxj` index. The record format and the contract are the store's (`argiope_store::archive`,
+//! `argiope_store::warc`).
 
 mod appender;
 mod index;
