@@ -99,7 +99,7 @@ impl ClusterPlace {
         let redis = Redis::new(url, &self.cluster.id).and_then(|redis| redis.ping().map(|()| redis));
         redis.map(Some).map_err(|e| {
             Failure::failed(crate::exit::chain(&e))
-                .hint("is the server up? without storage.cache_url it goes without")
+                .hint("is the server up? leave storage.cache_url out to go without it")
         })
     }
 

@@ -206,18 +206,24 @@ impl EngineHandle {
     }
 }
 
-/// What rules and frontier say of a URL while nobody crawls.
+/// What rules and frontier say of a URL, from the state alone: while nobody crawls, or, where shards are leased, beside
+/// those who do. Of leased ones only the URL's own is read.
 pub fn why_at_rest(
     config: &EngineConfig,
     state: &dyn ShardState,
     start: &JobStart,
     url: &Url,
+    leased: bool,
 ) -> Result<Why, EngineError> {
     let at = now();
-    let mut frontier = new_frontier(config, at, false);
+    let mut frontier = new_frontier(config, at, leased);
     let job = JobContext::new(start, &config.suffixes, at)?;
     let opens = HashMap::from([(start.id, job.limits())]);
-    frontier.restore(state, &opens, LastStop::Clean, at)?;
+    if leased {
+        frontier.restore_shard(state, frontier.shard_of(url), &opens, LastStop::Clean, at)?;
+    } else {
+        frontier.restore(state, &opens, LastStop::Clean, at)?;
+    }
     let scope = ScopeCompiler::new(&config.suffixes, std::slice::from_ref(start));
     for grown in frontier.scope_hosts(start.id).iter().filter_map(|url| Url::from_stored(url).ok()) {
         job.add_scope_host(&grown, || scope.compile(&job, &frontier));

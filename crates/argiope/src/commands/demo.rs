@@ -10,6 +10,7 @@ use crate::exit::Failure;
 use crate::progress::numbers::{counted, fit};
 use crate::progress::{Display, Style, style_for_stdout};
 use crate::settings::{CrawlSettings, LoadedConfig};
+use crate::stores::Stores;
 use argiope_lab::{HostRule, Lab, LabConfig, SiteKind, check};
 use argiope_model::{JobId, SkipReason};
 use argiope_store::catalogue::{CatalogueReader, PageQuery, PageRow};
@@ -108,7 +109,7 @@ fn show(global: &GlobalOptions, reader: &dyn CatalogueReader, job: JobId) -> Res
     }
     let stored = reader.job(job).map_err(|e| data::store_failure(&e))?;
     if let (Some(job), Some(url)) = (stored, blocked(reader, job)?) {
-        let answer = explain(global, reader, &job, &url)?;
+        let answer = explain(global, &Stores::Directory(global.data.clone()), reader, &job, &url)?;
         let _ = write!(text, "\n{}\n{}", style.bold(&format!("argiope why {url}")), answer.text());
     }
     Ok(text)

@@ -36,12 +36,13 @@ pub(crate) fn run(global: &GlobalOptions, args: &WhyArgs) -> Result<(), Failure>
     let stores = Stores::of(global)?;
     let reader = stores.reader()?;
     let job = selection::job(reader.as_ref(), args.job.as_deref())?;
-    let answer = explain(global, reader.as_ref(), &job, &args.url)?;
+    let answer = explain(global, &stores, reader.as_ref(), &job, &args.url)?;
     if args.json { print_json(&answer) } else { print(&answer.text()) }
 }
 
 pub(crate) fn explain(
     global: &GlobalOptions,
+    stores: &Stores,
     reader: &dyn CatalogueReader,
     job: &Job,
     typed: &str,
@@ -51,7 +52,7 @@ pub(crate) fn explain(
         return Err(Failure::usage("no URL was given"));
     }
     let spec = selection::spec(job)?;
-    let asked = Asked { global, reader, job, spec: &spec };
+    let asked = Asked { global, stores, reader, job, spec: &spec };
     let spellings = match spellings(typed, &spec) {
         Ok(spellings) => spellings,
         Err(problem) => return asked.about_no_url(typed, &problem),
@@ -65,6 +66,7 @@ pub(crate) fn explain(
 /// A question about a URL in a job, and those who may know.
 struct Asked<'q> {
     global: &'q GlobalOptions,
+    stores: &'q Stores,
     reader: &'q dyn CatalogueReader,
     job: &'q Job,
     spec: &'q JobSpec,

@@ -139,6 +139,53 @@ fn a_database_that_goes_away_is_waited_for_on_postgres() {
 }
 
 #[test]
+fn a_list_waits_for_workers_and_is_sent_once_on_postgres() {
+    let Some(site) = Site::new("list") else { return };
+    site.run(&["cluster", "init"]).ok();
+    let lab = lab(3, 4, 0);
+    let pages: Vec<String> = (0..3)
+        .flat_map(|host| (0..4).map(move |page| (host, page)))
+        .map(|(host, page)| lab.web().page_url(host, page))
+        .collect();
+    site.write("urls.txt", &format!("# a comment\n\n{}\nnot a url at all\n", pages.join("\n")));
+    for _ in 0..2 {
+        let said = site.run(&["ingest", "urls.txt", "--name", "july"]).ok().stdout;
+        assert!(said.starts_with("12 URLs sent to job 1, 1 left out"), "{said}");
+    }
+    let why = |url: &str| site.run(&["why", url]).ok().stdout;
+    assert!(why("http://127.0.0.1:9/unheard-of").starts_with("unknown"));
+    let _worker = site.worker("one");
+    site.wait_for_end();
+    assert!(why(&pages[5]).starts_with("fetched"));
+    let mut stored: Vec<String> =
+        site.pages().iter().map(|page| page["url"].as_str().unwrap_or_default().to_owned()).collect();
+    stored.sort();
+    let mut wanted = pages.clone();
+    wanted.sort();
+    assert_eq!(stored, wanted);
+    // What was fetched lately is left out where that is wished.
+    let said = site.run(&["ingest", "urls.txt", "--name", "august", "--skip-recent", "1"]).ok().stdout;
+    assert!(said.starts_with("0 URLs sent to job 2, 13 left out"), "{said}");
+    site.wait_for_end();
+}
+
+#[test]
+fn a_url_that_waits_is_known_to_why_on_postgres() {
+    let Some(site) = Site::new("waits") else { return };
+    site.run(&["cluster", "init"]).ok();
+    let lab = lab(1, 30, 0);
+    let mut worker = site.worker("one");
+    site.submit(&lab, &["--delay", "1s"]);
+    site.wait_for_pages(2);
+    worker.kill();
+    let pending = (0..30)
+        .map(|page| lab.web().page_url(0, page))
+        .filter(|url| site.run(&["why", url]).ok().stdout.starts_with("pending"))
+        .count();
+    assert!(pending > 0);
+}
+
+#[test]
 fn what_is_wrong_is_said_with_the_name_of_the_setting_on_postgres() {
     let Some(site) = Site::new("wrong") else { return };
     let refused = |site: &Site, words: &[&str], part: &str| {

@@ -2,37 +2,33 @@
 //! where nobody runs one, the frontier is read at rest.
 
 use super::{Answer, Asked, known};
+use crate::cluster::{CLIENT, ClusterPlace, database_failure};
 use crate::commands::audit;
 use crate::commands::crawl::engine_config;
 use crate::control::{self, Asked as Spoken, Owner, Question, Reply};
-use crate::data::{self, DataDirectory};
+use crate::data::{self, DataDirectory, Fixed};
 use crate::exit::Failure;
 use crate::job::{JobIdentity, check_address};
 use crate::settings::{ProcessSettings, addresses_of, load_config, politeness_of};
+use crate::stores::Stores;
+use argiope_cluster::members::Epochs;
+use argiope_cluster::state::PostgresState;
 use argiope_engine::{JobStart, Why, WhyStep, why_at_rest};
+use argiope_frontier::state::ShardState;
 use argiope_model::{Decision, Url};
 use argiope_politeness::PolitenessRules;
 use argiope_store::catalogue::PageQuery;
 use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
 
 /// Hosts that a list of URLs brought in, at most: beyond, the scope is no matter of single hosts.
 const LISTED_SEEDS: usize = 100_000;
 
 pub(super) fn ask(asked: &Asked<'_>, url: &Url) -> Result<Answer, Failure> {
-    let directory = &asked.global.data;
-    let why = match Owner::of(directory) {
-        Owner::Running(live) if live.job == asked.job.id.0 => running(asked, url)?,
-        Owner::Running(live) => {
-            let text = format!(
-                "{} works on job {} now, so that job {} cannot be asked",
-                who(asked),
-                live.job,
-                asked.job.id
-            );
-            return Err(Failure::failed(text).hint("ask again when it has ended"));
-        }
-        Owner::Silent(error) => return Err(silent(asked, &error)),
-        Owner::Nobody => at_rest(asked, url)?,
+    let why = match asked.stores {
+        Stores::Directory(path) => ask_owner(asked, path, url)?,
+        Stores::Cluster(place) => in_cluster(asked, place, url)?,
     };
     let mut answer =
         asked.answer(url.as_str(), why.decision, vec![WhyStep::new("normal_form", true, url.as_str())]);
@@ -54,6 +50,24 @@ pub(super) fn ask(asked: &Asked<'_>, url: &Url) -> Result<Answer, Failure> {
         answer.decision = Decision::Filtered;
     }
     Ok(answer)
+}
+
+/// Whoever has the directory is asked, and the directory itself where nobody has it.
+fn ask_owner(asked: &Asked<'_>, directory: &Path, url: &Url) -> Result<Why, Failure> {
+    match Owner::of(directory) {
+        Owner::Running(live) if live.job == asked.job.id.0 => running(asked, url),
+        Owner::Running(live) => {
+            let text = format!(
+                "{} works on job {} now, so that job {} cannot be asked",
+                who(asked),
+                live.job,
+                asked.job.id
+            );
+            Err(Failure::failed(text).hint("ask again when it has ended"))
+        }
+        Owner::Silent(error) => Err(silent(asked, &error)),
+        Owner::Nobody => at_rest(asked, url),
+    }
 }
 
 /// The frontier forgets the robots.txt of a host that has nothing to do; the catalogue keeps the last one.
@@ -106,15 +120,33 @@ fn running(asked: &Asked<'_>, url: &Url) -> Result<Why, Failure> {
 
 fn at_rest(asked: &Asked<'_>, url: &Url) -> Result<Why, Failure> {
     let directory = DataDirectory::open_existing(&asked.global.data)?;
+    let state = directory.state()?;
+    of_state(asked, url, &directory.fixed, state.as_ref(), false)
+}
+
+/// The database has it all, whoever owns the shard.
+fn in_cluster(asked: &Asked<'_>, place: &ClusterPlace, url: &Url) -> Result<Why, Failure> {
+    let nothing_owned = Arc::new(Epochs::default());
+    let state = PostgresState::open(&place.database, CLIENT, nothing_owned, None)
+        .map_err(|e| database_failure(&e))?;
+    of_state(asked, url, &place.fixed, &state, true)
+}
+
+fn of_state(
+    asked: &Asked<'_>,
+    url: &Url,
+    fixed: &Fixed,
+    state: &dyn ShardState,
+    leased: bool,
+) -> Result<Why, Failure> {
     let config = load_config(asked.global)?;
     let process = ProcessSettings::new(asked.global, &config)?;
     let addresses = addresses_of(&config.file, asked.spec.allow_private)?;
-    let engine = engine_config(&process, &addresses, &directory.fixed);
-    let state = directory.state()?;
+    let engine = engine_config(&process, &addresses, fixed);
     let seeds: Vec<Url> = asked.spec.seeds.iter().filter_map(|seed| Url::from_stored(seed).ok()).collect();
     let mut start = JobStart { id: asked.job.id, spec: asked.spec.clone(), seeds, graph: None };
     let ask = |start: &JobStart| {
-        why_at_rest(&engine, state.as_ref(), start, url).map_err(|e| Failure::failed(e).hint(data::CORRUPT))
+        why_at_rest(&engine, state, start, url, leased).map_err(|e| Failure::failed(e).hint(data::CORRUPT))
     };
     let why = ask(&start)?;
     if why.decision != Decision::OutOfScope || !may_have_list(asked, &start.seeds) {
