@@ -390,7 +390,9 @@ impl Scheduler {
                 self.inbox.put(Item { skipped: refused, ..Item::default() });
             }
         }
-        self.apply(marks(&stored.positions, stored.batch))?;
+        // A member of a cluster does not recover from its archive: nobody would read them.
+        let reached = if self.member.is_some() { Vec::new() } else { marks(&stored.positions, stored.batch) };
+        self.apply(reached)?;
         // The syncer takes all that was applied before it looks: one request at a time is enough.
         let _ = self.sync.try_send(self.frontier.batches_taken());
         Ok(())

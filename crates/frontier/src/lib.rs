@@ -36,6 +36,7 @@ mod budget;
 pub mod codec;
 #[cfg(any(test, feature = "contract"))]
 pub mod contract;
+mod delayed;
 mod dispatch;
 mod elsewhere;
 mod frontier;

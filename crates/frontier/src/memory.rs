@@ -1,5 +1,6 @@
 //! The state port kept in memory: for simulations, and for crawls that need not outlive their process.
 
+use crate::delayed::DelayedEntries;
 use crate::hash::FastMap;
 use crate::queue::{Entry, OrderKey};
 use crate::state::{
@@ -13,7 +14,7 @@ use std::ops::Bound;
 #[derive(Clone, Debug, Default)]
 pub struct MemoryState {
     queues: FastMap<QueueAt, BTreeMap<OrderKey, Box<[u8]>>>,
-    delayed: BTreeMap<(Millis, QueueAt, OrderKey), Box<[u8]>>,
+    delayed: DelayedEntries,
     hosts: FastMap<HostKey, Vec<u8>>,
     jobs: BTreeMap<(JobId, u16), Vec<u8>>,
     robots: FastMap<Box<str>, StoredRobots>,
@@ -55,12 +56,8 @@ impl MemoryState {
                     }
                 }
             }
-            Change::Delay(Delayed { due, at, entry }) => {
-                self.delayed.insert((*due, *at, entry.order), entry.value.clone());
-            }
-            Change::Undelay { due, at, order } => {
-                self.delayed.remove(&(*due, *at, *order));
-            }
+            Change::Delay(delayed) => self.delayed.insert(delayed),
+            Change::Undelay { due, at, order } => self.delayed.remove(*due, *at, *order),
             Change::Host { key, record } => {
                 self.hosts.entry(*key).or_default().clone_from(record);
             }
@@ -69,7 +66,7 @@ impl MemoryState {
             }
             Change::ForgetJob(job) => {
                 self.queues.retain(|at, _| at.job != *job);
-                self.delayed.retain(|(_, at, _), _| at.job != *job);
+                self.delayed.forget_job(*job);
                 self.seen.retain(|(owner, _), _| owner != job);
                 self.jobs.retain(|(owner, _), _| owner != job);
             }
@@ -121,16 +118,7 @@ impl ShardState for MemoryState {
         until: Millis,
         limit: usize,
     ) -> Result<(Vec<Delayed>, Option<Millis>), StateError> {
-        let mut found = Vec::new();
-        let all = self.delayed.iter().filter(|((_, at, _), _)| shards.contains(at.host.shard));
-        for ((due, at, order), value) in all {
-            if *due > until || found.len() == limit {
-                return Ok((found, Some(*due)));
-            }
-            let entry = Entry { order: *order, value: value.clone() };
-            found.push(Delayed { due: *due, at: *at, entry });
-        }
-        Ok((found, None))
+        Ok(self.delayed.load(shards, until, limit))
     }
 
     fn load_robots(&self, origin: &str) -> Result<Option<StoredRobots>, StateError> {
@@ -160,8 +148,7 @@ impl ShardState for MemoryState {
         for (shard, offset) in self.received.iter().filter(|(shard, _)| shards.contains(**shard)) {
             into.received(*shard, *offset);
         }
-        let mut due = self.delayed.keys().filter(|(_, at, _)| shards.contains(at.host.shard));
-        into.next_due(due.next().map(|(due, _, _)| *due));
+        into.next_due(self.delayed.first(shards));
         Ok(())
     }
 

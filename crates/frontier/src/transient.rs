@@ -2,6 +2,7 @@
 //! kept takes little room per host. Queues and delayed entries are whole; seen-set, hosts and jobs live in the core alone.
 //! robots.txt is kept up to a number of bytes, the oldest go first: a host whose text is gone is asked for it again.
 
+use crate::delayed::DelayedEntries;
 use crate::hash::FastMap;
 use crate::queue::{Entry, OrderKey};
 use crate::state::{
@@ -18,7 +19,7 @@ const ROBOTS_ENTRY_BYTES: usize = 192;
 pub struct TransientState {
     /// One tree for all hosts: a tree each would take a node of its own for a single entry.
     queued: BTreeMap<(QueueAt, OrderKey), Box<[u8]>>,
-    delayed: BTreeMap<(Millis, QueueAt, OrderKey), Box<[u8]>>,
+    delayed: DelayedEntries,
     robots: RobotsCache,
 }
 
@@ -26,7 +27,7 @@ impl TransientState {
     pub fn new(robots_bytes: usize) -> TransientState {
         TransientState {
             queued: BTreeMap::new(),
-            delayed: BTreeMap::new(),
+            delayed: DelayedEntries::default(),
             robots: RobotsCache { most_bytes: robots_bytes, ..RobotsCache::default() },
         }
     }
@@ -39,15 +40,11 @@ impl TransientState {
             Change::Unqueue { at, order } => {
                 self.queued.remove(&(*at, *order));
             }
-            Change::Delay(Delayed { due, at, entry }) => {
-                self.delayed.insert((*due, *at, entry.order), entry.value.clone());
-            }
-            Change::Undelay { due, at, order } => {
-                self.delayed.remove(&(*due, *at, *order));
-            }
+            Change::Delay(delayed) => self.delayed.insert(delayed),
+            Change::Undelay { due, at, order } => self.delayed.remove(*due, *at, *order),
             Change::ForgetJob(job) => {
                 self.queued.retain(|(at, _), _| at.job != *job);
-                self.delayed.retain(|(_, at, _), _| at.job != *job);
+                self.delayed.forget_job(*job);
             }
             Change::Robots { origin, stored, .. } => self.robots.put(origin, stored),
             // For a restart, or for other owners, and there are none.
@@ -96,16 +93,7 @@ impl ShardState for TransientState {
         until: Millis,
         limit: usize,
     ) -> Result<(Vec<Delayed>, Option<Millis>), StateError> {
-        let mut found = Vec::new();
-        let all = self.delayed.iter().filter(|((_, at, _), _)| shards.contains(at.host.shard));
-        for ((due, at, order), value) in all {
-            if *due > until || found.len() == limit {
-                return Ok((found, Some(*due)));
-            }
-            let entry = Entry { order: *order, value: value.clone() };
-            found.push(Delayed { due: *due, at: *at, entry });
-        }
-        Ok((found, None))
+        Ok(self.delayed.load(shards, until, limit))
     }
 
     fn load_robots(&self, origin: &str) -> Result<Option<StoredRobots>, StateError> {
@@ -118,8 +106,7 @@ impl ShardState for TransientState {
         into: &mut dyn Restore,
         _: &dyn Fn(JobId) -> bool,
     ) -> Result<(), StateError> {
-        let mut due = self.delayed.keys().filter(|(_, at, _)| shards.contains(at.host.shard));
-        into.next_due(due.next().map(|(due, _, _)| *due));
+        into.next_due(self.delayed.first(shards));
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 //! already it takes back.
 
 use crate::database::{Answer, Rows};
-use argiope_model::{JobId, SkipReason};
+use argiope_model::JobId;
 use argiope_store::catalogue::{JobCounts, PageRow};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -54,20 +54,7 @@ pub(super) fn job_counts(rows: &[Row]) -> Answer<JobCounts> {
     for row in rows {
         let (class, word): (&str, &str) = (row.try_get(0)?, row.try_get(1)?);
         let count = row.try_get::<_, i64>(2)? as u64;
-        match (class, word) {
-            ("total", "pages") => counts.pages = count,
-            ("total", "failed") => counts.failed = count,
-            ("total", "bytes") => counts.bytes = count,
-            ("total", "requests") => counts.requests = count,
-            ("total", "received") => counts.received = count,
-            ("total", "noindex") => counts.noindex = count,
-            ("total", "duplicates") => counts.duplicates = count,
-            ("total", "redirected") => counts.redirected = count,
-            ("status", word) => counts.by_status.extend(word.parse().ok().map(|status: u16| (status, count))),
-            ("error", word) => counts.by_error.extend([(word.to_owned(), count)]),
-            ("skip", word) => counts.by_skip.extend(SkipReason::parse(word).map(|reason| (reason, count))),
-            _ => {}
-        }
+        counts.take(class, word, count);
     }
     Ok(counts)
 }

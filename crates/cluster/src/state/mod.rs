@@ -378,7 +378,7 @@ impl ShardState for PostgresState {
         self.shared.wait_for(self.last_applied())?;
         let of = wanted(shards);
         let rows = self.ask(async |client| {
-            let sql = "SELECT shard, job, record FROM frontier_jobs
+            let sql = "SELECT shard, job::bigint, record FROM frontier_jobs
                        WHERE $1::int4[] IS NULL OR shard = ANY($1) ORDER BY job, shard";
             client.query(sql, &[&of]).await
         })?;
@@ -419,7 +419,7 @@ impl ShardState for PostgresState {
         self.shared.wait_for(self.last_applied())?;
         let (of, id) = (wanted(shards), number(job));
         let rows = self.ask(async |client| {
-            let sql = "SELECT shard, job, record FROM frontier_jobs
+            let sql = "SELECT shard, job::bigint, record FROM frontier_jobs
                        WHERE job = $2 AND ($1::int4[] IS NULL OR shard = ANY($1)) ORDER BY shard";
             client.query(sql, &[&of, &id]).await
         })?;
@@ -488,11 +488,7 @@ impl PostgresState {
 }
 
 fn record_of(row: &Row) -> Result<(u16, i64, Vec<u8>), tokio_postgres::Error> {
-    let number = match row.try_get::<_, i64>(1) {
-        Ok(number) => number,
-        Err(_) => i64::from(row.try_get::<_, i32>(1)?),
-    };
-    Ok((shard_number(row.try_get(0)?), number, row.try_get(2)?))
+    Ok((shard_number(row.try_get(0)?), row.try_get(1)?, row.try_get(2)?))
 }
 
 type DelayedRow = ((Millis, QueueAt, OrderKey), Box<[u8]>);

@@ -9,6 +9,7 @@ use argiope_frontier::state::{Change, Delayed, HostKey, QueueAt, StoredRobots};
 use argiope_model::{JobId, Millis};
 use std::collections::{BTreeMap, BTreeSet};
 use tokio_postgres::Error;
+use tokio_postgres::types::ToSql;
 
 type Done = Result<(), Error>;
 
@@ -151,20 +152,7 @@ impl Rows {
                        $6::int2[], $7::int8[]) AS d(job, shard, host, due, rank, depth, sequence)
                    WHERE urls.job = d.job AND urls.shard = d.shard AND urls.host = d.host AND urls.due = d.due
                        AND urls.rank = d.rank AND urls.depth = d.depth AND urls.sequence = d.sequence";
-        client
-            .execute(
-                sql,
-                &[
-                    &columns.jobs,
-                    &columns.shards,
-                    &columns.hosts,
-                    &columns.dues,
-                    &columns.ranks,
-                    &columns.depths,
-                    &columns.sequences,
-                ],
-            )
-            .await?;
+        client.execute(sql, &columns.parameters()).await?;
         Ok(())
     }
 
@@ -186,66 +174,33 @@ impl Rows {
                    SELECT * FROM unnest($1::int4[], $2::int4[], $3::int8[], $4::int8[], $5::int2[], $6::int2[],
                        $7::int8[], $8::bytea[])
                    ON CONFLICT (job, shard, host, due, rank, depth, sequence) DO UPDATE SET visit = excluded.visit";
-        client
-            .execute(
-                sql,
-                &[
-                    &columns.jobs,
-                    &columns.shards,
-                    &columns.hosts,
-                    &columns.dues,
-                    &columns.ranks,
-                    &columns.depths,
-                    &columns.sequences,
-                    &visits,
-                ],
-            )
-            .await?;
+        let mut parameters = columns.parameters().to_vec();
+        parameters.push(&visits);
+        client.execute(sql, &parameters).await?;
         Ok(())
     }
 
     async fn write_seen(&self, client: &Connection, is_ours: &dyn Fn(u16) -> bool) -> Done {
-        let ours: Vec<_> = self.seen.iter().filter(|((shard, _), _)| is_ours(*shard)).collect();
-        if ours.is_empty() {
-            return Ok(());
-        }
-        let shards: Vec<i32> = ours.iter().map(|((shard, _), _)| i32::from(*shard)).collect();
-        let jobs: Vec<i32> = ours.iter().map(|((_, job), _)| number(*job)).collect();
-        let prints: Vec<&[u8]> = ours.iter().map(|(_, bytes)| bytes.as_slice()).collect();
+        let rows = self.seen.iter().map(|((shard, job), prints)| (*shard, i64::from(job.0), &prints[..]));
         let sql = "INSERT INTO seen (shard, job, fingerprints)
-                   SELECT * FROM unnest($1::int4[], $2::int4[], $3::bytea[])";
-        client.execute(sql, &[&shards, &jobs, &prints]).await?;
-        Ok(())
+                   SELECT * FROM unnest($1::int4[], $2::int8[], $3::bytea[])";
+        write_records(client, sql, rows.filter(|(shard, _, _)| is_ours(*shard))).await
     }
 
     async fn write_hosts(&self, client: &Connection, is_ours: &dyn Fn(u16) -> bool) -> Done {
-        let ours: Vec<_> = self.hosts.iter().filter(|(key, _)| is_ours(key.shard)).collect();
-        if ours.is_empty() {
-            return Ok(());
-        }
-        let shards: Vec<i32> = ours.iter().map(|(key, _)| i32::from(key.shard)).collect();
-        let numbers: Vec<i64> = ours.iter().map(|(key, _)| i64::from(key.number)).collect();
-        let records: Vec<&[u8]> = ours.iter().map(|(_, record)| record.as_slice()).collect();
+        let rows = self.hosts.iter().map(|(key, record)| (key.shard, i64::from(key.number), &record[..]));
         let sql = "INSERT INTO frontier_hosts (shard, number, record)
                    SELECT * FROM unnest($1::int4[], $2::int8[], $3::bytea[])
                    ON CONFLICT (shard, number) DO UPDATE SET record = excluded.record";
-        client.execute(sql, &[&shards, &numbers, &records]).await?;
-        Ok(())
+        write_records(client, sql, rows.filter(|(shard, _, _)| is_ours(*shard))).await
     }
 
     async fn write_jobs(&self, client: &Connection, is_ours: &dyn Fn(u16) -> bool) -> Done {
-        let ours: Vec<_> = self.jobs.iter().filter(|((shard, _), _)| is_ours(*shard)).collect();
-        if ours.is_empty() {
-            return Ok(());
-        }
-        let shards: Vec<i32> = ours.iter().map(|((shard, _), _)| i32::from(*shard)).collect();
-        let jobs: Vec<i32> = ours.iter().map(|((_, job), _)| number(*job)).collect();
-        let records: Vec<&[u8]> = ours.iter().map(|(_, record)| record.as_slice()).collect();
+        let rows = self.jobs.iter().map(|((shard, job), record)| (*shard, i64::from(job.0), &record[..]));
         let sql = "INSERT INTO frontier_jobs (shard, job, record)
-                   SELECT * FROM unnest($1::int4[], $2::int4[], $3::bytea[])
+                   SELECT * FROM unnest($1::int4[], $2::int8[], $3::bytea[])
                    ON CONFLICT (shard, job) DO UPDATE SET record = excluded.record";
-        client.execute(sql, &[&shards, &jobs, &records]).await?;
-        Ok(())
+        write_records(client, sql, rows.filter(|(shard, _, _)| is_ours(*shard))).await
     }
 
     async fn write_robots(&self, client: &Connection, is_ours: &dyn Fn(u16) -> bool) -> Done {
@@ -290,6 +245,24 @@ impl Rows {
     }
 }
 
+/// Rows of a shard, a number within it and bytes, as columns; `sql` takes the three of them.
+async fn write_records<'r>(
+    client: &Connection,
+    sql: &str,
+    rows: impl Iterator<Item = (u16, i64, &'r [u8])>,
+) -> Done {
+    let (mut shards, mut numbers, mut records) = (Vec::new(), Vec::new(), Vec::new());
+    for (shard, number, record) in rows {
+        shards.push(i32::from(shard));
+        numbers.push(number);
+        records.push(record);
+    }
+    if !records.is_empty() {
+        client.execute(sql, &[&shards, &numbers, &records]).await?;
+    }
+    Ok(())
+}
+
 #[derive(Default)]
 struct UrlColumns {
     jobs: Vec<i32>,
@@ -302,6 +275,10 @@ struct UrlColumns {
 }
 
 impl UrlColumns {
+    fn parameters(&self) -> [&(dyn ToSql + Sync); 7] {
+        [&self.jobs, &self.shards, &self.hosts, &self.dues, &self.ranks, &self.depths, &self.sequences]
+    }
+
     fn push(&mut self, (at, due, order): &UrlKey) {
         self.jobs.push(number(at.job));
         self.shards.push(i32::from(at.host.shard));

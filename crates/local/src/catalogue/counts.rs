@@ -155,20 +155,7 @@ pub(super) fn load(connection: &Connection, job: JobId) -> rusqlite::Result<JobC
     while let Some(row) = rows.next()? {
         let (class, word) = (row.get_ref(0)?.as_str()?, row.get_ref(1)?.as_str()?);
         let count = row.get::<_, i64>(2)? as u64;
-        match (class, word) {
-            ("total", "pages") => counts.pages = count,
-            ("total", "failed") => counts.failed = count,
-            ("total", "bytes") => counts.bytes = count,
-            ("total", "requests") => counts.requests = count,
-            ("total", "received") => counts.received = count,
-            ("total", "noindex") => counts.noindex = count,
-            ("total", "duplicates") => counts.duplicates = count,
-            ("total", "redirected") => counts.redirected = count,
-            ("status", word) => counts.by_status.extend(word.parse().ok().map(|status: u16| (status, count))),
-            ("error", word) => counts.by_error.extend([(word.to_owned(), count)]),
-            ("skip", word) => counts.by_skip.extend(SkipReason::parse(word).map(|reason| (reason, count))),
-            _ => {}
-        }
+        counts.take(class, word, count);
     }
     Ok(counts)
 }

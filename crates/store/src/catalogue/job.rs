@@ -130,6 +130,24 @@ pub struct JobCounts {
 }
 
 impl JobCounts {
+    /// Takes in one counter as catalogues store it: its class, its word and its count. One that is unknown is passed over.
+    pub fn take(&mut self, class: &str, word: &str, count: u64) {
+        match (class, word) {
+            ("total", "pages") => self.pages = count,
+            ("total", "failed") => self.failed = count,
+            ("total", "bytes") => self.bytes = count,
+            ("total", "requests") => self.requests = count,
+            ("total", "received") => self.received = count,
+            ("total", "noindex") => self.noindex = count,
+            ("total", "duplicates") => self.duplicates = count,
+            ("total", "redirected") => self.redirected = count,
+            ("status", word) => self.by_status.extend(word.parse().ok().map(|status: u16| (status, count))),
+            ("error", word) => self.by_error.extend([(word.to_owned(), count)]),
+            ("skip", word) => self.by_skip.extend(SkipReason::parse(word).map(|reason| (reason, count))),
+            _ => {}
+        }
+    }
+
     pub fn skipped(&self) -> u64 {
         self.by_skip.values().sum()
     }

@@ -3,3 +3,4 @@
 mod catalogue;
 mod database;
 mod scratch;
+mod state;
