@@ -17,9 +17,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What waits for the next batch. Bounded by the frontier, which hands out no more visits than it may have outstanding.
-#[derive(Default)]
+/// What waits for the next batch. Bounded by the scheduler, which asks for nothing while it is full.
 pub(crate) struct Inbox {
+    room: usize,
     waiting: Mutex<Waiting>,
     wake: Condvar,
 }
@@ -33,6 +33,10 @@ struct Waiting {
 }
 
 impl Inbox {
+    pub(crate) fn with_room_for(items: usize) -> Inbox {
+        Inbox { room: items, waiting: Mutex::default(), wake: Condvar::new() }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -48,6 +52,11 @@ impl Inbox {
 
     pub(crate) fn put_job(&self, update: JobUpdate) {
         self.lock().jobs.push(update);
+    }
+
+    /// What is being stored does not count.
+    pub(crate) fn is_full(&self) -> bool {
+        self.lock().items.len() >= self.room
     }
 
     /// Close the batch now, or with the next item: there are fetch slots, and nothing is ready.
@@ -89,7 +98,8 @@ pub(crate) struct Committer {
     pub(crate) appender: Option<Box<dyn Appender>>,
     pub(crate) links: Box<dyn Links>,
     pub(crate) output: Option<Output>,
-    pub(crate) copies: Copies,
+    /// None where pages are no more than visits.
+    pub(crate) copies: Option<Copies>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) reports: Sender<Vec<Report>>,
@@ -158,7 +168,9 @@ impl Committer {
             let place = batch.pages.len();
             let page = item.page.is_some().then_some(place);
             if let Some(mut page) = item.page {
-                self.copies.mark(&mut page);
+                if let Some(copies) = &mut self.copies {
+                    copies.mark(&mut page);
+                }
                 batch.pages.push(page);
             }
             batch.fetches.extend(item.fetch);
@@ -255,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_batch_closes_on_size_on_a_flush_and_at_the_end() {
-        let inbox = Inbox::default();
+        let inbox = Inbox::with_room_for(100);
         let long = Duration::from_secs(3600);
         for _ in 0..3 {
             inbox.put(Item::default());

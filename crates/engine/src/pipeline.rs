@@ -106,7 +106,7 @@ impl Engine {
     ) -> Result<Engine, EngineError> {
         let (reports_to, reports) = unbounded();
         let counters = Arc::new(Counters::default());
-        let inbox = Arc::new(Inbox::default());
+        let inbox = Arc::new(Inbox::with_room_for(config.max_outstanding));
         let mut shop = Workshop::open(&config, ports, &starts, &reports_to, &counters, &inbox, false)?;
         let recovery = shop.recover()?;
         shop.begin(&starts, output)?;
@@ -122,7 +122,7 @@ impl Engine {
     ) -> Result<Engine, EngineError> {
         let (reports_to, reports) = unbounded();
         let counters = Arc::new(Counters::default());
-        let inbox = Arc::new(Inbox::default());
+        let inbox = Arc::new(Inbox::with_room_for(config.max_outstanding));
         let mut shop = Workshop::open(&config, ports, &[], &reports_to, &counters, &inbox, true)?;
         shop.open_appender()?;
         shop.lease = membership.lease;
@@ -341,7 +341,7 @@ impl Workshop {
             appender: None,
             links,
             output: None,
-            copies: Copies::default(),
+            copies: starts.iter().all(|start| start.graph.is_none()).then(Copies::default),
             counters: Arc::clone(counters),
             inbox: Arc::clone(inbox),
             reports: reports.clone(),

@@ -204,6 +204,10 @@ impl Scheduler {
             self.settle_held(at);
             return Ok(Some(self.run.give_up_at));
         }
+        if self.inbox.is_full() {
+            // Storing is slower than the network; what it has stored wakes this thread.
+            return Ok(None);
+        }
         loop {
             match self.frontier.next(at) {
                 Step::Wait(wake) => return Ok(wake),

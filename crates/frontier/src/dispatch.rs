@@ -289,6 +289,7 @@ impl Frontier {
         if let Some(host) = self.host_mut(index) {
             lane = host.take_lane();
             host.in_flight += 1;
+            host.prepared = entry.is_none();
             host.politeness.started(now, delay);
         }
         self.note_start(now, token);
@@ -397,7 +398,7 @@ impl Frontier {
             _ => {
                 let name: Box<str> = name_without_port(&host.name).into();
                 host.address = Address::Asking;
-                host.steps += 1;
+                host.step_began();
                 self.resolving += 1;
                 self.reschedule(index, now);
                 AddressNeed::First(Step::Resolve { host: index, name })
@@ -502,7 +503,7 @@ impl Frontier {
             RobotsHandle::Unreachable { until } if *until > now => return RobotsSays::Later(*until),
             RobotsHandle::Unknown => {
                 let (agent, origin) = (agent.into(), url.origin().into());
-                host.steps += 1;
+                host.step_began();
                 return RobotsSays::First(Some(Step::LoadRobots { host: index, scheme, agent, origin }));
             }
             // The request is under way, maybe on another host: the host is busy until it is answered.

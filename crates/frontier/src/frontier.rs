@@ -6,6 +6,7 @@ use crate::codec::CodecError;
 use crate::elsewhere::Elsewhere;
 use crate::hash::{FastMap, FastSet};
 use crate::host::{Address, Errand, Host, Place, RobotsHandle, WaitReason};
+use crate::host_table::HostTable;
 use crate::job::{Activity, Job, JobLimits};
 use crate::network::NetworkWatch;
 use crate::queue::{LoadAfter, OrderKey};
@@ -227,7 +228,7 @@ pub struct Frontier {
     pub(crate) slots: Vec<ShardSlot>,
     /// The shards that hosts are asked from.
     pub(crate) served: Shards,
-    pub(crate) hosts: Vec<Host>,
+    pub(crate) hosts: HostTable,
     /// Places in `hosts` that nothing refers to any more ...
     pub(crate) vacant: Vec<HostIndex>,
     /// ... among those whose shard has gone.
@@ -282,7 +283,7 @@ impl Frontier {
             politeness,
             slots,
             served,
-            hosts: Vec::new(),
+            hosts: HostTable::default(),
             vacant: Vec::new(),
             gone_hosts: 0,
             by_name: FastMap::default(),
@@ -361,7 +362,7 @@ impl Frontier {
     pub fn forget_job(&mut self, id: JobId) {
         self.end_job(id);
         self.seen.retain(|(job, _), _| *job != id);
-        for host in &mut self.hosts {
+        for host in self.hosts.iter_mut() {
             let before: usize = host.queues.iter().map(|q| q.queue.in_memory()).sum();
             host.queues.retain(|q| q.queue.job != id);
             host.closed_jobs.retain(|closed| *closed != id);
@@ -384,7 +385,7 @@ impl Frontier {
     pub fn set_politeness(&mut self, politeness: Arc<PolitenessRules>, now: Millis) {
         self.common_rules = Arc::new(politeness.for_host(""));
         self.politeness = politeness;
-        for host in &mut self.hosts {
+        for host in self.hosts.iter_mut() {
             host.rules = None;
         }
         for index in 0..self.hosts.len() {
@@ -537,7 +538,12 @@ impl Frontier {
         self.config.per_address.max(per_host.get())
     }
 
-    pub(crate) fn is_live(hosts: &[Host], index: HostIndex, stamp: Stamp, place: fn(Place) -> bool) -> bool {
+    pub(crate) fn is_live(
+        hosts: &HostTable,
+        index: HostIndex,
+        stamp: Stamp,
+        place: fn(Place) -> bool,
+    ) -> bool {
         hosts.get(index as usize).is_some_and(|host| host.stamp == stamp && place(host.place))
     }
 
@@ -600,7 +606,7 @@ impl Frontier {
                     self.compact_timers();
                 }
                 Place::Ready => {
-                    self.ready.insert(index, stamp, rank);
+                    self.ready.insert(index, stamp, rank, host.prepared);
                     self.compact_ready();
                 }
                 Place::Idle | Place::Busy | Place::AtAddress => {}

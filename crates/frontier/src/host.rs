@@ -157,6 +157,9 @@ pub(crate) struct Host {
     pub(crate) in_flight: u32,
     /// Names and loads that were asked for and have not come.
     pub(crate) steps: u32,
+    /// Something was fetched or loaded for its next page: it is served before others of its rank, while that is at hand
+    /// and its connection open.
+    pub(crate) prepared: bool,
     /// Its shard is being handed over: nothing new is asked of it.
     pub(crate) closed: bool,
     /// Its shard has gone.
@@ -195,6 +198,7 @@ impl Host {
             dns_retry_at: Millis(0),
             in_flight: 0,
             steps: 0,
+            prepared: false,
             closed: false,
             gone: false,
             place: Place::Idle,
@@ -284,6 +288,13 @@ impl Host {
             self.address = Address::Unknown;
         }
         self.turn = 0;
+        self.prepared = false;
+    }
+
+    /// A name or a load was asked for.
+    pub(crate) fn step_began(&mut self) {
+        self.steps += 1;
+        self.prepared = true;
     }
 
     /// Pages of it are on their way to the catalogue.

@@ -42,6 +42,7 @@ mod elsewhere;
 mod frontier;
 mod hash;
 mod host;
+mod host_table;
 mod job;
 mod manners;
 pub mod member;

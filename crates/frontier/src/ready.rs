@@ -14,6 +14,8 @@ pub(crate) const NOWHERE: HostIndex = HostIndex::MAX;
 /// Changes whenever a host enters or leaves a structure; older entries are dead.
 pub(crate) type Stamp = u32;
 
+type Entry = (HostIndex, Stamp);
+
 const RANKS: usize = 102;
 
 /// Dead entries are swept out when there are more of them than living ones, and at least so many.
@@ -25,36 +27,87 @@ const AGED_TURN: u32 = 4;
 
 #[derive(Debug)]
 pub(crate) struct ReadySet {
-    by_rank: Vec<VecDeque<(HostIndex, Stamp)>>,
-    occupied: u128,
-    by_age: VecDeque<(HostIndex, Stamp)>,
+    /// Of each rank, those for whose next page something was made ready go before the others.
+    prepared: Ranks,
+    others: Ranks,
+    by_age: VecDeque<Entry>,
     turn: u32,
-    /// Entries in all ranks, and how many of them call for a sweep.
-    ranked: usize,
+    /// How many entries call for a sweep.
     sweep_at: usize,
+}
+
+/// Hosts by rank, those of a rank in the order they came.
+#[derive(Debug)]
+struct Ranks {
+    buckets: Vec<VecDeque<Entry>>,
+    occupied: u128,
+    entries: usize,
 }
 
 impl Default for ReadySet {
     fn default() -> ReadySet {
         ReadySet {
-            by_rank: (0..RANKS).map(|_| VecDeque::new()).collect(),
-            occupied: 0,
+            prepared: Ranks::default(),
+            others: Ranks::default(),
             by_age: VecDeque::new(),
             turn: 0,
-            ranked: 0,
             sweep_at: SWEEP_FROM,
         }
     }
 }
 
-impl ReadySet {
-    pub(crate) fn insert(&mut self, host: HostIndex, stamp: Stamp, rank: u8) {
+impl Default for Ranks {
+    fn default() -> Ranks {
+        Ranks { buckets: (0..RANKS).map(|_| VecDeque::new()).collect(), occupied: 0, entries: 0 }
+    }
+}
+
+impl Ranks {
+    fn push(&mut self, entry: Entry, rank: u8) {
         let rank = usize::from(rank).min(RANKS - 1);
-        if let Some(bucket) = self.by_rank.get_mut(rank) {
-            bucket.push_back((host, stamp));
+        if let Some(bucket) = self.buckets.get_mut(rank) {
+            bucket.push_back(entry);
             self.occupied |= 1 << rank;
-            self.ranked += 1;
+            self.entries += 1;
         }
+    }
+
+    /// The best rank that has entries, dead ones at its front swept out; [`RANKS`] without any.
+    fn best(&mut self, is_live: &impl Fn(HostIndex, Stamp) -> bool) -> usize {
+        while self.occupied != 0 {
+            let rank = self.occupied.trailing_zeros() as usize;
+            let Some(bucket) = self.buckets.get_mut(rank) else { break };
+            while let Some((host, stamp)) = bucket.front() {
+                if is_live(*host, *stamp) {
+                    return rank;
+                }
+                bucket.pop_front();
+                self.entries -= 1;
+            }
+            self.occupied &= !(1 << rank);
+        }
+        RANKS
+    }
+
+    fn pop(&mut self, rank: usize) -> Option<HostIndex> {
+        let (host, _) = self.buckets.get_mut(rank)?.pop_front()?;
+        self.entries -= 1;
+        Some(host)
+    }
+
+    fn retain(&mut self, is_live: impl Fn(HostIndex, Stamp) -> bool) {
+        self.entries = 0;
+        for bucket in &mut self.buckets {
+            bucket.retain(|(host, stamp)| is_live(*host, *stamp));
+            self.entries += bucket.len();
+        }
+    }
+}
+
+impl ReadySet {
+    pub(crate) fn insert(&mut self, host: HostIndex, stamp: Stamp, rank: u8, prepared: bool) {
+        let ranks = if prepared { &mut self.prepared } else { &mut self.others };
+        ranks.push((host, stamp), rank);
         self.by_age.push_back((host, stamp));
     }
 
@@ -69,33 +122,22 @@ impl ReadySet {
             }
             return None;
         }
-        while self.occupied != 0 {
-            let rank = self.occupied.trailing_zeros() as usize;
-            let Some(bucket) = self.by_rank.get_mut(rank) else { break };
-            while let Some((host, stamp)) = bucket.pop_front() {
-                self.ranked -= 1;
-                if is_live(host, stamp) {
-                    self.trim(&is_live);
-                    return Some(host);
-                }
-            }
-            self.occupied &= !(1 << rank);
-        }
-        None
+        let (prepared, other) = (self.prepared.best(&is_live), self.others.best(&is_live));
+        let host = if prepared <= other { self.prepared.pop(prepared) } else { self.others.pop(other) }?;
+        self.trim(&is_live);
+        Some(host)
     }
 
     /// Sweeps dead entries out once they outnumber the living: a host that moves often leaves many behind.
     pub(crate) fn compact(&mut self, is_live: impl Fn(HostIndex, Stamp) -> bool) {
-        if self.ranked.max(self.by_age.len()) < self.sweep_at {
+        let ranked = |set: &ReadySet| set.prepared.entries + set.others.entries;
+        if ranked(self).max(self.by_age.len()) < self.sweep_at {
             return;
         }
         self.by_age.retain(|(host, stamp)| is_live(*host, *stamp));
-        self.ranked = 0;
-        for bucket in &mut self.by_rank {
-            bucket.retain(|(host, stamp)| is_live(*host, *stamp));
-            self.ranked += bucket.len();
-        }
-        self.sweep_at = (2 * self.ranked).max(SWEEP_FROM);
+        self.prepared.retain(&is_live);
+        self.others.retain(&is_live);
+        self.sweep_at = (2 * ranked(self)).max(SWEEP_FROM);
     }
 
     /// Dead entries at the front of the age list go, so that it stays as long as the set of the living.
@@ -177,9 +219,9 @@ mod tests {
     fn the_best_rank_goes_first_but_the_oldest_gets_every_fourth_turn() {
         let mut ready = ReadySet::default();
         let mut gone = std::collections::HashSet::new();
-        ready.insert(0, 0, 90);
+        ready.insert(0, 0, 90, false);
         for host in 1..100 {
-            ready.insert(host, 0, 10);
+            ready.insert(host, 0, 10, false);
         }
         let mut order = Vec::new();
         while let Some(host) = ready.pop(|h, _| !gone.contains(&h)) {
@@ -191,10 +233,25 @@ mod tests {
     }
 
     #[test]
+    fn prepared_hosts_go_first_among_their_rank_in_their_order() {
+        let mut ready = ReadySet::default();
+        for (host, rank, prepared) in
+            [(1, 20, false), (2, 20, true), (3, 10, false), (4, 20, true), (5, 30, true)]
+        {
+            ready.insert(host, 0, rank, prepared);
+        }
+        let mut gone = Vec::new();
+        while let Some(host) = ready.pop(|host, _| !gone.contains(&host)) {
+            gone.push(host);
+        }
+        assert_eq!(gone, [3, 2, 4, 1, 5]);
+    }
+
+    #[test]
     fn dead_entries_are_passed_over() {
         let mut ready = ReadySet::default();
-        ready.insert(1, 1, 5);
-        ready.insert(2, 1, 5);
+        ready.insert(1, 1, 5, false);
+        ready.insert(2, 1, 5, true);
         assert_eq!(ready.pop(|host, _| host == 2), Some(2));
         assert_eq!(ready.pop(|_, _| false), None);
     }
@@ -204,13 +261,15 @@ mod tests {
         let (mut ready, mut timers) = (ReadySet::default(), Timers::default());
         for stamp in 0..100_000 {
             let live = |_, at| at == stamp;
-            ready.insert(1, stamp, (stamp % 90) as u8);
+            ready.insert(1, stamp, (stamp % 90) as u8, stamp % 2 == 0);
             ready.compact(live);
             timers.insert(Millis(u64::from(stamp)), 1, stamp);
             timers.compact(live);
         }
         assert!(
-            ready.by_age.len() <= SWEEP_FROM && ready.ranked <= SWEEP_FROM && timers.heap.len() <= SWEEP_FROM
+            ready.by_age.len() <= SWEEP_FROM
+                && ready.prepared.entries + ready.others.entries <= SWEEP_FROM
+                && timers.heap.len() <= SWEEP_FROM
         );
         assert_eq!(ready.pop(|_, stamp| stamp == 99_999), Some(1));
         assert_eq!(timers.next_due(|_, stamp| stamp == 99_999), Some(Millis(99_999)));

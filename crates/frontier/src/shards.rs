@@ -226,7 +226,7 @@ impl Frontier {
 
     pub(crate) fn step_asked(&mut self, index: HostIndex) {
         if let Some(host) = self.host_mut(index) {
-            host.steps += 1;
+            host.step_began();
         }
     }
 }

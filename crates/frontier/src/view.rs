@@ -64,7 +64,7 @@ impl Frontier {
             next_retry: self.next_due,
             ..Overview::default()
         };
-        for host in &self.hosts {
+        for host in self.hosts.iter() {
             view.active += usize::from(host.in_flight > 0);
             match host.place {
                 Place::Ready => view.ready += 1,
