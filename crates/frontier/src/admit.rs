@@ -67,7 +67,7 @@ impl Frontier {
             // ... and to one host.
             let same =
                 last.filter(|index| self.host(*index).is_some_and(|host| *host.name == *one.url.host()));
-            let index = match same.or_else(|| self.by_name.get(one.url.host()).copied()) {
+            let index = match same.or_else(|| self.hosts.named(one.url.host())) {
                 Some(index) => index,
                 None => match self.admit_host(job, one.url.host()) {
                     Ok(index) => index,

@@ -51,7 +51,7 @@ impl Frontier {
             }
             if let Some(host) = self.host_mut(index)
                 && host.place == Place::Busy
-                && let Some(address) = host.address_turn.take()
+                && let Some(address) = host.contact.take_address_turn()
             {
                 self.pass_on(address, now);
             }
@@ -111,7 +111,7 @@ impl Frontier {
     fn serve(&mut self, index: HostIndex, now: Millis) -> Option<Step> {
         let rules = self.rules_of(index);
         let host = self.host_mut(index)?;
-        if !host.errands.is_empty() {
+        if !host.contact.errands.is_empty() {
             return self.serve_errand(index, &rules, now);
         }
         let host = self.host(index)?;
@@ -310,7 +310,7 @@ impl Frontier {
     }
 
     fn fail_unresolved(&mut self, index: HostIndex, visit: Visit, now: Millis) -> Option<Step> {
-        let error: Box<str> = match &self.host(index)?.address {
+        let error: Box<str> = match &self.host(index)?.contact.address {
             Address::Missing { why, .. } => why.clone(),
             _ => "dns: no address".into(),
         };
@@ -392,12 +392,12 @@ impl Frontier {
         if proxied {
             return AddressNeed::Known;
         }
-        match &host.address {
+        match &host.contact.address {
             Address::Known { expires, .. } if *expires > now => AddressNeed::Known,
             Address::Missing { until, .. } if *until > now => AddressNeed::Missing,
             _ => {
                 let name: Box<str> = name_without_port(&host.name).into();
-                host.address = Address::Asking;
+                host.contact.address = Address::Asking;
                 host.step_began();
                 self.resolving += 1;
                 self.reschedule(index, now);
@@ -415,8 +415,8 @@ impl Frontier {
     ) -> Option<(Arc<[IpAddr]>, Option<IpAddr>)> {
         let limit = self.per_address_of(per_host);
         let host = self.hosts.get_mut(index as usize)?;
-        let turn = host.address_turn.take();
-        let (addresses, first) = match &host.address {
+        let turn = host.contact.take_address_turn();
+        let (addresses, first) = match &host.contact.address {
             Address::Known { addresses, .. } => (Arc::clone(addresses), addresses.first().copied()),
             _ => (Arc::from([]), None),
         };
@@ -443,7 +443,7 @@ impl Frontier {
             AddressNeed::Known => {}
             AddressNeed::First(step) => return Some(step),
             AddressNeed::Missing => {
-                let errand = self.host_mut(index)?.errands.pop_front()?;
+                let errand = self.host_mut(index)?.contact.errands.pop_front()?;
                 self.robots_without_address(index, &errand, now);
                 self.reschedule(index, now);
                 return None;
@@ -452,7 +452,7 @@ impl Frontier {
         let delay = self.delay_now(index, now)?;
         let per_host = self.per_host_of(index, rules);
         let (addresses, address) = self.address_for(index, per_host, now)?;
-        let errand = self.host_mut(index)?.errands.pop_front()?;
+        let errand = self.host_mut(index)?.contact.errands.pop_front()?;
         let job = self.job_of_errand(&errand);
         let (token, lane) =
             self.begin(index, None, Some(Box::new(errand.clone())), address, false, now, delay);
@@ -474,7 +474,7 @@ impl Frontier {
         if self.jobs.contains_key(&errand.job) {
             return errand.job;
         }
-        let asking = self.by_name.get(errand.origin.host()).and_then(|index| self.host(*index));
+        let asking = self.hosts.named(errand.origin.host()).and_then(|index| self.host(index));
         asking.and_then(|host| host.queues.first()).map_or(JobId(0), |q| q.queue.job)
     }
 
@@ -487,8 +487,11 @@ impl Frontier {
         };
         let agent = &*job.limits.agent;
         // One request answers for all user agents.
-        let asked =
-            host.origins.iter().any(|o| o.scheme == scheme && matches!(o.robots, RobotsHandle::Asked));
+        let asked = host
+            .contact
+            .origins
+            .iter()
+            .any(|o| o.scheme == scheme && matches!(o.robots, RobotsHandle::Asked));
         let origin = host.origin_mut(scheme, agent);
         match &origin.robots {
             RobotsHandle::Known { robots, expires } if *expires > now => {
@@ -511,7 +514,7 @@ impl Frontier {
             RobotsHandle::Missing | RobotsHandle::Known { .. } | RobotsHandle::Unreachable { .. } => {
                 origin.robots = RobotsHandle::Asked;
                 if !asked && let Some(errand) = robots_errand(url.origin(), id) {
-                    host.errands.push_back(errand);
+                    host.contact.errands.push_back(errand);
                 }
             }
         }

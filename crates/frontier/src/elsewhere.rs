@@ -224,7 +224,7 @@ impl Frontier {
         let until = now + TOLD_WITHIN;
         let index = self.host_index(origin.host());
         if let Some(host) = self.host_mut(index) {
-            for known in host.origins.iter_mut().filter(|o| o.scheme == origin.scheme()) {
+            for known in host.contact.origins.iter_mut().filter(|o| o.scheme == origin.scheme()) {
                 known.told_until = Some(until);
             }
         }
@@ -233,9 +233,12 @@ impl Frontier {
 
     pub(crate) fn expire_robots_elsewhere(&mut self, now: Millis) {
         while let Some((until, origin)) = self.elsewhere.told_by.pop_front_if(|(until, _)| *until <= now) {
-            let Some(index) = self.by_name.get(origin.host()).copied() else { continue };
+            let Some(index) = self.hosts.named(origin.host()) else { continue };
             let waits = |host: &crate::host::Host| {
-                host.origins.iter().any(|o| o.scheme == origin.scheme() && o.told_until == Some(until))
+                host.contact
+                    .origins
+                    .iter()
+                    .any(|o| o.scheme == origin.scheme() && o.told_until == Some(until))
             };
             if self.host(index).is_some_and(waits) {
                 self.robots_settled(index, &origin, RobotsAnswer::NoAnswer, Vec::new(), now);
@@ -344,7 +347,7 @@ impl Frontier {
     fn run_errand(&mut self, errand: Errand, now: Millis) {
         let index = self.host_index(errand.url.host());
         let same = |other: &Errand| other.url == errand.url && other.origin == errand.origin;
-        if !self.host(index).is_some_and(|host| host.errands.iter().any(same)) {
+        if !self.host(index).is_some_and(|host| host.contact.errands.iter().any(same)) {
             self.push_errand(index, errand, now);
         }
     }
@@ -357,8 +360,8 @@ impl Frontier {
         body: Vec<u8>,
         now: Millis,
     ) -> Option<RobotsNews> {
-        let index = self.by_name.get(origin.host()).copied()?;
-        let waits = self.host(index)?.origins.iter().any(|known| {
+        let index = self.hosts.named(origin.host())?;
+        let waits = self.host(index)?.contact.origins.iter().any(|known| {
             known.scheme == origin.scheme()
                 && known.told_until.is_some()
                 && matches!(known.robots, RobotsHandle::Asked)

@@ -233,8 +233,6 @@ pub struct Frontier {
     pub(crate) vacant: Vec<HostIndex>,
     /// ... among those whose shard has gone.
     pub(crate) gone_hosts: usize,
-    pub(crate) by_name: FastMap<Box<str>, HostIndex>,
-    pub(crate) by_key: FastMap<HostKey, HostIndex>,
     pub(crate) jobs: FastMap<JobId, Job>,
     /// Messages for these are let go.
     pub(crate) ended_jobs: FastSet<JobId>,
@@ -286,8 +284,6 @@ impl Frontier {
             hosts: HostTable::default(),
             vacant: Vec::new(),
             gone_hosts: 0,
-            by_name: FastMap::default(),
-            by_key: FastMap::default(),
             jobs: FastMap::default(),
             ended_jobs: FastSet::default(),
             seen: FastMap::default(),
@@ -452,8 +448,8 @@ impl Frontier {
 
     /// The host of that name, made if it is new; nowhere if its shard is not here.
     pub(crate) fn host_index(&mut self, name: &str) -> HostIndex {
-        if let Some(index) = self.by_name.get(name) {
-            return *index;
+        if let Some(index) = self.hosts.named(name) {
+            return index;
         }
         let root: Box<str> = self.suffixes.root_domain(name).into();
         let shard = shard_of(&root, self.config.shards);
@@ -470,20 +466,15 @@ impl Frontier {
 
     pub(crate) fn insert_host(&mut self, mut host: Host) -> HostIndex {
         let vacant = self.vacant.pop();
-        let index = vacant.unwrap_or(self.hosts.len() as HostIndex);
-        self.by_name.insert(host.name.clone(), index);
-        self.by_key.insert(host.key, index);
-        if host.dirty {
-            self.dirty_hosts.push(index);
+        let dirty = host.dirty;
+        if let Some(before) = vacant.and_then(|index| self.host(index)) {
+            // What the ready set and the timers still hold of the one before it stays dead.
+            host.stamp = before.stamp;
+            self.gone_hosts = self.gone_hosts.saturating_sub(1);
         }
-        match self.hosts.get_mut(index as usize).filter(|_| vacant.is_some()) {
-            Some(place) => {
-                // What the ready set and the timers still hold of the one before it stays dead.
-                host.stamp = place.stamp;
-                *place = host;
-                self.gone_hosts = self.gone_hosts.saturating_sub(1);
-            }
-            None => self.hosts.push(host),
+        let index = self.hosts.insert(host, vacant);
+        if dirty {
+            self.dirty_hosts.push(index);
         }
         index
     }
@@ -563,7 +554,7 @@ impl Frontier {
         let next = self.addresses.next_waiting(address, live)?;
         let host = self.hosts.get_mut(next as usize)?;
         host.place = Place::Busy;
-        host.address_turn = Some(address);
+        host.contact.address_turn = Some(address);
         Some(next)
     }
 
@@ -612,7 +603,11 @@ impl Frontier {
                 Place::Idle | Place::Busy | Place::AtAddress => {}
             }
         }
-        if place == Place::Ready { None } else { self.hosts.get_mut(index as usize)?.address_turn.take() }
+        if place == Place::Ready {
+            None
+        } else {
+            self.hosts.get_mut(index as usize)?.contact.take_address_turn()
+        }
     }
 
     fn compact_timers(&mut self) {
@@ -661,7 +656,7 @@ impl Host {
             return (Place::Idle, 0);
         }
         let Some(rank) = self.head_rank(jobs) else { return (Place::Idle, 0) };
-        if matches!(self.address, Address::Asking) {
+        if matches!(self.contact.address, Address::Asking) {
             return (Place::Busy, 0);
         }
         if self.in_flight > 0 {
@@ -677,7 +672,7 @@ impl Host {
 
     /// The rank of what the host would serve next; None if there is nothing.
     fn head_rank(&self, jobs: &FastMap<JobId, Job>) -> Option<u8> {
-        if !self.errands.is_empty() {
+        if !self.contact.errands.is_empty() {
             return Some(0);
         }
         let queue = self.queues.get(self.queue_in_turn(jobs)?)?;
@@ -728,17 +723,17 @@ impl Host {
                 reason = why;
             }
         };
-        if self.errands.is_empty() {
-            for origin in &self.origins {
+        if self.contact.errands.is_empty() {
+            for origin in &self.contact.origins {
                 match &origin.robots {
-                    RobotsHandle::Unreachable { until } if self.origins.len() == 1 => {
+                    RobotsHandle::Unreachable { until } if self.contact.origins.len() == 1 => {
                         later(*until, WaitReason::RobotsUnreachable);
                     }
                     _ => later(origin.retry_at, WaitReason::RobotsRetry),
                 }
             }
         }
-        later(self.dns_retry_at, WaitReason::DnsRetry);
+        later(self.contact.dns_retry_at, WaitReason::DnsRetry);
         (at, reason)
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::admission::pattern::PatternTable;
 use crate::codec::{CodecError, Reader, put_number, put_sized, put_text};
+use crate::contact::Contact;
 use crate::elsewhere::Rate;
 use crate::manners::Manners;
 use crate::queue::JobQueue;
@@ -10,7 +11,6 @@ use crate::ready::Stamp;
 use crate::state::HostKey;
 use argiope_model::{JobId, Millis, Scheme, Url};
 use argiope_politeness::{HostRules, Robots};
-use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -149,11 +149,7 @@ pub(crate) struct Host {
     pub(crate) closed_jobs: ClosedJobs,
     /// The queue whose turn is next.
     pub(crate) turn: usize,
-    pub(crate) errands: VecDeque<Errand>,
-    pub(crate) origins: Vec<Origin>,
-    pub(crate) address: Address,
-    pub(crate) dns_tries: u8,
-    pub(crate) dns_retry_at: Millis,
+    pub(crate) contact: Contact,
     pub(crate) in_flight: u32,
     /// Names and loads that were asked for and have not come.
     pub(crate) steps: u32,
@@ -168,8 +164,6 @@ pub(crate) struct Host {
     pub(crate) stamp: Stamp,
     /// The rank under which it is in the ready set.
     pub(crate) rank: u8,
-    /// A request to this address has ended, and this host was the first in line.
-    pub(crate) address_turn: Option<IpAddr>,
     /// Of the new URLs this host's pages bring.
     pub(crate) new_urls: Rate,
     /// Its record on disk is out of date.
@@ -191,11 +185,7 @@ impl Host {
             queues: Vec::new(),
             closed_jobs: ClosedJobs::default(),
             turn: 0,
-            errands: VecDeque::new(),
-            origins: Vec::new(),
-            address: Address::Unknown,
-            dns_tries: 0,
-            dns_retry_at: Millis(0),
+            contact: Contact::default(),
             in_flight: 0,
             steps: 0,
             prepared: false,
@@ -204,7 +194,6 @@ impl Host {
             place: Place::Idle,
             stamp: 0,
             rank: 0,
-            address_turn: None,
             new_urls: Rate::UNUSED,
             dirty: true,
             starved: false,
@@ -251,10 +240,10 @@ impl Host {
     }
 
     pub(crate) fn origin_mut(&mut self, scheme: Scheme, agent: &str) -> &mut Origin {
-        let at = match self.origins.iter().position(|o| o.scheme == scheme && *o.agent == *agent) {
+        let at = match self.contact.origins.iter().position(|o| o.scheme == scheme && *o.agent == *agent) {
             Some(at) => at,
             None => {
-                self.origins.push(Origin {
+                self.contact.origins.push(Origin {
                     scheme,
                     agent: agent.into(),
                     robots: RobotsHandle::Unknown,
@@ -262,15 +251,15 @@ impl Host {
                     retry_at: Millis(0),
                     told_until: None,
                 });
-                self.origins.len() - 1
+                self.contact.origins.len() - 1
             }
         };
         #[allow(clippy::indexing_slicing, reason = "`at` was found or has just been pushed")]
-        &mut self.origins[at]
+        &mut self.contact.origins[at]
     }
 
     pub(crate) fn origin(&self, scheme: Scheme, agent: &str) -> Option<&Origin> {
-        self.origins.iter().find(|o| o.scheme == scheme && *o.agent == *agent)
+        self.contact.origins.iter().find(|o| o.scheme == scheme && *o.agent == *agent)
     }
 
     /// Lets go of what can be had again, once there is nothing to do for the host. While a page of it is still on its
@@ -279,14 +268,17 @@ impl Host {
         if self.has_outstanding() {
             return;
         }
-        self.origins.retain(|o| matches!(o.robots, RobotsHandle::Asked | RobotsHandle::Unreachable { .. }));
-        self.origins.shrink_to_fit();
         self.queues.retain(|q| !q.queue.is_finished());
         self.queues.shrink_to_fit();
-        self.errands.shrink_to_fit();
-        if matches!(self.address, Address::Known { .. }) && self.in_flight == 0 {
-            self.address = Address::Unknown;
+        if !self.contact.origins.is_empty() {
+            let keep =
+                |o: &Origin| matches!(o.robots, RobotsHandle::Asked | RobotsHandle::Unreachable { .. });
+            self.contact.origins.retain(keep);
         }
+        if matches!(self.contact.address, Address::Known { .. }) && self.in_flight == 0 {
+            self.contact.address = Address::Unknown;
+        }
+        self.contact.shrink();
         self.turn = 0;
         self.prepared = false;
     }

@@ -1,6 +1,12 @@
-//! All hosts by their index, in blocks that never move: growing costs one block, not a copy of all hosts and room for twice as many.
+//! All hosts by their index, in blocks that never move: growing costs one block, not a copy of all hosts and room for twice
+//! as many. They are found by name and by key through tables of indices; the names are with the hosts alone.
 
 use crate::host::Host;
+use crate::ready::HostIndex;
+use crate::state::HostKey;
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use std::hash::BuildHasher;
 
 const BLOCK: usize = 1024;
 
@@ -8,6 +14,10 @@ const BLOCK: usize = 1024;
 pub(crate) struct HostTable {
     /// All full but the last.
     blocks: Vec<Vec<Host>>,
+    by_name: HashTable<HostIndex>,
+    by_key: HashTable<HostIndex>,
+    /// Names come from strangers.
+    hasher: RandomState,
 }
 
 impl HostTable {
@@ -24,7 +34,34 @@ impl HostTable {
         self.blocks.get_mut(index / BLOCK)?.get_mut(index % BLOCK)
     }
 
-    pub(crate) fn push(&mut self, host: Host) {
+    pub(crate) fn named(&self, name: &str) -> Option<HostIndex> {
+        let is_it = |index: &HostIndex| self.get(*index as usize).is_some_and(|host| *host.name == *name);
+        self.by_name.find(self.hasher.hash_one(name), is_it).copied()
+    }
+
+    pub(crate) fn keyed(&self, key: HostKey) -> Option<HostIndex> {
+        let is_it = |index: &HostIndex| self.get(*index as usize).is_some_and(|host| host.key == key);
+        self.by_key.find(self.hasher.hash_one(key), is_it).copied()
+    }
+
+    /// Puts a host into a place that another has left, or a new one. It must not be there already.
+    pub(crate) fn insert(&mut self, host: Host, vacant: Option<HostIndex>) -> HostIndex {
+        let index = match vacant.and_then(|index| Some((index, self.get_mut(index as usize)?))) {
+            Some((index, place)) => {
+                *place = host;
+                index
+            }
+            None => {
+                let index = self.len() as HostIndex;
+                self.push(host);
+                index
+            }
+        };
+        self.list(index);
+        index
+    }
+
+    fn push(&mut self, host: Host) {
         match self.blocks.last_mut() {
             Some(block) if block.len() < BLOCK => block.push(host),
             // A small crawl has a small first block.
@@ -33,6 +70,26 @@ impl HostTable {
                 let mut block = Vec::with_capacity(BLOCK);
                 block.push(host);
                 self.blocks.push(block);
+            }
+        }
+    }
+
+    fn list(&mut self, index: HostIndex) {
+        let HostTable { blocks, by_name, by_key, hasher } = self;
+        let host = |index: HostIndex| blocks.get(index as usize / BLOCK)?.get(index as usize % BLOCK);
+        let name_hash = |index: &HostIndex| host(*index).map_or(0, |host| hasher.hash_one(&*host.name));
+        let key_hash = |index: &HostIndex| host(*index).map_or(0, |host| hasher.hash_one(host.key));
+        by_name.insert_unique(name_hash(&index), index, name_hash);
+        by_key.insert_unique(key_hash(&index), index, key_hash);
+    }
+
+    /// It is found neither by name nor by key from now on; its place stays.
+    pub(crate) fn unlist(&mut self, index: HostIndex) {
+        let Some(host) = self.get(index as usize) else { return };
+        let (name, key) = (self.hasher.hash_one(&*host.name), self.hasher.hash_one(host.key));
+        for (table, hash) in [(&mut self.by_name, name), (&mut self.by_key, key)] {
+            if let Ok(entry) = table.find_entry(hash, |listed| *listed == index) {
+                entry.remove();
             }
         }
     }
@@ -49,7 +106,6 @@ impl HostTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::HostKey;
 
     #[test]
     fn hosts_are_found_by_their_index_across_blocks() {
@@ -58,7 +114,8 @@ mod tests {
         let names: Vec<String> = (0..all).map(|number| format!("h{number}.test")).collect();
         for (number, name) in names.iter().enumerate() {
             assert_eq!(table.len(), number);
-            table.push(Host::new(name, name, HostKey { shard: 0, number: number as u32 }));
+            let host = Host::new(name, name, HostKey { shard: 0, number: number as u32 });
+            assert_eq!(table.insert(host, None), number as HostIndex);
         }
         for at in [0, 1, BLOCK - 1, BLOCK, BLOCK * 2, all - 1] {
             assert_eq!(table.get(at).map(|host| &*host.name), Some(&*names[at]));
@@ -68,5 +125,22 @@ mod tests {
         assert!(table.iter().map(|host| &*host.name).eq(names.iter()));
         table.iter_mut().for_each(|host| host.turn = 7);
         assert!(table.iter().all(|host| host.turn == 7));
+        let numbers = 0..all as u32;
+        assert!(names.iter().zip(numbers).all(|(name, number)| table.named(name) == Some(number)));
+    }
+
+    #[test]
+    fn a_place_that_was_left_belongs_to_the_next_host() {
+        let mut table = HostTable::default();
+        let key = |number| HostKey { shard: 3, number };
+        for (number, name) in ["a.test", "b.test", "c.test"].into_iter().enumerate() {
+            table.insert(Host::new(name, name, key(number as u32)), None);
+        }
+        table.unlist(1);
+        assert_eq!((table.named("b.test"), table.keyed(key(1))), (None, None));
+        assert_eq!(table.insert(Host::new("d.test", "d.test", key(9)), Some(1)), 1);
+        assert_eq!((table.named("d.test"), table.keyed(key(9))), (Some(1), Some(1)));
+        assert_eq!((table.named("c.test"), table.keyed(key(2))), (Some(2), Some(2)));
+        assert_eq!((table.named("b.test"), table.keyed(key(1)), table.len()), (None, None, 3));
     }
 }

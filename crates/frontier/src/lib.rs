@@ -34,6 +34,7 @@ pub mod admission;
 mod admit;
 mod budget;
 pub mod codec;
+mod contact;
 #[cfg(any(test, feature = "contract"))]
 pub mod contract;
 mod delayed;

@@ -67,7 +67,7 @@ impl Frontier {
 
     fn drop_entry(&mut self, ticket: Ticket) {
         let Ticket { at, order } = ticket;
-        let Some(index) = self.by_key.get(&at.host).copied() else { return };
+        let Some(index) = self.hosts.keyed(at.host) else { return };
         let Some(queue) = self.host_mut(index).and_then(|host| host.queue_mut(at.job)) else { return };
         queue.queue.claim(order);
         queue.queue.done(order);

@@ -323,7 +323,7 @@ impl Frontier {
 
     /// A visit that a former process had stored but not ended. `value` is not in memory: the visit is given.
     pub fn complete_recovered(&mut self, ticket: Ticket, visit: &Visit, completion: Completion, now: Millis) {
-        let Some(index) = self.by_key.get(&ticket.at.host).copied() else { return };
+        let Some(index) = self.hosts.keyed(ticket.at.host) else { return };
         let value = crate::codec::encode_visit(visit);
         if let Some(queue) = self.host_mut(index).and_then(|host| host.queue_mut(ticket.at.job)) {
             queue.queue.claim(ticket.order);
@@ -390,7 +390,7 @@ impl Frontier {
 
     /// Tells a host's pages apart from a trap's: called for each page with final content.
     pub fn page_seen(&mut self, job: JobId, url: &Url, page: SeenPage) {
-        let Some(index) = self.by_name.get(url.host()).copied() else { return };
+        let Some(index) = self.hosts.named(url.host()) else { return };
         if let Some(queue) = self.host_mut(index).and_then(|host| host.queue_mut(job)) {
             let pattern = crate::admission::pattern::pattern_of(url);
             queue.patterns.page_seen(pattern, page);
@@ -430,7 +430,7 @@ impl Frontier {
             if let Some(job) = self.jobs.get_mut(&at.job) {
                 job.count(at.host.shard, |counts| counts.delayed = counts.delayed.saturating_sub(1));
             }
-            if let Some(index) = self.by_key.get(&at.host).copied() {
+            if let Some(index) = self.hosts.keyed(at.host) {
                 self.enqueue(index, at.job, entry, now, now);
             }
         }
@@ -449,18 +449,21 @@ impl Frontier {
         let Some(host) = self.hosts.get_mut(index as usize) else { return };
         match result {
             Ok((addresses, expires)) => {
-                host.dns_tries = 0;
-                host.address = Address::Known { addresses, expires };
+                host.contact.dns_tries = 0;
+                host.contact.dns_retry_at = Millis(0);
+                host.contact.address = Address::Known { addresses, expires };
             }
-            Err(Unresolved::NoSuchHost { until, why }) => host.address = Address::Missing { until, why },
+            Err(Unresolved::NoSuchHost { until, why }) => {
+                host.contact.address = Address::Missing { until, why }
+            }
             Err(Unresolved::NoAnswer { why }) => {
-                host.dns_tries += 1;
-                if host.dns_tries < DNS_TRIES {
-                    host.dns_retry_at = now + Duration::from_secs(2 << host.dns_tries);
-                    host.address = Address::Unknown;
+                host.contact.dns_tries += 1;
+                if host.contact.dns_tries < DNS_TRIES {
+                    host.contact.dns_retry_at = now + Duration::from_secs(2 << host.contact.dns_tries);
+                    host.contact.address = Address::Unknown;
                 } else {
-                    host.dns_tries = 0;
-                    host.address = Address::Missing { until: now + Duration::from_secs(60), why };
+                    host.contact.dns_tries = 0;
+                    host.contact.address = Address::Missing { until: now + Duration::from_secs(60), why };
                 }
                 let verdicts = self.network.failed(index, None, now);
                 self.decide(verdicts, now);
@@ -533,7 +536,7 @@ impl Frontier {
         // The host may be one that a former owner has asked, too, and that the state does not know.
         self.wait_after_unclean_stop(index, now);
         if let Some(host) = self.hosts.get_mut(index as usize) {
-            host.errands.push_back(errand);
+            host.contact.errands.push_back(errand);
             if host.dirty {
                 // Nothing is asked of a host that the state does not know.
                 self.changes.changes.push(Change::Host { key: host.key, record: host.encode() });
@@ -554,7 +557,8 @@ impl Frontier {
         let scheme = asked_for.scheme();
         let host = self.hosts.get_mut(index as usize)?;
         let tries =
-            host.origins.iter().filter(|o| o.scheme == scheme).map(|o| o.tries).max().unwrap_or(0) + 1;
+            host.contact.origins.iter().filter(|o| o.scheme == scheme).map(|o| o.tries).max().unwrap_or(0)
+                + 1;
         let mut news = None;
         let next = match (answer, self.network.down_since()) {
             // It was the network's fault, not the host's: no try is counted.
@@ -566,7 +570,7 @@ impl Frontier {
             RobotsNext::Use { expires, .. } => {
                 let status = status_of(answer);
                 let stored = StoredRobots { fetched_at: now, expires, status, body: body.into_boxed_slice() };
-                for origin in host.origins.iter_mut().filter(|o| o.scheme == scheme) {
+                for origin in host.contact.origins.iter_mut().filter(|o| o.scheme == scheme) {
                     let robots = Arc::new(parse_robots(&stored, &origin.agent, &policy));
                     host.politeness.raise_crawl_delay(robots.crawl_delay());
                     news = Some(RobotsNews { origin: asked_for.clone(), robots: Arc::clone(&robots) });
@@ -579,7 +583,7 @@ impl Frontier {
                 self.changes.changes.push(Change::Robots { shard, origin, stored });
             }
             RobotsNext::RetryAt(at) => {
-                for origin in host.origins.iter_mut().filter(|o| o.scheme == scheme) {
+                for origin in host.contact.origins.iter_mut().filter(|o| o.scheme == scheme) {
                     origin.tries = origin.tries.saturating_add(u8::from(counts));
                     origin.retry_at = at;
                     origin.told_until = None;
@@ -587,7 +591,7 @@ impl Frontier {
                 }
             }
             RobotsNext::UnreachableUntil(until) => {
-                for origin in host.origins.iter_mut().filter(|o| o.scheme == scheme) {
+                for origin in host.contact.origins.iter_mut().filter(|o| o.scheme == scheme) {
                     origin.tries = 0;
                     origin.retry_at = Millis(0);
                     origin.told_until = None;
@@ -621,7 +625,7 @@ impl Frontier {
         }
         let scheme = errand.origin.scheme();
         if let Some(host) = self.host_mut(index) {
-            for origin in host.origins.iter_mut().filter(|o| o.scheme == scheme) {
+            for origin in host.contact.origins.iter_mut().filter(|o| o.scheme == scheme) {
                 origin.robots = RobotsHandle::Missing;
             }
         }

@@ -3,6 +3,7 @@
 //! still heard of: that frees its slot and its address, and changes nothing else.
 
 use crate::frontier::Frontier;
+use crate::host::Host;
 use crate::ready::{HostIndex, NOWHERE};
 use crate::state::Shards;
 use argiope_model::{JobId, Millis, Url};
@@ -89,10 +90,8 @@ impl Frontier {
 
     /// In the order of their places, so that a run can be repeated.
     fn hosts_of(&self, shard: u16) -> Vec<HostIndex> {
-        let of_shard = self.by_key.iter().filter(|(key, _)| key.shard == shard);
-        let mut hosts: Vec<HostIndex> = of_shard.map(|(_, index)| *index).collect();
-        hosts.sort_unstable();
-        hosts
+        let of_shard = |host: &Host| !host.gone && host.key.shard == shard;
+        (0..).zip(self.hosts.iter()).filter(|(_, host)| of_shard(host)).map(|(index, _)| index).collect()
     }
 
     pub(crate) fn shard_of_host(&self, index: HostIndex) -> Option<u16> {
@@ -101,7 +100,7 @@ impl Frontier {
 
     /// The shard of a URL, at least cost if its host is known here.
     pub(crate) fn shard_of_url(&self, url: &Url) -> u16 {
-        let known = self.by_name.get(url.host()).and_then(|index| self.host(*index));
+        let known = self.hosts.named(url.host()).and_then(|index| self.host(index));
         known.map_or_else(|| self.shard_of(url), |host| host.key.shard)
     }
 
@@ -192,10 +191,9 @@ impl Frontier {
     }
 
     fn drop_host(&mut self, index: HostIndex, now: Millis) {
+        self.hosts.unlist(index);
         let Some(host) = self.host_mut(index) else { return };
         let host = host.leave();
-        self.by_name.remove(&host.name);
-        self.by_key.remove(&host.key);
         let in_memory: usize = host.queues.iter().map(|q| q.queue.in_memory()).sum();
         self.in_memory = self.in_memory.saturating_sub(in_memory);
         self.starved = self.starved.saturating_sub(usize::from(host.starved));
@@ -207,7 +205,7 @@ impl Frontier {
         if host.steps == 0 {
             self.vacant.push(index);
         }
-        if let Some(address) = host.address_turn {
+        if let Some(address) = host.contact.address_turn {
             self.pass_on(address, now);
         }
     }

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 impl Frontier {
     /// Where the URLs of a job on a host are queued or wait for their time, if there are any, for those who list them.
     pub fn queue_at(&self, job: JobId, host: &str) -> Option<QueueAt> {
-        let host = self.by_name.get(host).and_then(|index| self.host(*index))?;
+        let host = self.hosts.named(host).and_then(|index| self.host(index))?;
         Some(QueueAt { job, host: host.key })
     }
 

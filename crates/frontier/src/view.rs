@@ -82,7 +82,7 @@ impl Frontier {
     }
 
     pub fn host_view(&self, name: &str) -> Option<HostView> {
-        let host = self.host(*self.by_name.get(name)?)?;
+        let host = self.host(self.hosts.named(name)?)?;
         let (place, due) = match host.place {
             Place::Idle => ("idle", None),
             Place::Waiting(at, reason) => ("waiting", Some((at, reason))),
@@ -101,7 +101,7 @@ impl Frontier {
 
     /// Whether the seen-set of a job has this URL.
     pub fn queue_view(&self, job: JobId, url: &Url, fingerprint: Fingerprint) -> QueueView {
-        let Some(host) = self.by_name.get(url.host()).and_then(|index| self.host(*index)) else {
+        let Some(host) = self.hosts.named(url.host()).and_then(|index| self.host(index)) else {
             return QueueView::Unseen;
         };
         match self.seen.get(&(job, host.key.shard)) {
@@ -122,14 +122,14 @@ impl Frontier {
 
     /// What blocks a host for long, whether or not it has anything to do before, and until when.
     pub fn block_of(&mut self, key: HostKey, now: Millis) -> Option<(WaitReason, Millis)> {
-        let index = *self.by_key.get(&key)?;
+        let index = self.hosts.keyed(key)?;
         let rules = self.rules_of(index);
         let (until, reason) = self.host(index)?.due(&rules, now);
         (until > now && reason.blocks()).then_some((reason, until))
     }
 
     pub fn host_name(&self, key: HostKey) -> Option<&str> {
-        self.host(*self.by_key.get(&key)?).map(|host| &*host.name)
+        self.host(self.hosts.keyed(key)?).map(|host| &*host.name)
     }
 
     /// Is there nothing for this job to do before `until`, and is nothing under way?
@@ -151,9 +151,9 @@ impl Frontier {
 
     /// Has the job something queued or under way on this host?
     pub fn serves(&self, job: JobId, host: &str) -> bool {
-        self.by_name
-            .get(host)
-            .and_then(|index| self.host(*index))
+        self.hosts
+            .named(host)
+            .and_then(|index| self.host(index))
             .is_some_and(|host| host.queue(job).is_some())
     }
 
@@ -192,7 +192,7 @@ impl Frontier {
 
     /// What robots.txt is known to say of a URL, if it is in memory.
     pub fn robots_view(&self, url: &Url, agent: &str) -> Option<RobotsView> {
-        let host = self.host(*self.by_name.get(url.host())?)?;
+        let host = self.host(self.hosts.named(url.host())?)?;
         match &host.origin(url.scheme(), agent)?.robots {
             RobotsHandle::Known { robots, .. } => {
                 let verdict = robots.check(url.path_and_query());

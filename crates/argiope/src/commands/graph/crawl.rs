@@ -136,7 +136,7 @@ fn engine_config(settings: &GraphSettings) -> EngineConfig {
         batch_size: BATCH_VISITS,
         // The state is in memory, too.
         window: 0,
-        max_outstanding: (concurrency * 4).max(1000),
+        max_outstanding: (concurrency * 4).max(300),
         grace: EngineConfig::GRACE,
     }
 }
