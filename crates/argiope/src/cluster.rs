@@ -7,9 +7,13 @@ use crate::exit::Failure;
 use argiope_cluster::database::{
     Cluster, Database, DatabaseError, Expected, NewCluster, SETTING, Session, Transport, Trouble,
 };
-use argiope_cluster::members::Addressing;
-use argiope_cluster::redis::Redis;
-use argiope_model::{FingerprintKey, PublicSuffixes};
+use argiope_cluster::kafka::Topics;
+use argiope_cluster::members::{Addressing, Post, begin_logs};
+use argiope_cluster::redis::{Redis, WorkerFigures};
+use argiope_cluster::server_error::ServerError;
+use argiope_cluster::transport::{Carrier, Log};
+use argiope_model::{FingerprintKey, Millis, PublicSuffixes};
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +29,8 @@ pub(crate) struct ClusterPlace {
     pub(crate) database: Database,
     pub(crate) cluster: Cluster,
     pub(crate) fixed: Fixed,
+    /// How links get from shard to shard.
+    pub(crate) carrier: Carrier,
 }
 
 /// Whether the configuration is that of a cluster.
@@ -55,17 +61,47 @@ fn transport(chosen: Chosen) -> Transport {
     }
 }
 
+fn carrier(file: &ConfigFile) -> Result<Carrier, Failure> {
+    let cluster = &file.cluster;
+    match (cluster.transport, &cluster.kafka_brokers) {
+        (Chosen::Postgres, _) => Ok(Carrier::Inbox),
+        (Chosen::Kafka, Some(brokers)) => {
+            let prefix = cluster.kafka_topic_prefix.clone().unwrap_or_default();
+            Ok(Carrier::kafka(brokers, Topics { prefix, shards: cluster.shards }))
+        }
+        (Chosen::Kafka, None) => Err(Failure::usage("cluster.kafka_brokers is missing")),
+    }
+}
+
+/// Makes the topics, if the database is there and nothing in it speaks against it. Gives where the log of each shard ends.
+fn init_logs(
+    database: &Database,
+    expected: &Expected,
+    carrier: &Carrier,
+) -> Result<Option<Vec<u64>>, Failure> {
+    let failed = |e: ServerError| kafka_failure(&e);
+    let Some((mut kafka, topics)) = carrier.client().map_err(failed)? else { return Ok(None) };
+    match Cluster::open(database, expected) {
+        Err(error) if !matches!(error.trouble, Trouble::NoCluster | Trouble::TooOld) => {
+            return Err(database_failure(&error));
+        }
+        _ => {}
+    }
+    topics.init(&mut kafka).map_err(failed)?;
+    let shards: Vec<u16> = (0..topics.shards).collect();
+    let log = carrier.log().map_err(failed)?;
+    log.map(|mut log| log.ends(&shards)).transpose().map_err(failed)
+}
+
 impl ClusterPlace {
     pub(crate) fn open(file: &ConfigFile) -> Result<ClusterPlace, Failure> {
-        refuse_unbuilt(file)?;
         let database = database_of(file)?;
         let cluster = Cluster::open(&database, &expected(file)).map_err(|e| database_failure(&e))?;
-        ClusterPlace::with(database, cluster)
+        ClusterPlace::with(database, cluster, carrier(file)?)
     }
 
     /// Makes the cluster where there is none, and brings its schema up to date where there is one.
     pub(crate) fn init(file: &ConfigFile) -> Result<ClusterPlace, Failure> {
-        refuse_unbuilt(file)?;
         let database = database_of(file)?;
         let mut key = [0u8; 16];
         std::fs::File::open("/dev/urandom")
@@ -78,11 +114,17 @@ impl ClusterPlace {
             fingerprint_key: key,
             public_suffixes: PublicSuffixes::BUNDLED.to_owned(),
         };
+        let carrier = carrier(file)?;
+        let ends = init_logs(&database, &expected(file), &carrier)?;
         let cluster = Cluster::init(&database, &expected(file), &new).map_err(|e| database_failure(&e))?;
-        ClusterPlace::with(database, cluster)
+        let place = ClusterPlace::with(database, cluster, carrier)?;
+        if let Some(ends) = ends {
+            begin_logs(&mut place.session()?, &ends).map_err(|e| database_failure(&e))?;
+        }
+        Ok(place)
     }
 
-    fn with(database: Database, cluster: Cluster) -> Result<ClusterPlace, Failure> {
+    fn with(database: Database, cluster: Cluster, carrier: Carrier) -> Result<ClusterPlace, Failure> {
         let suffixes = PublicSuffixes::parse(&cluster.public_suffixes)
             .map_err(|e| Failure::failed(format!("{SETTING}: the cluster's list of suffixes: {e}")))?;
         let fixed = Fixed {
@@ -90,7 +132,7 @@ impl ClusterPlace {
             fingerprint_key: FingerprintKey::new(cluster.fingerprint_key),
             suffixes: Arc::new(suffixes),
         };
-        Ok(ClusterPlace { database, cluster, fixed })
+        Ok(ClusterPlace { database, cluster, fixed, carrier })
     }
 
     /// The doorbell's server, where the configuration names one. It must answer now; later it may come and go.
@@ -101,6 +143,21 @@ impl ClusterPlace {
             Failure::failed(crate::exit::chain(&e))
                 .hint("is the server up? leave storage.cache_url out to go without it")
         })
+    }
+
+    /// A way to the shards for those who send, under a name that others see. The servers must answer now.
+    pub(crate) fn post(&self, sender: &str) -> Result<Post, Failure> {
+        let post = self.carrier.verify().and_then(|()| Post::new(&self.carrier, sender, "a sender"));
+        post.map_err(|e| kafka_failure(&e))
+    }
+
+    /// What the workers last told of themselves, by name. Nothing where Redis is not used or does not answer: it is only
+    /// shown.
+    pub(crate) fn live_figures(&self, file: &ConfigFile, now: Millis) -> BTreeMap<String, WorkerFigures> {
+        let url = file.storage.cache_url.as_ref();
+        let redis = url.and_then(|url| Redis::new(url, &self.cluster.id).ok());
+        let workers = redis.and_then(|redis| redis.workers(now).ok()).unwrap_or_default();
+        workers.into_iter().map(|figures| (figures.name.clone(), figures)).collect()
     }
 
     /// What URLs are sent with.
@@ -117,16 +174,13 @@ impl ClusterPlace {
     }
 }
 
-/// What the program has adapters for and does not use yet is refused rather than passed over.
-fn refuse_unbuilt(file: &ConfigFile) -> Result<(), Failure> {
-    if file.cluster.transport == Chosen::Kafka {
-        return Err(Failure::failed("cluster.transport: 'kafka' is not available yet").hint("say 'postgres'"));
+pub(crate) fn kafka_failure(error: &ServerError) -> Failure {
+    let failure = Failure::failed(crate::exit::chain(error));
+    if error.is_retryable() {
+        failure.hint("is Kafka up, and may this machine reach it? the same command can be run again")
+    } else {
+        failure
     }
-    if file.storage.html_bucket.is_some() || file.storage.html_endpoint.is_some() {
-        let text = "storage.html_bucket: an archive in an object store is not available yet";
-        return Err(Failure::failed(text).hint("leave it out: WARC files stay on the workers' disks"));
-    }
-    Ok(())
 }
 
 /// The message names the setting; the hint what to do about it.

@@ -3,6 +3,10 @@
 //! `meta.json` holds the number of shards and the key of the fingerprints, `public_suffix_list.dat` the list that root
 //! domains come from: all three decide which shard a host belongs to, and never change.
 
+mod worker;
+
+pub(crate) use worker::{Spooled, WorkerDirectory};
+
 use crate::exit::Failure;
 use argiope_frontier::state::{ShardState, StateError};
 use argiope_local::archive::{ArchiveOptions, FileArchive};
@@ -111,62 +115,6 @@ impl DataDirectory {
         let mut options = ArchiveOptions::default();
         options.info.user_agent = Some(user_agent.to_owned());
         options.info.robots = String::from(if obeys_robots { "obey" } else { "ignore" });
-        FileArchive::open(&self.path.join("archive"), options).map_err(|e| store_failure(&e))
-    }
-
-    pub(crate) fn links(&self) -> Result<SegmentLinks, Failure> {
-        SegmentLinks::open(&self.path.join("links")).map_err(|e| store_failure(&e))
-    }
-}
-
-/// Where a worker of a cluster keeps what is not yet in the cluster's own stores.
-pub(crate) struct WorkerDirectory {
-    path: PathBuf,
-    _lock: File,
-}
-
-const CLUSTER: &str = "cluster.json";
-
-#[derive(Serialize, Deserialize)]
-struct WorkerMeta {
-    /// The cluster's id: files of one do not go to another.
-    cluster: String,
-}
-
-impl WorkerDirectory {
-    pub(crate) fn open(path: &Path, cluster: &str) -> Result<WorkerDirectory, Failure> {
-        fs::create_dir_all(path).map_err(|e| cannot(path, "make the data directory", &e))?;
-        let lock = take_lock(path)?;
-        if path.join(META).exists() {
-            return Err(Failure::failed(format!(
-                "{} is the data directory of crawls on one machine",
-                path.display()
-            ))
-            .hint("name another one with --data DIR"));
-        }
-        let file = path.join(CLUSTER);
-        match fs::read(&file) {
-            Ok(text) => {
-                let meta: WorkerMeta =
-                    serde_json::from_slice(&text).map_err(|e| damaged(path, &format!("{CLUSTER}: {e}")))?;
-                if meta.cluster != cluster {
-                    let text = format!("{} has files of another cluster", path.display());
-                    return Err(Failure::failed(text).hint("name another directory with --data DIR"));
-                }
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let text = serde_json::to_vec(&WorkerMeta { cluster: cluster.to_owned() })
-                    .map_err(|e| Failure::failed(e.to_string()))?;
-                write_whole(&file, &text).map_err(|e| cannot(path, "write the data directory", &e))?;
-            }
-            Err(error) => return Err(cannot(path, "read the data directory", &error)),
-        }
-        Ok(WorkerDirectory { path: path.to_owned(), _lock: lock })
-    }
-
-    /// Every worker has names of its own for its files.
-    pub(crate) fn archive(&self, worker: &str) -> Result<FileArchive, Failure> {
-        let options = ArchiveOptions { name: format!("argiope-{worker}"), ..ArchiveOptions::default() };
         FileArchive::open(&self.path.join("archive"), options).map_err(|e| store_failure(&e))
     }
 

@@ -1,6 +1,8 @@
 //! The `argiope` program: command line, configuration, progress. It wires the rooms together and holds no crawling
 //! logic of its own.
 
+mod bodies;
+mod bucket;
 mod cli;
 mod cluster;
 mod commands;
@@ -10,6 +12,7 @@ mod data;
 mod exit;
 #[cfg_attr(not(test), expect(dead_code, reason = "no command runs a worker yet"))]
 mod health;
+mod heartbeat;
 mod inspect;
 mod job;
 mod logging;

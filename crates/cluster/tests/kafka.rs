@@ -120,23 +120,29 @@ fn more_than_a_batch_holds_is_written_in_order_on_kafka() {
     }
 }
 
+/// The partitions that have something.
+fn woken(kafka: &mut Kafka, topic: &str, positions: &[(u16, i64)], limit: Duration) -> Vec<u16> {
+    let read = kafka.poll(topic, positions, 100, limit).unwrap();
+    read.into_iter().map(|(partition, _)| partition).collect()
+}
+
 #[test]
 fn a_reader_is_woken_by_what_comes_on_kafka() {
     let Some((mut kafka, topics)) = initialized("wait", 3) else { return };
     let topic = topics.name(Topic::UrlScheduled);
     let positions = [(0, 0), (1, 0), (2, 0)];
-    assert_eq!(kafka.wait(&topic, &positions, Duration::from_millis(1)).unwrap(), NONE);
+    assert_eq!(woken(&mut kafka, &topic, &positions, Duration::from_millis(1)), NONE);
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| {
             let mut reader = Kafka::new(&address(VARIABLE).unwrap()).unwrap();
-            reader.wait(&topic, &positions, Duration::from_secs(300)).unwrap()
+            woken(&mut reader, &topic, &positions, Duration::from_secs(300))
         });
         kafka.write(&topic, &[to(1, b"x")]).unwrap();
         assert_eq!(waiting.join().unwrap(), [1]);
     });
     kafka.write(&topic, &[to(2, b"y")]).unwrap();
-    assert_eq!(kafka.wait(&topic, &positions, Duration::from_secs(300)).unwrap(), [1, 2]);
-    assert_eq!(kafka.wait(&topic, &[(0, 0), (1, 1)], Duration::from_millis(1)).unwrap(), NONE);
+    assert_eq!(woken(&mut kafka, &topic, &positions, Duration::from_secs(300)), [1, 2]);
+    assert_eq!(woken(&mut kafka, &topic, &[(0, 0), (1, 1)], Duration::from_millis(1)), NONE);
 }
 
 #[test]
@@ -165,7 +171,7 @@ fn what_was_deleted_before_it_was_read_is_named_on_kafka() {
     assert!(text.contains("begins at 6") && text.contains(&topic), "{text}");
     assert_eq!(kafka.ranges(&topic, &[1]).unwrap(), [Range { begin: 6, end: 10 }]);
     assert_eq!(texts(&kafka.read(&topic, 1, 6, 1).unwrap()), [(6, "6")]);
-    let error = kafka.wait(&topic, &[(0, 0), (1, 2)], Duration::from_millis(1)).unwrap_err();
+    let error = kafka.poll(&topic, &[(0, 0), (1, 2)], 100, Duration::from_millis(1)).unwrap_err();
     assert_eq!(error.trouble, Trouble::Lost);
 }
 

@@ -7,13 +7,13 @@ mod objects_contract;
 mod private_set;
 
 use argiope_cluster::objects::{
-    Directory, Layout, ObjectArchive, ObjectReader, ObjectSettings, Objects, OnStored, Stored, StoredAs,
-    UploadOptions, Uploader, open,
+    Directory, Layout, ObjectArchive, ObjectReader, ObjectSettings, Objects, OnStored, Stored, UploadOptions,
+    Uploader, open,
 };
 use argiope_local::archive::{ArchiveOptions, FileArchive};
 use argiope_model::{Millis, RequestKind};
 use argiope_store::archive::contract::{self, Sample, recovered};
-use argiope_store::archive::{Appended, Appender, Archive, ArchiveRef, Position, Spool};
+use argiope_store::archive::{Appended, Appender, Archive, ArchiveRef, Exchange, Position, Spool};
 use argiope_store::error::{ErrorKind, StoreError};
 use argiope_store::warc::VisitOutcome;
 use flate2::read::GzDecoder;
@@ -173,7 +173,7 @@ fn a_file_moves_to_the_store_and_is_read_there(objects: &Arc<dyn Objects>) {
     eventually("the first file is moved", || (told.lock().unwrap().len() == 1).then_some(()));
     eventually("it is deleted here", || (disk.files() == 0).then_some(()));
     let key = format!("warc/{}", original.at.file);
-    let stored = Stored { what: StoredAs::File(original.at.file.clone()), key: key.clone() };
+    let stored = Stored::File { file: original.at.file.clone(), length: original.end, key: key.clone() };
     assert_eq!(*told.lock().unwrap(), [stored]);
     assert!(objects.head(&key).unwrap().is_some());
     assert!(objects.head(&key.replace(".warc.gz", ".cdxj")).unwrap().is_some(), "its index too");
@@ -193,7 +193,7 @@ fn a_file_moves_to_the_store_and_is_read_there(objects: &Arc<dyn Objects>) {
     assert_eq!(archive.read(&beyond).unwrap_err().kind, ErrorKind::NotFound);
     let nowhere = ArchiveRef { file: "none.warc.gz".into(), offset: 0 };
     assert_eq!(archive.read(&nowhere).unwrap_err().kind, ErrorKind::NotFound);
-    let status = archive.status();
+    let status = archive.uploader().status();
     assert_eq!((status.uploaded_files, status.uploaded_bytes), (1, original.end));
 }
 
@@ -229,6 +229,36 @@ fn a_revisit_in_a_directory_is_followed() {
 #[test]
 fn a_revisit_in_a_bucket_is_followed_on_s3() {
     on_s3(a_revisit_is_followed_wherever_its_original_is);
+}
+
+fn what_is_not_modified_refers_to_what_has_left(objects: &Arc<dyn Objects>) {
+    let disk = Disk::new();
+    let (_, on_stored) = telling();
+    let spool = disk.spool(Layout::Warc);
+    let archive = ObjectArchive::start(spool, objects.clone(), at_once(Layout::Warc), on_stored).unwrap();
+    assert_eq!(recovered(&archive, &[]), []);
+    let mut appender = archive.appender().unwrap();
+    let original = append(&mut *appender, 1);
+    archive.sync().unwrap();
+    archive.committed(&[original.position()]);
+    eventually("it has left", || (disk.files() == 0).then_some(()));
+    let mut unchanged = Sample::page(1, 3000);
+    unchanged.metadata.status = Some(304);
+    unchanged.response = Some((b"HTTP/1.1 304 Not Modified\r\nETag: x\r\n\r\n".to_vec(), Vec::new()));
+    let exchange = Exchange { previous: Some(&original.at), ..unchanged.exchange() };
+    let later = appender.append(&exchange).unwrap();
+    let stored = archive.read(&later.at).unwrap();
+    assert_eq!((stored.refers_to, stored.body.as_slice()), (Some(original.at), Sample::page(1, 3000).body()));
+}
+
+#[test]
+fn what_is_not_modified_refers_to_what_has_left_for_a_directory() {
+    on_directory(what_is_not_modified_refers_to_what_has_left);
+}
+
+#[test]
+fn what_is_not_modified_refers_to_what_has_left_for_a_bucket_on_s3() {
+    on_s3(what_is_not_modified_refers_to_what_has_left);
 }
 
 /// Bodies that do not shrink.
@@ -281,9 +311,13 @@ fn a_page_becomes_an_object_of_its_own(objects: &Arc<dyn Objects>) {
         let url = argiope_model::Url::from_stored(&format!("https://{host}/{path}")).unwrap();
         format!("{host}/{month}/{}.html.gz", url.identity().key())
     };
+    let page_of = |(path, n): (&str, usize)| Stored::Page { at: places[n].at.clone(), key: key(path) };
+    let last = places.last().unwrap();
     let expected: Vec<Stored> = [("first", 0), ("packed", 1)]
-        .map(|(path, n): (&str, usize)| Stored { what: StoredAs::Page(places[n].at.clone()), key: key(path) })
-        .into();
+        .map(page_of)
+        .into_iter()
+        .chain([Stored::AllPages { file: last.at.file.clone(), length: last.end }])
+        .collect();
     assert_eq!(told, expected, "pages with their last word only");
     assert_eq!(objects.list(&format!("{host}/"), None, 100).unwrap().len(), 2);
 
@@ -323,17 +357,18 @@ fn a_later_version_of_a_page_has_its_time_in_the_name() {
         later.metadata.timings.started = Millis(later.metadata.timings.started.0 + 60_000);
         later.metadata.visit.round = 2;
         finished(&spool, &[Sample::page(1, 400)]);
-        let first = upload(&spool, objects, Layout::Objects).remove(0);
+        let key_of = |told: Vec<Stored>| told[0].key().unwrap().to_owned();
+        let first = key_of(upload(&spool, objects, Layout::Objects));
         finished(&spool, std::slice::from_ref(&later));
-        let second = upload(&spool, objects, Layout::Objects).remove(0);
+        let second = key_of(upload(&spool, objects, Layout::Objects));
         let time = later.metadata.timings.started.0;
-        assert_eq!(second.key, first.key.replace(".html.gz", &format!("-{time}.html.gz")));
+        assert_eq!(second, first.replace(".html.gz", &format!("-{time}.html.gz")));
         let body = |key: &str| {
             let at: ArchiveRef = format!("{key}:0").parse().unwrap();
             ObjectReader::new(objects.clone()).read(&at).unwrap().body
         };
-        assert_eq!(body(&first.key), Sample::page(1, 400).body());
-        assert_eq!(body(&second.key), later.body());
+        assert_eq!(body(&first), Sample::page(1, 400).body());
+        assert_eq!(body(&second), later.body());
     });
 }
 
@@ -398,8 +433,34 @@ fn a_file_whose_name_is_taken_stays_and_is_told() {
         assert_eq!(status.uploaded_files, 1, "the others are not kept by it");
         assert_eq!(objects.get(&key, 0, 100).unwrap(), b"another worker's");
         assert!(spool.path(&place.at.file).exists());
-        let names: Vec<String> = told.lock().unwrap().iter().map(|stored| stored.key.clone()).collect();
+        let names: Vec<String> =
+            told.lock().unwrap().iter().filter_map(|stored| Some(stored.key()?.to_owned())).collect();
         assert_eq!(names, [format!("warc/{}", other.at.file)]);
+    });
+}
+
+#[test]
+fn a_file_that_ends_in_the_middle_of_a_visit_is_cut_before_it_goes() {
+    on_directory(|objects| {
+        let disk = Disk::new();
+        let spool = disk.spool(Layout::Warc);
+        let place = finished(&spool, &samples(0..2)).remove(1);
+        let mut bytes = std::fs::read(spool.path(&place.at.file)).unwrap();
+        let torn = bytes[..100].to_vec();
+        bytes.extend(torn);
+        std::fs::write(spool.path(&place.at.file), &bytes).unwrap();
+        let (told, on_stored) = telling();
+        let uploader =
+            Uploader::start(spool.clone(), objects.clone(), options(Layout::Warc), on_stored).unwrap();
+        let status = uploader.drain(LONG);
+        assert!(status.trouble.is_some_and(|text| text.contains("the next start cuts it off")));
+        assert!(told.lock().unwrap().is_empty());
+        drop((uploader, spool));
+        let spool = disk.spool(Layout::Warc);
+        assert_eq!(recovered(&*spool, &[place.position()]), []);
+        upload(&spool, objects, Layout::Warc);
+        let stored = objects.head(&format!("warc/{}", place.at.file)).unwrap().unwrap();
+        assert_eq!(stored.length, place.end);
     });
 }
 
@@ -415,7 +476,7 @@ fn a_worker_that_leaves_leaves_nothing_behind() {
         archive.sync().unwrap();
         archive.committed(&[place.position()]);
         // Its file is open still, and far from long enough.
-        let status = archive.drain(LONG);
+        let status = archive.uploader().drain(LONG);
         assert_eq!((status.uploaded_files, status.waiting_files), (1, 0));
         assert_eq!((told.lock().unwrap().len(), disk.files()), (1, 0));
         drop(appender);
@@ -500,7 +561,7 @@ fn files_wait_while_the_store_is_away_and_follow_when_it_is_back_on_s3() {
         let status =
             eventually("the trouble is over", || Some(uploader.status()).filter(|now| now.trouble.is_none()));
         assert_eq!((status.waiting_files, status.uploaded_files), (0, 2));
-        assert_eq!(told.lock().unwrap().len(), if layout == Layout::Warc { 2 } else { 4 });
+        assert_eq!(told.lock().unwrap().len(), if layout == Layout::Warc { 2 } else { 6 });
     }
     // A store that hangs is away too, and nobody is kept by it for ever.
     set.script(&["pause", "s3"]);

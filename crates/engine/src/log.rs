@@ -6,6 +6,7 @@ use argiope_fetch::{FetchError, Fetched};
 use argiope_frontier::{Completion, Notice, Unresolved};
 use argiope_model::{FetchTimings, Millis, Skip, Url, Visit};
 use argiope_politeness::AlertKind;
+use argiope_store::archive::Recovery;
 use argiope_store::catalogue::Batch;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -101,6 +102,18 @@ pub(crate) fn network(is_down: bool) {
         info!("the network is down, the crawl pauses");
     } else {
         info!("the network is back");
+    }
+}
+
+/// What was found in the archive of a member that starts again.
+pub(crate) fn taken_up(recovery: &Recovery) {
+    for cut in &recovery.cuts {
+        let (file, bytes, reason) = (&cut.now.file, cut.bytes, &cut.reason);
+        info!(%file, bytes, %reason, "an incomplete visit was cut off the archive");
+    }
+    if let Some(first) = recovery.missing.first() {
+        let files = recovery.missing.len();
+        tracing::warn!(files, %first, "archive files are missing: their pages stay listed, their content is gone");
     }
 }
 

@@ -15,6 +15,7 @@ use crate::counters::Counters;
 use crate::error::EngineError;
 use crate::graph;
 use crate::job::{JobContext, JobStart, Jobs};
+use crate::log;
 use crate::recovery::{KnownVisits, Recoverer, RecoverySummary};
 use crate::scheduler::{Control, JobEnd, Report, RunEnd, RunState, Scheduler, marks, now, settle};
 use crate::shards::MemberState;
@@ -22,13 +23,14 @@ use crate::snapshot::Snapshot;
 use crate::starts::Starts;
 use crate::why::{self, Why};
 use crate::worker::{self, WorkerParts};
-use argiope_fetch::{FetcherOptions, Leave, Resolver, Tls};
+use argiope_fetch::{Resolver, Tls};
 use argiope_frontier::admission::{JobRules, SitemapHints, priority};
 use argiope_frontier::member::{Forever, Lease, Member, Membership, News};
 use argiope_frontier::state::{ShardState, StateBatch, StateSync};
 use argiope_frontier::{Activity, Discovery, Found, Frontier, FrontierConfig, LastStop, Step};
 use argiope_model::{FingerprintKey, JobId, Millis, PublicSuffixes, RequestKind, Url};
 use argiope_politeness::PolitenessRules;
+use argiope_store::archive::Position;
 use argiope_store::catalogue::{Batch, Catalogue, JobState, JobUpdate};
 use argiope_store::export::Output;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
@@ -93,6 +95,9 @@ pub struct OutputFile {
 }
 
 const CLEAN: &str = "clean";
+/// The mark that says when a process first began after one that had been killed. It stays: hosts that the state does not
+/// know may have been asked until then, and that is so after clean stops, too.
+const KILLED: &str = "killed";
 /// Seeds offered to the frontier at once.
 const SEEDS: usize = 10_000;
 
@@ -124,11 +129,11 @@ impl Engine {
         let counters = Arc::new(Counters::default());
         let inbox = Arc::new(Inbox::with_room_for(config.max_outstanding));
         let mut shop = Workshop::open(&config, ports, &[], &reports_to, &counters, &inbox, true)?;
+        let recovery = shop.take_up_archive()?;
         shop.open_appender()?;
         shop.lease = membership.lease;
         shop.member = Some(membership.member);
         shop.committer.in_cluster = true;
-        let recovery = RecoverySummary { link_bytes: shop.link_bytes, ..RecoverySummary::default() };
         Engine::spawn(config, shop, reports_to, reports, recovery)
     }
 
@@ -300,6 +305,15 @@ fn new_frontier(config: &EngineConfig, at: Millis, leased: bool) -> Frontier {
     Frontier::new(frontier, suffixes, key, Arc::clone(&config.politeness), at)
 }
 
+fn last_stop(marks: &[(Box<str>, u64)]) -> LastStop {
+    let mark = |wanted: &str| marks.iter().find(|(name, _)| **name == *wanted).map(|(_, value)| *value);
+    match mark(KILLED) {
+        _ if mark(CLEAN) != Some(1) => LastStop::Unclean,
+        Some(at) => LastStop::CleanAfterKill(Millis(at)),
+        None => LastStop::Clean,
+    }
+}
+
 impl Workshop {
     fn open(
         config: &EngineConfig,
@@ -321,8 +335,7 @@ impl Workshop {
             opens.insert(start.id, job.limits());
             jobs.insert(Arc::new(job));
         }
-        let clean = state.marks()?.iter().any(|(name, value)| **name == *CLEAN && *value == 1);
-        let last_stop = if clean { LastStop::Clean } else { LastStop::Unclean };
+        let last_stop = last_stop(&state.marks()?);
         if !leased {
             frontier.restore(state.as_ref(), &opens, last_stop, at)?;
         }
@@ -382,6 +395,28 @@ impl Workshop {
         Ok(RecoverySummary { link_bytes: self.link_bytes, ..summary })
     }
 
+    /// What an earlier process of this member left in the archive stays in it, but for what is incomplete. Visits that the
+    /// catalogue does not have are not completed: their URLs are queued still, maybe at another member.
+    fn take_up_archive(&mut self) -> Result<RecoverySummary, EngineError> {
+        let summary = RecoverySummary { link_bytes: self.link_bytes, ..RecoverySummary::default() };
+        let Some(archive) = &self.committer.archive else { return Ok(summary) };
+        let known = self.committer.catalogue.reader()?.archive_positions()?;
+        let known: Vec<Position> =
+            known.into_iter().map(|p| Position { file: p.file.into(), length: p.length }).collect();
+        let mut ends: HashMap<Arc<str>, u64> = HashMap::new();
+        let recovery = archive.recover(&known, &mut |found| {
+            ends.insert(found.at.file, found.end);
+            Ok(())
+        })?;
+        log::taken_up(&recovery);
+        for file in &recovery.unindexed {
+            archive.build_index(file)?;
+        }
+        let ends: Vec<Position> = ends.into_iter().map(|(file, length)| Position { file, length }).collect();
+        archive.committed(&ends);
+        Ok(RecoverySummary { cuts: recovery.cuts.len() as u64, ..summary })
+    }
+
     /// The jobs run from here on: the state is no longer clean, seeds are offered, output is opened.
     fn begin(&mut self, starts: &[JobStart], output: Option<OutputFile>) -> Result<(), EngineError> {
         let at = now();
@@ -391,8 +426,11 @@ impl Workshop {
             self.committer.output =
                 Some(Output::open(self.committer.catalogue.as_mut(), job, &path, noindex, at)?);
         }
-        let dirty = StateBatch { changes: Vec::new(), marks: vec![(CLEAN.into(), 0)] };
-        self.state.apply(&dirty)?;
+        let mut marks = vec![(CLEAN.into(), 0)];
+        if last_stop(&self.state.marks()?) == LastStop::Unclean {
+            marks.push((KILLED.into(), at.0));
+        }
+        self.state.apply(&StateBatch { changes: Vec::new(), marks })?;
         let updates = starts.iter().map(|start| JobUpdate {
             job: start.id,
             state: Some(JobState::Running),
@@ -456,12 +494,6 @@ impl Workshop {
         let archive = committer.archive.clone();
         let mut orders = Vec::new();
         let mut workers = Vec::new();
-        let leave = if member.is_some() {
-            let lease = Arc::clone(&lease);
-            Leave::while_it_holds(move || lease.holds())
-        } else {
-            Leave::default()
-        };
         let starts = Arc::new(Starts::default());
         for number in 0..config.workers.max(1) {
             let (to, from) = mpsc::channel(config.concurrency.max(16) * 2);
@@ -476,10 +508,11 @@ impl Workshop {
                 counters: Arc::clone(&counters),
                 key: key.clone(),
                 appender: archive.as_ref().map(|archive| archive.appender()).transpose()?,
-                fetcher: FetcherOptions { leave: leave.clone(), ..config.fetcher.clone() },
+                fetcher: config.fetcher.clone(),
                 tls: tls.clone(),
                 resolver: resolver.clone(),
                 starts: Arc::clone(&starts),
+                lease: Arc::clone(&lease),
             };
             workers.push(spawn(&format!("worker-{number}"), move || worker::run(parts))?);
         }

@@ -129,7 +129,7 @@ pub(crate) struct RunState {
 
 const SNAPSHOT_EVERY: Duration = Duration::from_millis(200);
 /// A host that waits longer than this, with nothing else to do, does not keep a crawl running.
-const BLOCKED: Duration = Duration::from_secs(600);
+pub(crate) const BLOCKED: Duration = Duration::from_secs(600);
 /// The share of the fetch slots, one in so many, that hosts without links must leave free for a batch to be closed early.
 const STARVED_SHARE: usize = 16;
 /// A batch that was closed early is followed by a pause of so many times the time it took to store.
@@ -213,11 +213,11 @@ impl Scheduler {
                 Step::Wait(wake) => return Ok(wake),
                 Step::Fetch(dispatch) => {
                     let to = dispatch.host.wrapping_add(dispatch.lane) as usize;
-                    self.order(to, Order::Visit(dispatch));
+                    self.order(to, Order::Visit(dispatch, self.shards.term()));
                 }
                 Step::FetchRobots(dispatch) => {
                     let to = dispatch.host.wrapping_add(dispatch.lane) as usize;
-                    self.order(to, Order::Robots(dispatch));
+                    self.order(to, Order::Robots(dispatch, self.shards.term()));
                 }
                 Step::Resolve { host, name } => self.order(host as usize, Order::Resolve { host, name }),
                 Step::Refuse { token, visit, ticket, skip } => self.refuse(token, *visit, ticket, skip, at),

@@ -4,16 +4,16 @@
 use crate::error::EngineError;
 use crate::item::Item;
 use crate::job::{JobContext, JobStart};
-use crate::scheduler::{Scheduler, offer_sitemaps, refused_rows};
+use crate::scheduler::{BLOCKED, Scheduler, offer_sitemaps, refused_rows};
 use argiope_frontier::Activity;
 use argiope_frontier::member::{ClusterJob, News};
 use argiope_model::{JobId, Millis};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often pages that nobody needs here are looked for.
-const RETURN_EVERY: Duration = Duration::from_secs(1);
+/// How often pages that nobody needs here, and jobs that are blocked here, are looked for.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// What a member keeps in mind.
 #[derive(Default)]
@@ -23,7 +23,17 @@ pub(crate) struct MemberState {
     leaving: BTreeSet<u16>,
     /// Jobs for which pages were asked and not granted yet.
     asked: HashSet<JobId>,
-    next_return: Millis,
+    /// What was said of jobs that are blocked, of each shard: how far its log was applied, and until when.
+    said_blocked: BTreeMap<(JobId, u16), (Option<u64>, Millis)>,
+    next_look: Millis,
+    /// Of the lease: shards are those of this term, and so is what is asked for.
+    term: u64,
+}
+
+impl MemberState {
+    pub(crate) fn term(&self) -> u64 {
+        self.term
+    }
 }
 
 impl Scheduler {
@@ -35,6 +45,7 @@ impl Scheduler {
                 self.frontier.end_job(job);
                 self.jobs.remove(job);
                 self.shards.asked.remove(&job);
+                self.shards.said_blocked.retain(|(of, _), _| *of != job);
             }
             News::Taken { shard, last_stop } => {
                 let opens: HashMap<_, _> = self.jobs.all().iter().map(|job| (job.id, job.limits())).collect();
@@ -103,7 +114,9 @@ impl Scheduler {
         if self.member.is_none() {
             return Ok(());
         }
-        if !self.lease.holds() && !self.shards.owned.is_empty() {
+        let term = self.lease.term();
+        if term != std::mem::replace(&mut self.shards.term, term) && !self.shards.owned.is_empty() {
+            // Even if it holds again: others may have had the shards meanwhile.
             for shard in self.shards.owned.clone() {
                 self.drop_shard(shard, at);
             }
@@ -112,7 +125,12 @@ impl Scheduler {
             }
         }
         self.hand_over_quiet(at)?;
-        self.keep_budgets(at);
+        let due = at >= self.shards.next_look;
+        if due {
+            self.shards.next_look = at + LOOK_EVERY;
+            self.say_blocked(at)?;
+        }
+        self.keep_budgets(due);
         Ok(())
     }
 
@@ -137,17 +155,37 @@ impl Scheduler {
         Ok(())
     }
 
+    /// A job whose every shard says that nothing of it can be asked for long is not waited for.
+    fn say_blocked(&mut self, at: Millis) -> Result<(), EngineError> {
+        let mut says = false;
+        for job in self.jobs.all().iter().map(|job| job.id) {
+            let blocked = self.frontier.blocked_shards(job, at + BLOCKED);
+            let said = &mut self.shards.said_blocked;
+            for (shard, until) in &blocked {
+                let now = (self.frontier.received(*shard), *until);
+                if said.insert((job, *shard), now) != Some(now) {
+                    self.frontier.note_blocked(job, *shard, Some(*until));
+                    says = true;
+                }
+            }
+            let over = said.keys().filter(|(of, shard)| *of == job && !blocked.contains_key(shard));
+            for (job, shard) in over.copied().collect::<Vec<_>>() {
+                said.remove(&(job, shard));
+                self.frontier.note_blocked(job, shard, None);
+                says = true;
+            }
+        }
+        if says { self.apply(Vec::new()) } else { Ok(()) }
+    }
+
     fn drop_shard(&mut self, shard: u16, at: Millis) {
         self.frontier.drop_shard(shard, at);
+        self.shards.said_blocked.retain(|(_, of), _| *of != shard);
         self.shards.owned.remove(&shard);
         self.shards.leaving.remove(&shard);
     }
 
-    fn keep_budgets(&mut self, at: Millis) {
-        let due = at >= self.shards.next_return;
-        if due {
-            self.shards.next_return = at + RETURN_EVERY;
-        }
+    fn keep_budgets(&mut self, due: bool) {
         for job in self.jobs.all() {
             if job.spec.max_pages.is_none() {
                 continue;

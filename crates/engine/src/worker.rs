@@ -13,8 +13,9 @@ use crate::scheduler::{Report, now};
 use crate::starts::Starts;
 use argiope_fetch::{
     AddressPolicy, DecodeScratch, FailureKind as Unfetched, FetchError, FetchRequest, Fetched, Fetcher,
-    FetcherOptions, Resolver, Start, Tls, Truncation as Cut, decode,
+    FetcherOptions, Leave, Resolver, Start, Tls, Truncation as Cut, decode,
 };
+use argiope_frontier::member::Lease;
 use argiope_frontier::{Answer, Completion, Dispatch, HostIndex, RobotsAnswered, RobotsDispatch, Unresolved};
 use argiope_model::{Base, FingerprintKey, Millis, Page, RequestKind, Url, Visit};
 use argiope_politeness::{AnswerResult, RobotsAnswer, parse_retry_after};
@@ -33,9 +34,13 @@ use tokio::sync::{Notify, mpsc};
 
 /// What a worker is asked to do.
 pub(crate) enum Order {
-    Visit(Box<Dispatch>),
-    Robots(Box<RobotsDispatch>),
-    Resolve { host: HostIndex, name: Box<str> },
+    /// With the term of the lease in which it was handed out.
+    Visit(Box<Dispatch>, u64),
+    Robots(Box<RobotsDispatch>, u64),
+    Resolve {
+        host: HostIndex,
+        name: Box<str>,
+    },
 }
 
 /// Everything a worker needs, made before its thread starts.
@@ -53,6 +58,7 @@ pub(crate) struct WorkerParts {
     pub(crate) tls: Tls,
     pub(crate) resolver: Resolver,
     pub(crate) starts: Arc<Starts>,
+    pub(crate) lease: Arc<dyn Lease>,
 }
 
 /// Runs until its orders end; then what is under way is given up and the archive file is closed.
@@ -69,6 +75,7 @@ pub(crate) fn run(parts: WorkerParts) -> Result<(), EngineError> {
         fetcher: Fetcher::new(parts.fetcher, parts.tls, parts.resolver.clone()),
         resolver: parts.resolver,
         starts: parts.starts,
+        lease: parts.lease,
         reports: parts.reports,
         inbox: parts.inbox,
         jobs: parts.jobs,
@@ -113,6 +120,7 @@ struct Worker {
     fetcher: Fetcher,
     resolver: Resolver,
     starts: Arc<Starts>,
+    lease: Arc<dyn Lease>,
     reports: Sender<Vec<Report>>,
     inbox: Arc<Inbox>,
     jobs: Arc<Jobs>,
@@ -213,8 +221,8 @@ impl Worker {
 
     async fn carry_out(self: Rc<Self>, order: Order) {
         match order {
-            Order::Visit(dispatch) => self.visit(*dispatch).await,
-            Order::Robots(dispatch) => self.robots(*dispatch).await,
+            Order::Visit(dispatch, term) => self.visit(*dispatch, term).await,
+            Order::Robots(dispatch, term) => self.robots(*dispatch, term).await,
             Order::Resolve { host, name } => {
                 let result = match self.resolver.resolve(&name).await {
                     Ok(resolved) => match refused(&self.policy, &resolved.addresses) {
@@ -254,13 +262,14 @@ impl Worker {
         }
     }
 
-    async fn visit(&self, dispatch: Dispatch) {
+    async fn visit(&self, dispatch: Dispatch, term: u64) {
         let Some(job) = self.jobs.get(dispatch.visit.job) else {
             return self.report(Report::NotAsked { token: dispatch.token });
         };
         let profile = job.profile(&dispatch.rules, &dispatch.visit.url);
         let most = usize::try_from(job.spec.max_body).unwrap_or(usize::MAX);
         let start = self.begin(dispatch.host, dispatch.per_host, dispatch.delay).await;
+        let same_term = || self.lease.holds() && self.lease.term() == term;
         let request = FetchRequest {
             url: &dispatch.visit.url,
             start,
@@ -270,9 +279,14 @@ impl Worker {
             validators: None,
             timeout: job.timeout(dispatch.visit.attempt),
             max_body_bytes: if dispatch.visit.kind == RequestKind::Sitemap { SITEMAP_BYTES } else { most },
+            leave: Leave::while_it_holds(&same_term),
         };
         let fetched = self.fetcher.fetch(request).await;
         Counters::add(&self.counters.requests, 1);
+        if !same_term() {
+            // As if this process had ended: whoever has the shard asks again.
+            return self.report(Report::NotAsked { token: dispatch.token });
+        }
         match fetched {
             Ok(fetched) => self.answered(job, dispatch, fetched),
             Err(error) if error.kind == Unfetched::NoLeave => {
@@ -432,12 +446,13 @@ impl Worker {
         self.report(Report::Failed { token, answer: Answer { ended, outcome }, item: Box::new(item) });
     }
 
-    async fn robots(&self, dispatch: RobotsDispatch) {
+    async fn robots(&self, dispatch: RobotsDispatch, term: u64) {
         let Some(job) = self.jobs.get(dispatch.job) else {
             return self.report(Report::NotAsked { token: dispatch.token });
         };
         let profile = job.profile(&dispatch.rules, &dispatch.errand.url);
         let start = self.begin(dispatch.host, dispatch.per_host, dispatch.delay).await;
+        let same_term = || self.lease.holds() && self.lease.term() == term;
         let request = FetchRequest {
             url: &dispatch.errand.url,
             start,
@@ -447,9 +462,11 @@ impl Worker {
             validators: None,
             timeout: dispatch.rules.robots().timeout,
             max_body_bytes: ROBOTS_BYTES,
+            leave: Leave::while_it_holds(&same_term),
         };
         let fetched = self.fetcher.fetch(request).await;
-        if fetched.as_ref().is_err_and(|error| error.kind == Unfetched::NoLeave) {
+        let no_leave = fetched.as_ref().is_err_and(|error| error.kind == Unfetched::NoLeave);
+        if no_leave || !same_term() {
             return self.report(Report::NotAsked { token: dispatch.token });
         }
         Counters::add(&self.counters.requests, 1);

@@ -30,7 +30,7 @@ pub use content_hash::{ContentHash, content_hash};
 pub use inspect::{InspectedLink, Inspection, inspect_page};
 pub use links::{FoundLink, FoundLinks, LinkKind, Rel};
 pub use media::Media;
-pub use page::{Extracted, Heading, Input, Limits, Scratch, Wants, extract};
+pub use page::{Extracted, Heading, Input, Limits, Scratch, Wants, extract, text_of};
 pub use resolve::{Link, Resolved, resolve};
 pub use robots::RobotsDirectives;
 pub use simhash::{SimHash, simhash_of_text};

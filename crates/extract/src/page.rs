@@ -159,6 +159,12 @@ fn readable<'b>(body: &'b [u8], encoding: &'static Encoding) -> Cow<'b, [u8]> {
     }
 }
 
+/// A body as text, in the encoding in which it is extracted; none if it is no text.
+pub fn text_of<'b>(body: &'b [u8], content_type: Option<&str>, host_name: &str) -> Option<Cow<'b, str>> {
+    let media = Media::of(content_type, body);
+    (media != Media::Other).then(|| charset::detect(body, content_type, media, host_name).decode(body).0)
+}
+
 fn assemble(
     input: &Input<'_>,
     media: Media,

@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "a measurement that cannot be made may stop")]
 
 use argiope_fetch::{
-    AddressPolicy, DecodeScratch, FetchRequest, Fetcher, FetcherOptions, ProfileOptions, RequestProfile,
-    Resolver, ResolverOptions, Start, Tls, TlsOptions, decode,
+    AddressPolicy, DecodeScratch, FetchRequest, Fetcher, FetcherOptions, Leave, ProfileOptions,
+    RequestProfile, Resolver, ResolverOptions, Start, Tls, TlsOptions, decode,
 };
 use argiope_model::Url;
 use bytes::Bytes;
@@ -159,6 +159,7 @@ async fn fetch(port: u16, requests: usize, concurrency: usize, and_decode: bool)
                         validators: None,
                         timeout: Duration::from_secs(30),
                         max_body_bytes: 10 << 20,
+                        leave: Leave::default(),
                     };
                     let fetched = fetcher.fetch(request).await.unwrap();
                     if and_decode {

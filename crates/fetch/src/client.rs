@@ -24,7 +24,6 @@ use std::future::{Future, poll_fn};
 use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::rc::{Rc, Weak};
-use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep_until};
@@ -41,25 +40,23 @@ pub struct FetcherOptions {
     pub max_idle: usize,
     /// How long an address of a host may stay silent before the next one is tried beside it.
     pub connect_stagger: Duration,
-    /// Asked right before a request leaves, whatever came between its start and that.
-    pub leave: Leave,
 }
 
-/// Whether requests may leave now. Always, unless it says otherwise.
-#[derive(Clone, Default)]
-pub struct Leave(Option<Arc<dyn Fn() -> bool + Send + Sync>>);
+/// Whether a request may leave now. Always, unless it says otherwise.
+#[derive(Clone, Copy, Default)]
+pub struct Leave<'l>(Option<&'l dyn Fn() -> bool>);
 
-impl Leave {
-    pub fn while_it_holds(holds: impl Fn() -> bool + Send + Sync + 'static) -> Leave {
-        Leave(Some(Arc::new(holds)))
+impl<'l> Leave<'l> {
+    pub fn while_it_holds(holds: &'l dyn Fn() -> bool) -> Leave<'l> {
+        Leave(Some(holds))
     }
 
-    fn is_given(&self) -> bool {
-        self.0.as_ref().is_none_or(|holds| holds())
+    fn is_given(self) -> bool {
+        self.0.is_none_or(|holds| holds())
     }
 }
 
-impl std::fmt::Debug for Leave {
+impl std::fmt::Debug for Leave<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(if self.0.is_none() { "Leave(always)" } else { "Leave(while it holds)" })
     }
@@ -74,7 +71,6 @@ impl Default for FetcherOptions {
             idle_timeout: Duration::from_secs(30),
             max_idle: 512,
             connect_stagger: Duration::from_millis(300),
-            leave: Leave::default(),
         }
     }
 }
@@ -95,6 +91,8 @@ pub struct FetchRequest<'r> {
     pub timeout: Duration,
     /// A longer body is cut there.
     pub max_body_bytes: usize,
+    /// Asked right before it leaves, whatever came between its start and that.
+    pub leave: Leave<'r>,
 }
 
 /// Fetches over connections of its own. It lives on one thread, inside a `LocalSet`.
@@ -311,7 +309,7 @@ impl Shared {
         progress: &Progress,
     ) -> Result<(Response<Incoming>, Link, Option<Bytes>), SendFailure> {
         let unsent = |failure: Failure| SendFailure { failure, unanswered: false, request_left: false };
-        if !self.options.leave.is_given() {
+        if !request.leave.is_given() {
             return Err(unsent(FailureKind::NoLeave.into()));
         }
         progress.stopwatch.borrow_mut().restart();
@@ -590,6 +588,7 @@ mod tests {
                     validators: None,
                     timeout: Duration::from_secs(5),
                     max_body_bytes: 1,
+                    leave: Leave::default(),
                 };
                 assert_eq!(fetcher.fetch(request).await.unwrap_err().kind.word(), "private_address");
             }

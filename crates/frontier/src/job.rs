@@ -182,6 +182,11 @@ impl Job {
         change(&mut self.shard_mut(shard).counts);
     }
 
+    /// The shards in which something of it waits for its time.
+    pub(crate) fn delayed_in(&self) -> impl Iterator<Item = u16> {
+        (0..).zip(&self.shards).filter(|(_, part)| part.counts.delayed > 0).map(|(shard, _)| shard)
+    }
+
     /// The records that are out of date.
     pub(crate) fn take_records(&mut self, sequence: u64) -> impl Iterator<Item = (u16, Vec<u8>)> {
         let dirty = std::mem::take(&mut self.dirty_shards);

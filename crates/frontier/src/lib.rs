@@ -32,6 +32,7 @@
 mod address;
 pub mod admission;
 mod admit;
+mod blocked;
 mod budget;
 pub mod codec;
 mod contact;

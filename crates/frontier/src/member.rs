@@ -55,6 +55,10 @@ pub trait Member: Send {
 /// Whether this process may make requests now. Asked before each of them, by every thread.
 pub trait Lease: Send + Sync {
     fn holds(&self) -> bool;
+
+    /// How often it has ended. A request that began in another term may have met one of the next owner's: nobody knows
+    /// when its answer came.
+    fn term(&self) -> u64;
 }
 
 /// A process that has all shards needs nobody's leave.
@@ -64,6 +68,10 @@ pub struct Forever;
 impl Lease for Forever {
     fn holds(&self) -> bool {
         true
+    }
+
+    fn term(&self) -> u64 {
+        0
     }
 }
 

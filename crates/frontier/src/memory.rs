@@ -80,6 +80,7 @@ impl MemoryState {
             Change::Received { shard, offset } => {
                 self.received.insert(*shard, *offset);
             }
+            Change::Blocked { .. } => {}
         }
     }
 }

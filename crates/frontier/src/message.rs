@@ -11,8 +11,9 @@ use argiope_politeness::RobotsAnswer;
 
 const VERSION: u8 = 1;
 
-/// URLs that one message should hold at most: logs have limits for what they take in one piece.
-pub const MOST_FOUND: usize = 1000;
+/// URLs that one message should hold at most. Logs have limits for what they take in one piece: of the longest URLs, so
+/// many stay below 900,000 bytes.
+pub const MOST_FOUND: usize = 400;
 
 /// Bytes of a robots.txt that are told; RFC 9309 asks for 500 KiB to be read.
 const MOST_ROBOTS_BYTES: usize = 500 << 10;
@@ -315,6 +316,16 @@ mod tests {
         let source = Some(url("https://www.example.com/"));
         let discovery = Discovery { job: JobId(1), round: 0, depth: 1, source, found: links.collect() };
         assert!(Message::Found(discovery).encode().len() < 100 * 20);
+    }
+
+    #[test]
+    fn the_longest_urls_fit_a_message_that_logs_take() {
+        let long = |n: usize| format!("https://h{n}.test/{}", "x".repeat(Url::MAX_LENGTH - 18));
+        let links = (100..100 + MOST_FOUND).map(|n| found(&long(n), n as u64));
+        let source = Some(url(&long(999)));
+        let discovery = Discovery { job: JobId(1), round: 0, depth: 1, source, found: links.collect() };
+        assert_eq!(discovery.found[0].url.as_str().len(), Url::MAX_LENGTH);
+        assert!(Message::Found(discovery).encode().len() <= 900_000);
     }
 
     #[test]

@@ -17,8 +17,22 @@ use std::collections::HashMap;
 pub enum LastStop {
     /// Its hosts' next allowed times are stored.
     Clean,
+    /// The same, but a process before it was killed, at this time at the latest. What that one asked without the state
+    /// coming to know of it, nobody has heard of since: such a host waits its full delay from then on.
+    CleanAfterKill(Millis),
     /// Killed: nobody knows when a host was asked last, so each waits its full delay from now on.
     Unclean,
+}
+
+impl LastStop {
+    /// Until when hosts may have been asked that the state does not know, for one who begins at `now`.
+    pub fn unknown_until(self, now: Millis) -> Option<Millis> {
+        match self {
+            LastStop::Clean => None,
+            LastStop::CleanAfterKill(at) => Some(at),
+            LastStop::Unclean => Some(now),
+        }
+    }
 }
 
 impl Frontier {
@@ -103,7 +117,7 @@ impl Frontier {
     fn begin_shard(&mut self, shard: u16, last_stop: LastStop, now: Millis) {
         self.serve_shard(shard);
         if let Some(slot) = self.slot_mut(shard) {
-            slot.unclean_start = (last_stop == LastStop::Unclean).then_some(now);
+            slot.unclean_start = last_stop.unknown_until(now);
         }
     }
 

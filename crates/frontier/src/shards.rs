@@ -22,7 +22,8 @@ pub(crate) struct ShardSlot {
     standing: Standing,
     /// Of the next host that is new.
     pub(crate) next_number: u32,
-    /// When it was taken over, if its last owner did not hand it over: nobody knows when its hosts were asked last.
+    /// When it was last taken over from an owner that did not hand it over, here or before it came here: nobody knows when
+    /// its hosts had been asked last.
     pub(crate) unclean_start: Option<Millis>,
     /// How far its log is applied.
     pub(crate) received: Option<u64>,

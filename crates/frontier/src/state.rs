@@ -117,6 +117,14 @@ pub enum Change {
         shard: u16,
         offset: u64,
     },
+    /// All that the job has in this shard, its log applied so far, cannot be asked before `until`; None takes that back. For
+    /// whoever ends jobs of many members: one machine needs none of it.
+    Blocked {
+        job: JobId,
+        shard: u16,
+        applied: u64,
+        until: Option<Millis>,
+    },
 }
 
 impl Change {
@@ -132,6 +140,7 @@ impl Change {
             | Change::Robots { shard, .. }
             | Change::Seen { shard, .. }
             | Change::Received { shard, .. }
+            | Change::Blocked { shard, .. }
             | Change::Send { from: shard, .. } => Some(*shard),
             Change::ForgetJob(_) => None,
         }

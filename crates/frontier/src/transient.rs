@@ -52,7 +52,8 @@ impl TransientState {
             | Change::Job { .. }
             | Change::Seen { .. }
             | Change::Send { .. }
-            | Change::Received { .. } => {}
+            | Change::Received { .. }
+            | Change::Blocked { .. } => {}
         }
     }
 }

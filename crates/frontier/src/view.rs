@@ -48,7 +48,7 @@ const SLOWEST: usize = 3;
 
 impl WaitReason {
     /// It may hold a host for so long that a crawl does not wait for it.
-    fn blocks(self) -> bool {
+    pub(crate) fn blocks(self) -> bool {
         matches!(self, WaitReason::RobotsUnreachable | WaitReason::Parked)
     }
 }

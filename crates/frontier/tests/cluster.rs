@@ -67,9 +67,29 @@ fn nothing_goes_wrong_where_messages_are_sent_ahead_of_what_they_belong_to() {
 /// Requests are made before what led to them is durable.
 #[test]
 fn nothing_goes_wrong_where_writing_takes_its_time() {
-    for_seeds(5000, 25, |seed| Plan { slow_writes: true, ..Plan::troubled(seed) });
-    let limited = |seed| Plan { slow_writes: true, max_pages: Some(60 + seed % 100), ..Plan::troubled(seed) };
+    for_seeds(5000, 25, |seed| Plan { slow_writes: Some(400), ..Plan::troubled(seed) });
+    let limited =
+        |seed| Plan { slow_writes: Some(400), max_pages: Some(60 + seed % 100), ..Plan::troubled(seed) };
     for_seeds(6000, 25, limited);
+}
+
+/// A shard is taken from the dead and goes on to a third before anything is known of it.
+#[test]
+fn nothing_goes_wrong_where_shards_move_faster_than_they_are_read() {
+    let all = for_seeds(7030, 30, |seed| Plan {
+        hosts: 150,
+        pages: 3,
+        workers: 2,
+        joins: 14,
+        leaves: 0,
+        crashes: 12,
+        slow_writes: Some(5_000),
+        slow_reads: true,
+        delay: 40_000,
+        trouble_for: 600_000,
+        ..Plan::calm(seed)
+    });
+    assert!(sum(&all, |told| told.clean_after_kill) > 0, "{all:?}");
 }
 
 #[test]

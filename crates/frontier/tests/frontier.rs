@@ -762,3 +762,17 @@ fn a_redirect_with_the_last_page_of_the_budget_is_found_in_a_queue_that_is_not_l
     assert!(owner.frontier.progress(JOB).unwrap().budget_spent);
     assert_eq!(owner.wait(), None);
 }
+
+#[test]
+fn a_host_that_only_the_killed_process_knew_is_owed_its_delay_after_a_clean_stop_too() {
+    let spec = JobSpec { delay: Some(60 * SECOND), ..spec() };
+    let mut owner = Owner::new(&spec);
+    owner.add(&["http://known.test/1"]);
+    let killed = owner.now;
+    owner.restart(&spec, LastStop::Unclean, SECOND);
+    owner.now = owner.now + 5 * SECOND;
+    owner.frontier.give_up(owner.now);
+    owner.restart(&spec, LastStop::CleanAfterKill(killed), SECOND);
+    owner.add(&["http://a.test/1"]);
+    assert_eq!(owner.wait(), Some(killed + 60 * SECOND));
+}

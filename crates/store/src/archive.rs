@@ -23,7 +23,7 @@ pub mod payload;
 pub mod reading;
 mod spool;
 
-pub use spool::Spool;
+pub use spool::{Elsewhere, Spool};
 
 #[cfg(any(test, feature = "contract"))]
 pub mod contract;
@@ -187,7 +187,7 @@ pub trait Archive: Send + Sync {
     /// last sync. A failed sync must end the process: the kernel may have dropped the pages it could not write.
     fn sync(&self) -> Result<Vec<Position>>;
 
-    /// The catalogue holds all visits up to these positions.
+    /// The catalogue holds all visits up to these positions, or, where a recovery gave them out, never will.
     fn committed(&self, positions: &[Position]);
 
     /// See the module's contract. Visits come in the order of their file; files in no certain order.

@@ -12,7 +12,8 @@ Example:
 Ctrl-C or SIGTERM: nothing new is asked for, what is under way ends, and its shards go to others. Twice: at once.
 SIGHUP reads the politeness of the configuration again.")]
 pub(crate) struct WorkerArgs {
-    /// What it is called; without it, the machine's name and the process's number
+    /// What it is called; without it, what it was called before on this data directory, or else the machine's name and the
+    /// process's number
     #[arg(long, value_name = "W")]
     pub(crate) name: Option<String>,
     /// Serve /health, /ready and /metrics here
@@ -43,8 +44,8 @@ Examples:
 
 The same command goes on where it stopped. 'argiope status july' tells how far the crawl is.")]
 pub(crate) struct IngestArgs {
-    /// URLs, one a line; plain or gzip, - is stdin
-    #[arg(value_name = "FILE|-", value_hint = ValueHint::FilePath)]
+    /// URLs, one a line; plain or gzip; a file, an object of a store, - is stdin
+    #[arg(value_name = "FILE|s3://BUCKET/KEY|-", value_hint = ValueHint::FilePath)]
     pub(crate) source: PathBuf,
     /// The job that they are for; made if it is new
     #[arg(long, value_name = "JOB")]

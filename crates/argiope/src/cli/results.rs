@@ -52,6 +52,9 @@ pub(crate) struct ExportArgs {
     pub(crate) output: PathBuf,
     #[arg(long, value_enum, default_value = "pages")]
     pub(crate) what: ExportWhat,
+    /// With the content of each page, as text in the field 'html', read from the archive
+    #[arg(long, conflicts_with = "what")]
+    pub(crate) html: bool,
     /// All jobs
     #[arg(long, conflicts_with = "job")]
     pub(crate) all: bool,

@@ -1,15 +1,17 @@
 //! `export`: the results of a job, streamed to a file or to stdout.
 
 use super::selection;
+use crate::bodies::{Bodies, Content};
 use crate::cli::{ExportArgs, ExportFormat, ExportWhat, GlobalOptions};
 use crate::data;
 use crate::exit::Failure;
 use crate::progress::Display;
 use crate::progress::numbers::counted;
 use crate::stores::Stores;
+use argiope_fetch::DecodeScratch;
 use argiope_store::catalogue::{CatalogueReader, Job, PageQuery};
 use argiope_store::error::{Result as Stored, StoreError};
-use argiope_store::export::{Format, Record, RecordWriter, SkippedRecord, write_atomically};
+use argiope_store::export::{Format, PageWithHtml, Record, RecordWriter, SkippedRecord, write_atomically};
 use std::fs::OpenOptions;
 use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
@@ -25,10 +27,19 @@ pub(crate) fn run(global: &GlobalOptions, args: &ExportArgs, display: &Display) 
         ExportFormat::Csv => Format::Csv,
     };
     let queries: Vec<PageQuery> = jobs.iter().map(query).collect::<Result<_, _>>()?;
-    let count = write_to(&args.output, |to| match args.what {
-        ExportWhat::Pages => pages(reader.as_ref(), &queries, format, to),
-        ExportWhat::Skipped => skipped(reader.as_ref(), &jobs, format, to),
+    let bodies = if args.html { Some(Bodies::of(global, &stores)?) } else { None };
+    let mut missing = 0;
+    let count = write_to(&args.output, |to| match (args.what, &bodies) {
+        (ExportWhat::Pages, None) => pages(reader.as_ref(), &queries, format, to),
+        (ExportWhat::Pages, Some(bodies)) => {
+            pages_with_html(reader.as_ref(), &queries, bodies, format, to, &mut missing)
+        }
+        (ExportWhat::Skipped, _) => skipped(reader.as_ref(), &jobs, format, to),
     })?;
+    if missing > 0 {
+        let of = counted(missing, "page", "pages");
+        display.message(&format!("warning: the content of {of} is not there: {}", where_else(&stores)));
+    }
     if !is_stdout(&args.output) {
         let what = match args.what {
             ExportWhat::Pages => counted(count, "page", "pages"),
@@ -56,6 +67,42 @@ fn pages(
         reader.pages(query, &mut |stored| document.add(&stored.row.page))?;
     }
     document.finish()
+}
+
+fn pages_with_html(
+    reader: &dyn CatalogueReader,
+    queries: &[PageQuery],
+    bodies: &Bodies,
+    format: Format,
+    to: &mut dyn Write,
+    missing: &mut u64,
+) -> Stored<u64> {
+    let mut scratch = DecodeScratch::new();
+    let mut document = Document::new(format, to)?;
+    for query in queries {
+        reader.pages(query, &mut |stored| {
+            let page = stored.row.page;
+            let html = match bodies.content(&page, &mut scratch)? {
+                Content::Text(text) => Some(text),
+                Content::None => None,
+                Content::Missing => {
+                    *missing += 1;
+                    None
+                }
+            };
+            document.add(&PageWithHtml { page, html })
+        })?;
+    }
+    document.finish()
+}
+
+fn where_else(stores: &Stores) -> &'static str {
+    match stores {
+        Stores::Directory(_) => "files of archive/ are missing",
+        Stores::Cluster(_) => {
+            "it is still on the disk of a worker, or was lost with one; 'argiope cluster status' tells what is waited for"
+        }
+    }
 }
 
 fn skipped(reader: &dyn CatalogueReader, jobs: &[Job], format: Format, to: &mut dyn Write) -> Stored<u64> {

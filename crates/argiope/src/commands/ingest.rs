@@ -1,8 +1,9 @@
 //! `ingest`: a list of URLs, however long, into a job of a cluster. A chunk at a time is in memory; what was sent is noted
 //! with it, so that the same command goes on after whatever stopped it.
 
+use crate::bucket;
 use crate::cli::{GlobalOptions, IngestArgs};
-use crate::cluster::{CLIENT, ClusterPlace, database_failure};
+use crate::cluster::{CLIENT, ClusterPlace, database_failure, kafka_failure};
 use crate::commands::crawl::now;
 use crate::commands::selection::print;
 use crate::data;
@@ -14,7 +15,7 @@ use crate::settings::{addresses_of, load_config, merge_job};
 use argiope_cluster::catalogue::PostgresCatalogue;
 use argiope_cluster::database::Session;
 use argiope_cluster::members::{
-    IngestProgress, ingest_chunk, ingest_progress, recently_fetched, set_job_state,
+    IngestProgress, Post, ingest_chunk, ingest_progress, recently_fetched, set_job_state,
 };
 use argiope_model::{JobId, JobSpec, Scope, Url};
 use argiope_store::catalogue::{Catalogue, JobState, NewJob, url_key};
@@ -43,15 +44,19 @@ pub(crate) fn run(global: &GlobalOptions, args: &IngestArgs, display: &Display) 
         normal: spec.normal_form.compile(),
         addresses: addresses_of(&config.file, spec.allow_private)?,
     };
-    let lines = open(&args.source)?;
+    let listed = args.source.to_str().and_then(|source| bucket::list(&config.file, source)).transpose()?;
+    let is_object = listed.is_some();
+    let lines = open(&args.source, listed)?;
     let mut session = place.session()?;
+    let post = place.post(CLIENT)?;
     let job = job_of(&mut session, &place, &spec, &args.name)?;
     let mut ingest = Ingest {
         session,
+        post,
         place: &place,
         rules,
         job,
-        source: name_of(&args.source)?,
+        source: if is_object { args.source.display().to_string() } else { name_of(&args.source)? },
         skip_recent: args.skip_recent,
         problems: 0,
         display,
@@ -99,15 +104,15 @@ fn name_of(path: &Path) -> Result<String, Failure> {
 type Lines = BufReader<Box<dyn Read>>;
 
 /// Plain or gzip, told by how it begins.
-fn open(path: &Path) -> Result<Lines, Failure> {
+fn open(path: &Path, object: Option<Box<dyn Read>>) -> Result<Lines, Failure> {
     let unreadable = |error: &io::Error| {
         Failure::usage(format!("cannot read the list {}: {error}", path.display()))
-            .hint("name a file with one URL a line, plain or gzip, or - for stdin")
+            .hint("name a file with one URL a line, plain or gzip, s3://BUCKET/KEY, or - for stdin")
     };
-    let raw: Box<dyn Read> = if path == Path::new("-") {
-        Box::new(io::stdin())
-    } else {
-        Box::new(File::open(path).map_err(|e| unreadable(&e))?)
+    let raw: Box<dyn Read> = match object {
+        Some(object) => object,
+        None if path == Path::new("-") => Box::new(io::stdin()),
+        None => Box::new(File::open(path).map_err(|e| unreadable(&e))?),
     };
     let mut from = BufReader::with_capacity(1 << 18, raw);
     let is_gzip = from.fill_buf().map_err(|e| unreadable(&e))?.starts_with(&[0x1f, 0x8b]);
@@ -117,6 +122,7 @@ fn open(path: &Path) -> Result<Lines, Failure> {
 
 struct Ingest<'i> {
     session: Session,
+    post: Post,
     place: &'i ClusterPlace,
     rules: SeedRules,
     job: JobId,
@@ -146,7 +152,8 @@ impl Ingest<'_> {
         loop {
             let (chunk, reached) = self.chunk(&mut lines, done)?;
             let outgoing = self.place.addressing().seeds(self.job, &chunk, now());
-            ingest_chunk(&mut self.session, self.job, &self.source, done, reached, &outgoing)
+            let posted = self.post.prepare(outgoing).map_err(|e| kafka_failure(&e))?;
+            ingest_chunk(&mut self.session, self.job, &self.source, done, reached, &posted)
                 .map_err(failed)?;
             done = reached;
             if said.elapsed() >= SAY_EVERY {

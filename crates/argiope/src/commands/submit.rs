@@ -1,6 +1,6 @@
 //! `crawl` on a cluster: hands the job to the workers, shows how it goes, and ends with it.
 
-use crate::cluster::{CLIENT, ClusterPlace, database_failure};
+use crate::cluster::{CLIENT, ClusterPlace, database_failure, kafka_failure};
 use crate::commands::crawl::{all_seeds, find_or_create, now, output_path, without_any_answer};
 use crate::commands::progress;
 use crate::commands::selection::print;
@@ -12,7 +12,9 @@ use crate::settings::CrawlSettings;
 use crate::signals::{Signal, Signals};
 use argiope_cluster::catalogue::PostgresCatalogue;
 use argiope_cluster::database::Session;
-use argiope_cluster::members::{cluster_status, queued_urls, send, set_budget, set_job_seeds, set_job_state};
+use argiope_cluster::members::{
+    Post, cluster_status, queued_urls, send, set_budget, set_job_seeds, set_job_state,
+};
 use argiope_model::{JobId, JobSpec, Scope, Url};
 use argiope_store::catalogue::{Batch, Catalogue, CatalogueReader, Job, JobState};
 use argiope_store::export::Output;
@@ -39,13 +41,14 @@ pub(crate) fn run(
     }
     let store = |e| data::store_failure(&e);
     let mut session = place.session()?;
+    let mut post = place.post(CLIENT)?;
     let mut catalogue = PostgresCatalogue::open(&place.database, CLIENT).map_err(store)?;
     let seeds = all_seeds(&mut settings, display)?;
     let signals =
         Signals::listen().map_err(|e| Failure::failed(format!("cannot listen for signals: {e}")))?;
     let (job, is_new) = find_or_create(&mut catalogue, &settings, display)?;
     let old: Option<JobSpec> = serde_json::from_str(&job.spec).ok().filter(|_| !is_new);
-    hand_in(&mut session, place, &settings, &job, old.as_ref(), &seeds)?;
+    hand_in((&mut session, &mut post), place, &settings, &job, old.as_ref(), &seeds)?;
     if detach {
         return print(&format!("{}\n", job.id));
     }
@@ -77,7 +80,7 @@ pub(crate) fn run(
 
 /// The job's settings, budget and seeds, in this order; then it runs. Each step may be repeated.
 fn hand_in(
-    session: &mut Session,
+    (session, post): (&mut Session, &mut Post),
     place: &ClusterPlace,
     settings: &CrawlSettings,
     job: &Job,
@@ -102,7 +105,8 @@ fn hand_in(
     }
     let addressing = place.addressing();
     for chunk in seeds.chunks(CHUNK) {
-        send(session, &addressing.seeds(job.id, chunk, now())).map_err(failed)?;
+        let posted = post.prepare(addressing.seeds(job.id, chunk, now())).map_err(|e| kafka_failure(&e))?;
+        send(session, &posted).map_err(failed)?;
     }
     let spec = serde_json::to_string(&settings.job).map_err(|e| Failure::failed(e.to_string()))?;
     set_job_state(session, job.id, JobState::Running.as_str(), Some(&spec), None).map_err(failed)

@@ -1,14 +1,16 @@
 //! `worker`: one member of a cluster. It works on whatever jobs there are until it is told to stop; then its shards are
 //! stored and others go on with them.
 
+use crate::bucket::{Bucket, Uploads, WorkerArchive};
 use crate::cli::{GlobalOptions, WorkerArgs};
-use crate::cluster::{ClusterPlace, database_failure};
+use crate::cluster::{ClusterPlace, database_failure, kafka_failure};
 use crate::commands::crawl::{engine_config, failure_of, now};
 use crate::data::{self, WorkerDirectory};
 use crate::exit::Failure;
 use crate::health::domains::Counts;
 use crate::health::figures::Figures as Exposed;
 use crate::health::{Dependency, HealthServer, State, Vitals};
+use crate::heartbeat::{Heartbeat, Own};
 use crate::progress::Display;
 use crate::progress::numbers::{bytes, count, counted};
 use crate::settings::{
@@ -17,9 +19,12 @@ use crate::settings::{
 use crate::signals::{Signal, Signals};
 use argiope_cluster::autoscale::{Bounds, Load, workers_desired};
 use argiope_cluster::catalogue::PostgresCatalogue;
-use argiope_cluster::members::{Epochs, Figures, MemberOptions, Members, Tell};
-use argiope_cluster::redis::{Doorbell, Heard, Redis};
+use argiope_cluster::members::{Epochs, Figures, MemberOptions, Members, Post, Tell};
+use argiope_cluster::objects::UploadStatus;
+use argiope_cluster::publishing::Publisher;
+use argiope_cluster::redis::{Doorbell, Heard, Redis, RobotsCache};
 use argiope_cluster::state::PostgresState;
+use argiope_cluster::transport::Carrier;
 use argiope_engine::{Engine, EngineConfig, EngineError, EngineHandle, Paused, Ports, Snapshot, Stop};
 use argiope_frontier::member::News;
 use argiope_frontier::ownership;
@@ -37,11 +42,7 @@ const REJOIN_PAUSE: Duration = Duration::from_secs(1);
 pub(crate) fn run(global: &GlobalOptions, args: &WorkerArgs, display: &Display) -> Result<(), Failure> {
     let config = load_config(global)?;
     let place = ClusterPlace::open(&config.file)?;
-    let name = match &args.name {
-        Some(name) => checked_name(name)?,
-        None => own_name(),
-    };
-    let worker = Worker::new(global, args, &config, place, name)?;
+    let worker = Worker::new(global, args, &config, place)?;
     let signals =
         Signals::listen().map_err(|e| Failure::failed(format!("cannot listen for signals: {e}")))?;
     display.message(&format!("worker {} joins {}", worker.name, worker.place.database.place()));
@@ -67,6 +68,7 @@ enum End {
 struct Worker {
     name: String,
     place: ClusterPlace,
+    bucket: Option<Bucket>,
     directory: WorkerDirectory,
     engine: EngineConfig,
     config_path: Option<std::path::PathBuf>,
@@ -75,11 +77,11 @@ struct Worker {
     redis: Option<Redis>,
 }
 
-/// News that come before there is an engine wait for it.
+/// News that come before there is an engine wait for it; so does whether the doorbell is heard, for those it is rung for.
 #[derive(Default)]
 struct Ears {
     heard: Mutex<(Option<EngineHandle>, Vec<News>)>,
-    members: Mutex<Weak<Members>>,
+    members: Mutex<(Weak<Members>, bool)>,
 }
 
 impl Ears {
@@ -92,12 +94,18 @@ impl Ears {
     }
 
     fn follow(&self, members: &Arc<Members>) {
-        *self.members.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(members);
+        let mut following = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        following.0 = Arc::downgrade(members);
+        // The doorbell may have been heard before there was anybody to tell.
+        if following.1 {
+            members.heard(&Heard::Back);
+        }
     }
 
     fn rung(&self, heard: &Heard) {
-        let members = self.members.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
-        if let Some(members) = members {
+        let mut following = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        following.1 = !matches!(heard, Heard::Away);
+        if let Some(members) = following.0.upgrade() {
             members.heard(heard);
         }
     }
@@ -115,19 +123,22 @@ impl Worker {
         args: &WorkerArgs,
         config: &LoadedConfig,
         place: ClusterPlace,
-        name: String,
     ) -> Result<Worker, Failure> {
+        let name = args.name.as_deref().map(checked_name).transpose()?;
         let mut process = ProcessSettings::new(global, config)?;
         process.concurrency = config.file.workers.concurrency_per_pod;
         let defaults = merge_job(JobSpec::default(), &config.file.crawl.job).map_err(Failure::usage)?;
         let allow_private = args.allow_private || defaults.allow_private;
         let addresses = addresses_of(&config.file, allow_private)?;
         let redis = place.redis(&config.file)?;
-        let directory = WorkerDirectory::open(&global.data, &place.cluster.id)?;
+        place.carrier.verify().map_err(|e| kafka_failure(&e))?;
+        let bucket = Bucket::open(&config.file)?;
+        let directory = WorkerDirectory::open(&global.data, &place.cluster.id, name, own_name)?;
         let engine = engine_config(&process, &addresses, &place.fixed);
         Ok(Worker {
-            name,
+            name: directory.worker.clone(),
             place,
+            bucket,
             directory,
             engine,
             config_path: config.path.clone(),
@@ -147,16 +158,22 @@ impl Worker {
         let epochs = Arc::new(Epochs::default());
         let ears = Arc::new(Ears::default());
         let doorbell = self.doorbell(&ears)?;
+        let carrier = &self.place.carrier;
+        let post = Post::new(carrier, &self.name, "the writer of the frontier");
+        let post = post.map_err(|e| kafka_failure(&e))?;
         let store = |e| data::store_failure(&e);
+        let archive = WorkerArchive::open(&self.directory, self.bucket.as_ref(), database)?;
+        let uploads = archive.uploads();
         let ports = Ports {
             state: Box::new(
-                PostgresState::open(database, &self.name, Arc::clone(&epochs), doorbell.clone())
-                    .map_err(|e| database_failure(&e))?,
+                PostgresState::open(database, &self.name, Arc::clone(&epochs), post, doorbell.clone())
+                    .map_err(|e| database_failure(&e))?
+                    .with_robots_cache(self.robots_cache()?),
             ),
             catalogue: Box::new(
                 PostgresCatalogue::open_for_worker(database, &self.name, &owner).map_err(store)?,
             ),
-            archive: Some(Arc::new(self.directory.archive(&self.name)?)),
+            archive: Some(archive.port()),
             links: Box::new(self.directory.links()?),
         };
         let heard = Arc::clone(&ears);
@@ -167,21 +184,29 @@ impl Worker {
             lease: ownership::LEASE,
             renew_every: ownership::RENEW_EVERY,
             doorbell,
+            carrier: carrier.clone(),
         };
         let (members, membership) =
             Members::join(database, options, epochs, tell).map_err(|e| database_failure(&e))?;
+        let publisher = Publisher::start(database, carrier, Arc::clone(&self.place.fixed.suffixes), &owner);
+        let publisher = publisher.map_err(|e| kafka_failure(&e))?;
         let config = EngineConfig { name: owner, ..self.engine.clone() };
         let engine = Engine::join_cluster(config, ports, membership).map_err(|e| failure_of(&e))?;
         ears.listen(engine.handle());
         let members = Arc::new(members);
         ears.follow(&members);
-        let health = self.listen.map(|address| self.health(address, &engine, &members)).transpose()?;
-        let stopped = self.watch(&engine, &members, signals, display);
+        let health =
+            self.listen.map(|address| self.health(address, &engine, &members, &uploads)).transpose()?;
+        let heartbeat = self.heartbeat(&engine, &members)?;
+        let stopped = self.watch(&engine, &members, &uploads, signals, display);
         let ended = engine.join();
-        drop(health);
+        // While it still leads: what it has stored last is published before it goes.
+        drop((publisher, heartbeat));
         match ended {
             Ok(_) if stopped => {
                 members.leave();
+                finish_uploads(&uploads, signals, display);
+                drop(health);
                 Ok(End::Left)
             }
             Ok(_) | Err(EngineError::Fenced(_)) => Ok(End::Dead),
@@ -190,7 +215,14 @@ impl Worker {
     }
 
     /// True if a person or the system stopped it.
-    fn watch(&self, engine: &Engine, members: &Members, signals: &Signals, display: &Display) -> bool {
+    fn watch(
+        &self,
+        engine: &Engine,
+        members: &Members,
+        uploads: &Uploads,
+        signals: &Signals,
+        display: &Display,
+    ) -> bool {
         let mut stops = 0;
         let mut next_figures = Instant::now();
         let mut next_line = Instant::now() + LINE_EVERY;
@@ -214,7 +246,9 @@ impl Worker {
             let at = Instant::now();
             if at >= next_figures {
                 next_figures = at + FIGURES_EVERY;
-                members.set_figures(figures(&engine.handle().snapshot()));
+                let note =
+                    self.place.carrier.trouble().or_else(|| uploads.trouble()).or_else(|| note(members));
+                members.set_figures(Figures { note, ..figures(&engine.handle().snapshot()) });
             }
             if at >= next_line {
                 next_line = at + LINE_EVERY;
@@ -232,17 +266,40 @@ impl Worker {
         Ok(Some(Arc::new(doorbell)))
     }
 
+    fn robots_cache(&self) -> Result<Option<RobotsCache>, Failure> {
+        let Some(redis) = &self.redis else { return Ok(None) };
+        let cache = RobotsCache::start(redis.apart())
+            .map_err(|e| Failure::failed(format!("no thread can be started: {e}")))?;
+        Ok(Some(cache))
+    }
+
+    fn heartbeat(&self, engine: &Engine, members: &Arc<Members>) -> Result<Option<Heartbeat>, Failure> {
+        let Some(redis) = self.redis.clone() else { return Ok(None) };
+        let (handle, members) = (engine.handle().clone(), Arc::clone(members));
+        let own = move || own_figures(&handle.snapshot(), &members);
+        let heartbeat = Heartbeat::start(redis, self.name.clone(), now, own)
+            .map_err(|e| Failure::failed(format!("no thread can be started: {e}")))?;
+        Ok(Some(heartbeat))
+    }
+
     fn health(
         &self,
         address: SocketAddr,
         engine: &Engine,
         members: &Arc<Members>,
+        uploads: &Uploads,
     ) -> Result<HealthServer, Failure> {
         let (handle, members, bounds) = (engine.handle().clone(), Arc::clone(members), self.bounds);
         let shards = u32::from(self.place.fixed.shards);
-        HealthServer::start(address, move || vitals(&handle.snapshot(), &members, bounds, shards)).map_err(
-            |e| Failure::failed(format!("cannot listen on {address}: {e}")).hint("--listen names another"),
-        )
+        let (carrier, uploads) = (self.place.carrier.clone(), uploads.clone());
+        let tell = move || {
+            let mut vitals = vitals(&handle.snapshot(), &members, bounds, shards);
+            vitals.dependencies.extend(kafka(&carrier));
+            with_uploads(vitals, uploads.status())
+        };
+        HealthServer::start(address, tell).map_err(|e| {
+            Failure::failed(format!("cannot listen on {address}: {e}")).hint("--listen names another")
+        })
     }
 
     fn reload(&self, engine: &Engine, display: &Display) {
@@ -262,6 +319,12 @@ impl Worker {
     }
 }
 
+/// What an operator should know of a worker that works all the same.
+fn note(members: &Members) -> Option<String> {
+    (members.doorbell_answers() == Some(false))
+        .then(|| String::from("redis does not answer: links are looked for by the clock"))
+}
+
 fn vitals(snapshot: &Snapshot, members: &Members, bounds: Bounds, shards: u32) -> Vitals {
     let totals = &snapshot.totals;
     let up = members.database_answers();
@@ -277,7 +340,7 @@ fn vitals(snapshot: &Snapshot, members: &Members, bounds: Bounds, shards: u32) -
             (_, true, 1..) => State::Member,
             _ => State::Joining,
         },
-        dependencies: vec![Dependency { name: "postgresql", up, detail: None }],
+        dependencies: dependencies(members),
         figures: Exposed {
             processed: vec![(None, counts)],
             robots_blocked: totals.skipped.get(&SkipReason::RobotsDisallowed).copied().unwrap_or(0),
@@ -289,6 +352,59 @@ fn vitals(snapshot: &Snapshot, members: &Members, bounds: Bounds, shards: u32) -
             ..Exposed::default()
         },
     }
+}
+
+/// The object store is away while files cannot be uploaded.
+fn with_uploads(mut vitals: Vitals, uploads: Option<UploadStatus>) -> Vitals {
+    if let Some(status) = &uploads {
+        let detail = status.trouble.clone();
+        vitals.dependencies.push(Dependency { name: "object_store", up: detail.is_none(), detail });
+    }
+    vitals.figures.uploads = uploads;
+    vitals
+}
+
+/// A second stop ends it at once: the next start on this disk goes on.
+fn finish_uploads(uploads: &Uploads, signals: &Signals, display: &Display) {
+    let left = uploads.finish(|| {
+        if signals.wait(LOOK_EVERY) == Some(Signal::Stop) {
+            std::process::exit(130);
+        }
+    });
+    if let Some(left) = left {
+        display.message(&left);
+    }
+}
+
+fn kafka(carrier: &Carrier) -> Option<Dependency> {
+    match carrier {
+        Carrier::Inbox => None,
+        Carrier::Kafka { .. } => {
+            let detail = carrier.trouble();
+            Some(Dependency { name: "kafka", up: detail.is_none(), detail })
+        }
+    }
+}
+
+fn own_figures(snapshot: &Snapshot, members: &Members) -> Own {
+    Own {
+        state: match (&snapshot.paused, members.database_answers(), snapshot.overview.in_flight) {
+            (Some(Paused::Stopping), _, _) => "draining",
+            (Some(_), _, _) | (_, false, _) => "waiting",
+            (None, true, 0) => "idle",
+            (None, true, _) => "active",
+        },
+        shards: u32::try_from(members.owned()).unwrap_or(u32::MAX),
+        pages: snapshot.totals.pages,
+        failures: snapshot.totals.failed,
+        bytes: snapshot.totals.bytes,
+    }
+}
+
+fn dependencies(members: &Members) -> Vec<Dependency> {
+    let postgres = Dependency { name: "postgresql", up: members.database_answers(), detail: None };
+    let redis = members.doorbell_answers().map(|up| Dependency { name: "redis", up, detail: note(members) });
+    std::iter::once(postgres).chain(redis).collect()
 }
 
 fn figures(snapshot: &Snapshot) -> Figures {

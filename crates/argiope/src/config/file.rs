@@ -79,6 +79,11 @@ pub(crate) struct StorageSection {
     pub(crate) html_bucket_region: Option<String>,
     pub(crate) html_endpoint: Option<String>,
     pub(crate) archive_layout: ArchiveLayout,
+    /// A file of the archive that is to leave its worker's disk is ended when it is so long,
+    pub(crate) archive_file_size: u64,
+    /// or so old.
+    #[serde(with = "human_duration")]
+    pub(crate) archive_file_age: Duration,
 }
 
 impl Default for StorageSection {
@@ -91,6 +96,8 @@ impl Default for StorageSection {
             html_bucket_region: None,
             html_endpoint: None,
             archive_layout: ArchiveLayout::Warc,
+            archive_file_size: 256_000_000,
+            archive_file_age: Duration::from_secs(300),
         }
     }
 }
@@ -169,13 +176,20 @@ pub(crate) enum Transport {
 pub(crate) struct ClusterSection {
     pub(crate) transport: Transport,
     pub(crate) kafka_brokers: Option<String>,
+    /// Begins the names of the topics, where several clusters share one Kafka.
+    pub(crate) kafka_topic_prefix: Option<String>,
     /// Fixed when a data directory or cluster is created.
     pub(crate) shards: u16,
 }
 
 impl Default for ClusterSection {
     fn default() -> ClusterSection {
-        ClusterSection { transport: Transport::Postgres, kafka_brokers: None, shards: 64 }
+        ClusterSection {
+            transport: Transport::Postgres,
+            kafka_brokers: None,
+            kafka_topic_prefix: None,
+            shards: 64,
+        }
     }
 }
 

@@ -150,6 +150,8 @@ const STORAGE: &[Key] = &[
     Key::new("html_bucket_region", Kind::Text).or_null(),
     Key::new("html_endpoint", Kind::Text).or_null(),
     Key::new("archive_layout", Kind::Word(&["warc", "objects"])),
+    Key::new("archive_file_size", Kind::Size),
+    Key::new("archive_file_age", Kind::SomeTime),
 ];
 
 const TOPICS: &[Key] = &[
@@ -173,6 +175,7 @@ const SERVER: &[Key] = &[Key::new("listen", Kind::Parsed(forms::LISTEN))];
 const CLUSTER: &[Key] = &[
     Key::new("transport", Kind::Word(&["kafka", "postgres"])),
     Key::new("kafka_brokers", Kind::Text).or_null(),
+    Key::new("kafka_topic_prefix", Kind::Text).or_null(),
     Key::new("shards", Kind::Whole { least: 1, most: 65_535 }),
 ];
 

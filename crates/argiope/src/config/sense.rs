@@ -1,7 +1,7 @@
 //! Values that are right one by one and make no sense together, or only to the room that reads them. What is found
 //! here is named by its path; the caller knows in which line that is.
 
-use super::file::{ArchiveLayout, ConfigFile};
+use super::file::{ArchiveLayout, ClusterSection, ConfigFile, StorageSection, Transport};
 use super::graph_file::GraphFile;
 use super::pattern_problem;
 use crate::exit::chain;
@@ -48,11 +48,7 @@ pub(super) fn of_config(keys: &Map<String, Value>, config: &ConfigFile) -> Vec<P
         }
         Err(error) => problems.push(Problem::new("crawl", error)),
     }
-    if config.storage.archive_layout == ArchiveLayout::Objects {
-        let message =
-            "'storage.archive_layout': 'objects' is not available; leave the key out, or say 'warc'";
-        problems.push(Problem::new("storage.archive_layout", message));
-    }
+    problems.extend(storage(&config.storage));
     for (at, path) in config.crawl.extra_authorities.iter().enumerate() {
         if let Err(error) = Tls::load(&TlsOptions { extra_authorities: vec![path.clone()] }) {
             let message = format!("'crawl.extra_authorities': {}", chain(&error));
@@ -69,6 +65,7 @@ pub(super) fn of_config(keys: &Map<String, Value>, config: &ConfigFile) -> Vec<P
         };
         problems.extend(profile(&spec, &format!("politeness.domain_overrides.{domain}")));
     }
+    problems.extend(kafka(&config.cluster));
     if config.workers.pod_count_min > config.workers.pod_count_max {
         problems
             .push(Problem::new("workers.pod_count_min", "'workers.pod_count_min' is above 'pod_count_max'"));
@@ -82,6 +79,30 @@ pub(super) fn of_config(keys: &Map<String, Value>, config: &ConfigFile) -> Vec<P
     }
     if given("dns", "min_ttl") && config.dns.min_ttl > config.dns.max_ttl {
         problems.push(Problem::new("dns.min_ttl", "'dns.min_ttl' is longer than 'max_ttl'"));
+    }
+    problems
+}
+
+/// Where raw pages go, as far as it can be told without asking.
+fn storage(storage: &StorageSection) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let needs = |key: &str, other: &str| {
+        Problem::new(
+            key,
+            format!("'{key}' means nothing without '{other}'; give that too, or leave both out"),
+        )
+    };
+    if storage.html_bucket.is_none() {
+        let depending = [
+            ("storage.html_bucket_region", storage.html_bucket_region.is_some()),
+            ("storage.html_endpoint", storage.html_endpoint.is_some()),
+            ("storage.archive_layout", storage.archive_layout == ArchiveLayout::Objects),
+        ];
+        let given = depending.into_iter().filter(|(_, is_given)| *is_given);
+        problems.extend(given.map(|(key, _)| needs(key, "storage.html_bucket")));
+    } else if storage.metadata_db_url.is_none() {
+        // On one machine the archive stays on its disk.
+        problems.push(needs("storage.html_bucket", "storage.metadata_db_url"));
     }
     problems
 }
@@ -121,6 +142,19 @@ pub(super) fn of_graph(file: &GraphFile) -> Vec<Problem> {
         }
     }
     problems
+}
+
+fn kafka(cluster: &ClusterSection) -> Option<Problem> {
+    if cluster.transport == Transport::Kafka && cluster.kafka_brokers.is_none() {
+        let message =
+            "'cluster.transport': kafka needs 'cluster.kafka_brokers', HOST:PORT with commas between them";
+        return Some(Problem::new("cluster.transport", message));
+    }
+    let prefix = cluster.kafka_topic_prefix.as_deref()?;
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let message = "'cluster.kafka_topic_prefix' takes letters, digits, '-', '_' and '.', up to 100";
+    let is_fine = prefix.len() <= 100 && prefix.chars().all(fits);
+    (!is_fine).then(|| Problem::new("cluster.kafka_topic_prefix", message))
 }
 
 /// Patterns that are right one by one may be too large to be asked all at once.

@@ -92,6 +92,36 @@ fn the_cluster_example_loads_as_it_stands() {
 }
 
 #[test]
+fn a_store_that_nobody_would_use_is_refused() {
+    for (text, key) in [
+        ("storage: {html_bucket: x}", "storage.html_bucket"),
+        ("storage: {metadata_db_url: x, html_endpoint: x}", "storage.html_endpoint"),
+        ("storage: {metadata_db_url: x, html_bucket_region: x}", "storage.html_bucket_region"),
+        ("storage: {metadata_db_url: x, archive_layout: objects}", "storage.archive_layout"),
+    ] {
+        let errors = errors_of(text);
+        assert!(errors[0].contains(&format!("'{key}' means nothing without")), "{errors:?}");
+    }
+    let config =
+        config("storage: {metadata_db_url: x, html_bucket: x, archive_file_size: 1MB, archive_file_age: 1m}");
+    assert_eq!(config.unwrap().storage.archive_file_age, Duration::from_secs(60));
+}
+
+#[test]
+fn kafka_needs_its_brokers_and_names_that_it_takes() {
+    let errors = errors_of("cluster:\n  transport: kafka\n");
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert!(errors[0].contains(":2:") && errors[0].contains("'cluster.kafka_brokers'"), "{errors:?}");
+    let errors = errors_of("cluster:\n  kafka_topic_prefix: \"a b\"\n");
+    assert!(
+        errors.len() == 1 && errors[0].contains("'cluster.kafka_topic_prefix' takes letters"),
+        "{errors:?}"
+    );
+    let text = "cluster:\n  transport: kafka\n  kafka_brokers: \"a:1,b:2\"\n  kafka_topic_prefix: \"one.\"\n";
+    assert_eq!(config(text).unwrap().cluster.kafka_topic_prefix.as_deref(), Some("one."));
+}
+
+#[test]
 fn units_may_be_written_out() {
     let text = "crawl: {default_crawl_delay: 1.5s, fetch_timeout: 1m, max_content: 10MB}\n\
                 politeness: {robots_cache_ttl: 12h}\nstorage: {cache_ttl: 90s}\n";
@@ -377,6 +407,7 @@ fn every_key_of_the_tables_has_a_place_in_the_types() {
                 ("crawl", "extra_authorities") => value = String::from("[]"),
                 ("dns", "min_ttl") => value = String::from("1s"),
                 ("workers", "pod_count_max") => value = String::from("20"),
+                ("cluster", "transport") => value = String::from("kafka, kafka_brokers: \"a:1\""),
                 ("politeness", "windows") => {
                     value = String::from("[{from: \"08:00\", to: \"09:00\", closed: true}]")
                 }
@@ -385,7 +416,13 @@ fn every_key_of_the_tables_has_a_place_in_the_types() {
                 }
                 _ => {}
             }
-            let text = format!("{}: {{{}: {value}}}", section.name, key.name);
+            // Some mean nothing alone.
+            let beside = match (section.name, key.name) {
+                ("storage", "html_bucket") => "metadata_db_url: x, ",
+                ("storage", "html_bucket_region" | "html_endpoint") => "metadata_db_url: x, html_bucket: x, ",
+                _ => "",
+            };
+            let text = format!("{}: {{{beside}{}: {value}}}", section.name, key.name);
             assert!(config(&text).is_ok(), "{text}: {:#?}", config(&text));
         }
     }

@@ -3,6 +3,7 @@
 use super::domains::Counts;
 use super::exposition::{Exposition, Kind, Labels};
 use super::histogram::Reading;
+use argiope_cluster::objects::UploadStatus;
 
 /// What is `None` is not known, and not shown. Counts are since the process started.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +28,8 @@ pub(crate) struct Figures {
     pub(crate) shards_owned: u64,
     /// Of the whole cluster, the same from every worker.
     pub(crate) workers_desired: Option<u64>,
+    /// Where the archive goes to an object store.
+    pub(crate) uploads: Option<UploadStatus>,
 }
 
 impl Figures {
@@ -119,5 +122,30 @@ impl Figures {
             let help = "Workers that the cluster should have to work its queue off in an hour.";
             text.single("argiope_workers_desired", Kind::Gauge, help, workers);
         }
+        if let Some(uploads) = &self.uploads {
+            expose_uploads(uploads, text);
+        }
+    }
+}
+
+fn expose_uploads(uploads: &UploadStatus, text: &mut Exposition) {
+    let rows = [
+        (
+            "argiope_archive_files_waiting",
+            Kind::Gauge,
+            "Finished archive files that are not in the object store yet.",
+            uploads.waiting_files,
+        ),
+        ("argiope_archive_bytes_waiting", Kind::Gauge, "Their bytes.", uploads.waiting_bytes),
+        (
+            "argiope_archive_files_uploaded_total",
+            Kind::Counter,
+            "Archive files that were taken to the object store.",
+            uploads.uploaded_files,
+        ),
+        ("argiope_archive_bytes_uploaded_total", Kind::Counter, "Their bytes.", uploads.uploaded_bytes),
+    ];
+    for (name, kind, help, number) in rows {
+        text.single(name, kind, help, number);
     }
 }

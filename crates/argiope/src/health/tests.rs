@@ -2,6 +2,7 @@ use super::domains::{DomainCounts, Status};
 use super::histogram::{Histogram, WRITES};
 use super::listener::MOST_CONNECTIONS;
 use super::*;
+use argiope_cluster::objects::UploadStatus;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::sync::Mutex;
@@ -48,6 +49,7 @@ fn figures() -> Figures {
         object_write_duration: Some(writes.reading()),
         shards_owned: 16,
         workers_desired: Some(12),
+        uploads: Some(UploadStatus { waiting_files: 3, uploaded_bytes: 99, ..UploadStatus::default() }),
     }
 }
 
@@ -143,6 +145,9 @@ fn metrics_have_their_names_kinds_and_values() {
         "argiope_shards_owned 16",
         "# TYPE argiope_workers_desired gauge",
         "argiope_workers_desired 12",
+        "argiope_archive_files_waiting 3",
+        "# TYPE argiope_archive_bytes_uploaded_total counter",
+        "argiope_archive_bytes_uploaded_total 99",
         "argiope_dependency_up{name=\"postgres\"} 1",
     ] {
         assert!(text.lines().any(|it| it == line), "no line '{line}' in\n{text}");
@@ -152,7 +157,8 @@ fn metrics_have_their_names_kinds_and_values() {
 #[test]
 fn what_is_not_known_is_not_shown() {
     let text = Figures::default().exposed([]);
-    for name in ["workers_desired", "error_rate", "duration", "dependency", "processed", "retries"] {
+    for name in ["workers_desired", "error_rate", "duration", "dependency", "processed", "retries", "archive"]
+    {
         assert!(!text.contains(name), "{text}");
     }
     assert!(text.contains("\nargiope_shards_owned 0\n"));

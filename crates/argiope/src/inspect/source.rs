@@ -4,8 +4,8 @@ use crate::cli::{GlobalOptions, InspectFetch};
 use crate::exit::{Failure, chain};
 use crate::settings::{LoadedConfig, ProcessSettings, addresses_of, load_config, merge_job, profile_of};
 use argiope_fetch::{
-    DecodeScratch, FailureKind, FetchRequest, Fetched, Fetcher, FetcherOptions, RequestProfile, Resolver,
-    Start, Tls, Truncation, decode,
+    DecodeScratch, FailureKind, FetchRequest, Fetched, Fetcher, FetcherOptions, Leave, RequestProfile,
+    Resolver, Start, Tls, Truncation, decode,
 };
 use argiope_model::{Base, JobSpec, Millis, NormalRules, Url};
 use bytes::Bytes;
@@ -196,6 +196,7 @@ impl Asking<'_> {
             validators: None,
             timeout: self.timeout,
             max_body_bytes: self.max_body_bytes,
+            leave: Leave::default(),
         };
         self.fetcher.fetch(request).await.map_err(|error| match &error.kind {
             FailureKind::PrivateAddress(refused) if refused.class.opened_by_allow_private() => {

@@ -17,7 +17,13 @@ pub(crate) struct Site {
     pub(crate) database: String,
     server: String,
     name: String,
-    servers: Option<tempfile::TempDir>,
+    /// The brokers, where links travel through Kafka.
+    kafka: Option<String>,
+    redis: Option<String>,
+    /// Servers of its own, and which of them the test stops.
+    servers: Option<(tempfile::TempDir, &'static str)>,
+    /// What every command finds in its environment.
+    pub(crate) environment: Vec<(String, String)>,
 }
 
 pub(crate) struct Run {
@@ -59,10 +65,20 @@ impl Site {
             eprintln!("ARGIOPE_TEST_POSTGRES is not set: nothing is tested");
             return None;
         };
-        Some(Site::on(name, server))
+        Some(Site::on(name, server, None))
     }
 
-    fn on(name: &str, server: String) -> Site {
+    /// The same with links that travel through Kafka, in topics of its own.
+    pub(crate) fn new_with_kafka(name: &str) -> Option<Site> {
+        let Ok(brokers) = std::env::var("ARGIOPE_TEST_KAFKA") else {
+            eprintln!("ARGIOPE_TEST_KAFKA is not set: nothing is tested");
+            return None;
+        };
+        let server = std::env::var("ARGIOPE_TEST_POSTGRES").ok()?;
+        Some(Site::on(&format!("{name}_by_kafka"), server, Some(brokers)))
+    }
+
+    fn on(name: &str, server: String, kafka: Option<String>) -> Site {
         let name = format!("argiope_{name}_{}", std::process::id());
         let (server_part, _) = server.rsplit_once('/').expect("a path in the database's address");
         let site = Site {
@@ -70,43 +86,89 @@ impl Site {
             database: format!("{server_part}/{name}"),
             server: server.clone(),
             name,
+            kafka,
             servers: None,
+            environment: Vec::new(),
+            redis: None,
         };
         site.sql_on(&server, &format!("CREATE DATABASE {}", site.name));
         site.configure("");
         site
     }
 
-    /// With a server that may be stopped.
-    pub(crate) fn with_own_server(name: &str) -> Option<Site> {
+    /// With a PostgreSQL that may be stopped.
+    pub(crate) fn with_own_postgres(name: &str) -> Option<Site> {
         std::env::var("ARGIOPE_TEST_POSTGRES").ok()?;
-        let servers = tempfile::tempdir().expect("a temporary directory");
-        let root = servers.path().join("servers");
-        let owner = std::process::id().to_string();
-        script(&root, &["up", "--only", "postgres", "--owner", &owner]);
-        let text = script(&root, &["env"]);
-        let words = text.split_whitespace();
-        let server = words.filter_map(|word| word.strip_prefix("ARGIOPE_TEST_POSTGRES=")).next()?;
-        let mut site = Site::on(name, server.trim_matches('\'').to_owned());
-        site.servers = Some(servers);
+        let (servers, address) = own_servers("postgres");
+        let mut site = Site::on(name, address("ARGIOPE_TEST_POSTGRES"), None);
+        site.servers = Some((servers, "postgres"));
         Some(site)
     }
 
-    /// `stop`, `start`, `kill`, `pause` or `resume`.
+    /// With PostgreSQL and Redis, both of which may be stopped.
+    pub(crate) fn with_own_redis(name: &str) -> Option<Site> {
+        std::env::var("ARGIOPE_TEST_REDIS").ok()?;
+        std::env::var("ARGIOPE_TEST_POSTGRES").ok()?;
+        let (servers, address) = own_servers("postgres,redis");
+        let mut site = Site::on(name, address("ARGIOPE_TEST_POSTGRES"), None);
+        site.servers = Some((servers, "postgres"));
+        site.redis = Some(address("ARGIOPE_TEST_REDIS"));
+        site.configure("");
+        Some(site)
+    }
+
+    /// With a Kafka that may be stopped.
+    pub(crate) fn with_own_kafka(name: &str) -> Option<Site> {
+        std::env::var("ARGIOPE_TEST_KAFKA").ok()?;
+        let server = std::env::var("ARGIOPE_TEST_POSTGRES").ok()?;
+        let (servers, address) = own_servers("kafka");
+        let mut site = Site::on(name, server, Some(address("ARGIOPE_TEST_KAFKA")));
+        site.servers = Some((servers, "kafka"));
+        Some(site)
+    }
+
+    /// `stop`, `start`, `kill`, `pause` or `resume` PostgreSQL.
     pub(crate) fn server(&self, what: &str) {
-        let servers = self.servers.as_ref().expect("a server of its own");
-        script(&servers.path().join("servers"), &[what, "postgres"]);
+        let (_, server) = self.servers.as_ref().expect("a server of its own");
+        self.one_server(what, server);
+    }
+
+    pub(crate) fn one_server(&self, what: &str, which: &str) {
+        let (servers, _) = self.servers.as_ref().expect("a server of its own");
+        script(&servers.path().join("servers"), &[what, which]);
+    }
+
+    pub(crate) fn brokers(&self) -> &str {
+        self.kafka.as_deref().expect("a site with Kafka")
+    }
+
+    pub(crate) fn topic_prefix(&self) -> String {
+        format!("{}-", self.name)
     }
 
     /// Writes the configuration, with more lines of the section `cluster`.
     pub(crate) fn configure(&self, cluster: &str) {
+        let redis = self.redis.as_ref().map(|url| format!("  cache_url: \"{url}\"\n")).unwrap_or_default();
+        let transport = match &self.kafka {
+            Some(brokers) => format!(
+                "kafka\n  kafka_brokers: \"{brokers}\"\n  kafka_topic_prefix: \"{}\"",
+                self.topic_prefix()
+            ),
+            None => String::from("postgres"),
+        };
         let text = format!(
-            "storage:\n  metadata_db_url: \"{}\"\ncluster:\n  transport: postgres\n  shards: 16\n{cluster}\
+            "storage:\n  metadata_db_url: \"{}\"\n{redis}cluster:\n  transport: {transport}\n  shards: 16\n{cluster}\
              workers:\n  concurrency_per_pod: 20\ncrawl:\n  allow_private: true\n  default_crawl_delay: {}ms\n",
             self.database,
             DELAY.as_millis()
         );
         self.write("cluster.yaml", &text);
+    }
+
+    /// More lines of the section `storage`.
+    pub(crate) fn configure_storage(&self, lines: &str) {
+        let text = std::fs::read_to_string(self.path("cluster.yaml")).expect("the configuration");
+        self.write("cluster.yaml", &text.replacen("storage:\n", &format!("storage:\n{lines}"), 1));
     }
 
     pub(crate) fn write(&self, name: &str, text: &str) {
@@ -140,6 +202,7 @@ impl Site {
             .env_remove("ARGIOPE_DATA")
             .env_remove("ARGIOPE_LOG")
             .env("NO_COLOR", "1")
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null());
         command
     }
@@ -150,10 +213,20 @@ impl Site {
     }
 
     pub(crate) fn worker(&self, name: &str) -> Worker {
-        let log = self.path(&format!("{name}.log"));
+        self.worker_with(name, &[])
+    }
+
+    pub(crate) fn worker_with(&self, name: &str, more: &[&str]) -> Worker {
+        self.worker_on(name, &[&["--name", name], more].concat())
+    }
+
+    /// On a data directory, with the name that comes with it.
+    pub(crate) fn worker_on(&self, directory: &str, more: &[&str]) -> Worker {
+        let log = self.path(&format!("{directory}.log"));
         let to = File::options().create(true).append(true).open(&log).expect("a log");
         let child = self
-            .command(&["worker", "--name", name, "--data", name])
+            .command(&["worker", "--data", directory])
+            .args(more)
             .stdout(Stdio::null())
             .stderr(to)
             .spawn()
@@ -221,15 +294,31 @@ impl Site {
 
 impl Drop for Site {
     fn drop(&mut self) {
-        if let Some(servers) = &self.servers {
+        if let Some((servers, _)) = &self.servers {
             script(&servers.path().join("servers"), &["down"]);
-        } else if !std::thread::panicking() {
+        }
+        let is_shared = self.servers.as_ref().is_none_or(|(_, server)| *server != "postgres");
+        if is_shared && !std::thread::panicking() {
             self.sql_on(&self.server, &format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name));
         }
     }
 }
 
-fn script(root: &Path, arguments: &[&str]) -> String {
+/// Started for this test alone, and where they are.
+fn own_servers(kinds: &str) -> (tempfile::TempDir, impl Fn(&str) -> String) {
+    let servers = tempfile::tempdir().expect("a temporary directory");
+    let root = servers.path().join("servers");
+    let owner = std::process::id().to_string();
+    script(&root, &["up", "--only", kinds, "--owner", &owner]);
+    let text = script(&root, &["env"]);
+    let address = move |name: &str| {
+        let value = text.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+        value.expect("an address").trim_matches('\'').to_owned()
+    };
+    (servers, address)
+}
+
+pub(crate) fn script(root: &Path, arguments: &[&str]) -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/servers");
     let done = Command::new(script)
         .args(arguments)

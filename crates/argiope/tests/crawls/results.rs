@@ -3,6 +3,7 @@
 use crate::desk::{Desk, at, expected, json_lines, lab, sorted};
 use argiope_lab::SiteKind;
 use argiope_model::Page;
+use sha2::{Digest, Sha256};
 
 const KINDS: [SiteKind; 4] =
     [SiteKind::Ordinary, SiteKind::RobotsPaths, SiteKind::Duplicates, SiteKind::Directives];
@@ -45,6 +46,26 @@ fn every_page_is_exported_once_in_every_format() {
 
     let twin = pages.iter().find(|page| !page["duplicate_of"].is_null()).expect("a duplicate");
     assert!(urls.contains(&twin["duplicate_of"].as_str().unwrap().to_owned()), "{twin}");
+}
+
+#[test]
+fn pages_are_exported_with_their_content() {
+    let (desk, lab) = (Desk::new(), lab(&[SiteKind::Duplicates, SiteKind::Ordinary], 6, 0));
+    desk.crawl(&lab.seeds(), &["--delay", "60ms"]).ok();
+    let pages = desk.run(&["export", "--html"]).ok().json_lines();
+    assert_eq!(sorted(&pages, "url"), sorted(&desk.pages(), "url"));
+    for page in pages.iter().filter(|page| page["status"] == 200) {
+        let html = page["html"].as_str().unwrap_or_else(|| panic!("{page}"));
+        let hash: String = Sha256::digest(html).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(page["content_hash"], hash.as_str(), "{}", page["url"]);
+    }
+    let csv = desk.run(&["export", "--html", "-f", "csv"]).ok().stdout;
+    assert_eq!(csv.lines().next().unwrap(), format!("{},html", Page::FIELDS.join(",")));
+    std::fs::remove_dir_all(desk.path("argiope-data/archive")).unwrap();
+    let run = desk.run(&["export", "--html"]).ok();
+    assert!(run.stderr.contains("files of archive/ are missing"), "{}", run.stderr);
+    assert!(run.json_lines().iter().all(|page| page["html"].is_null()));
+    assert_eq!(desk.run(&["export", "--html", "--what", "skipped"]).code, 2);
 }
 
 #[test]

@@ -7,11 +7,14 @@
 mod counts;
 mod fetch;
 mod jobs;
+mod kept;
 mod page;
 mod reader;
 mod staging;
 mod streams;
+pub(crate) mod unpublished;
 
+pub use kept::KeptFiles;
 pub use reader::PostgresReader;
 
 use crate::database::{

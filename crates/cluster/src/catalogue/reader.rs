@@ -104,8 +104,10 @@ impl PostgresReader {
     }
 
     fn positions(&self, store: &str) -> Result<Vec<FilePosition>> {
+        // What has left its disk is nobody's to look for there.
         let sql = "SELECT file, length FROM positions
-                   WHERE store = $1 AND ($2::text IS NULL OR worker = $2) ORDER BY file COLLATE \"C\"";
+                   WHERE store = $1 AND ($2::text IS NULL OR worker = $2) AND kept_at IS NULL
+                   ORDER BY file COLLATE \"C\"";
         self.rows(sql, &[&store, &self.worker], |row| {
             let mut from = Cells::of(row);
             Ok(Some(FilePosition { file: from.text()?, length: from.number()? }))
@@ -359,7 +361,7 @@ impl CatalogueReader for PostgresReader {
     }
 }
 
-fn skipped_row(row: &Row) -> Answer<Option<(u64, SkippedRow)>> {
+pub(super) fn skipped_row(row: &Row) -> Answer<Option<(u64, SkippedRow)>> {
     let mut from = Cells::of(row);
     let id = from.number()?;
     let job = JobId(from.small()?);
@@ -369,7 +371,7 @@ fn skipped_row(row: &Row) -> Answer<Option<(u64, SkippedRow)>> {
     Ok(Some((id, SkippedRow { job, url, reason, detail, source })))
 }
 
-fn error_row(row: &Row) -> Answer<Option<(u64, ErrorRow)>> {
+pub(super) fn error_row(row: &Row) -> Answer<Option<(u64, ErrorRow)>> {
     let mut from = Cells::of(row);
     let id = from.number()?;
     let row = ErrorRow {

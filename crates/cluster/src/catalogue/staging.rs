@@ -96,8 +96,12 @@ impl StagedBatch {
         }
         if self.placed("pages", page::COLUMNS, rows) {
             self.copy("counts", "job, class, word, count", counts.rows());
-            let staged: Vec<String> =
-                page::COLUMNS.split(", ").map(|column| format!("staged.{}", column.trim())).collect();
+            let staged = |column: &str| match column.trim() {
+                // It was taken from that one's budget, and is counted there whenever that one is found dead.
+                "worker_id" => String::from("coalesce(stored.worker_id, staged.worker_id)"),
+                column => format!("staged.{column}"),
+            };
+            let staged: Vec<String> = page::COLUMNS.split(", ").map(staged).collect();
             self.add(include_str!("sql/pages_known.sql"));
             self.add(&include_str!("sql/pages_insert.sql").replace("{columns}", page::COLUMNS));
             let update = include_str!("sql/pages_update.sql")

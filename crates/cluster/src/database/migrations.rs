@@ -5,10 +5,13 @@ use super::connection::{Answer, Connection};
 use super::error::{DatabaseError, Trouble};
 
 /// The schema's version is how many of them have been run.
-const SCRIPTS: [&str; 3] = [
+const SCRIPTS: [&str; 6] = [
     include_str!("migrations/0001_initial.sql"),
     include_str!("migrations/0002_members.sql"),
     include_str!("migrations/0003_state.sql"),
+    include_str!("migrations/0004_archive.sql"),
+    include_str!("migrations/0005_takeovers.sql"),
+    include_str!("migrations/0006_log.sql"),
 ];
 
 pub(super) const CURRENT: i32 = SCRIPTS.len() as i32;

@@ -4,7 +4,8 @@
 //!
 //! ```json
 //! {"visit": {"job": 1, "url": "https://example.com/", "url_hash": "0f115db062b7c0dd", "round": 0, "attempt": 1},
-//!  "host": "example.com", "worker": "w1", "scheduled_at": 1767323045678, "page": {"url": "...", "status": 200, ...}}
+//!  "host": "example.com", "worker": "w1", "scheduled_at": 1767323045678, "noindex": false,
+//!  "page": {"url": "...", "status": 200, ...}}
 //! ```
 //!
 //! `page` has the fields of an export. A failure, in `crawl_failures`:
@@ -15,7 +16,8 @@
 //! ```
 //!
 //! A notice, in `robots_cache_miss`: `{"origin": "https://example.com", "at": 1767323045678}`. Times are milliseconds
-//! since 1970. Each comes at least once: `visit` names it, and the last one of that name is right.
+//! since 1970; that of a URL which robots.txt forbids is when it was published. Each comes at least once: `visit` names it,
+//! and the last one of that name is right.
 
 use argiope_model::{Millis, Page};
 use argiope_store::catalogue::{ErrorRow, PageRow, SkippedRow, url_key};
@@ -39,6 +41,8 @@ pub struct CrawlResult<'a> {
     pub host: &'a str,
     pub worker: Option<&'a str>,
     pub scheduled_at: Millis,
+    /// The page asks not to be found by searching.
+    pub noindex: bool,
     pub page: &'a Page,
 }
 
@@ -55,6 +59,7 @@ impl<'a> From<&'a PageRow> for CrawlResult<'a> {
             host: &row.host,
             worker: row.worker_id.as_deref(),
             scheduled_at: row.scheduled_at,
+            noindex: row.noindex,
             page: &row.page,
         }
     }
@@ -134,7 +139,10 @@ mod tests {
         assert_eq!((&page["status"], &page["title"]), (&json!(200), &json!(null)));
         assert_eq!(page.as_object().unwrap().len(), Page::FIELDS.len());
         let visit = json!({"job": 3, "url": "https://example.com/", "url_hash": "0f115db062b7c0dd", "round": 0, "attempt": 2});
-        assert_eq!(value, json!({"visit": visit, "host": "example.com", "worker": "w1", "scheduled_at": 5}));
+        assert_eq!(
+            value,
+            json!({"visit": visit, "host": "example.com", "worker": "w1", "scheduled_at": 5, "noindex": false})
+        );
     }
 
     #[test]

@@ -27,9 +27,9 @@ mod topics;
 mod writing;
 
 pub use brokers::Kafka;
-pub use reading::Range;
+pub use reading::{Range, Records};
 pub use topics::{Topic, Topics};
-pub use writing::Outgoing;
+pub use writing::{LastOffsets, Outgoing};
 
 /// The setting that leads here.
 pub(crate) const SETTING: &str = "cluster.kafka_brokers";

@@ -35,6 +35,8 @@ const EARLIEST: i64 = -2;
 const LATEST: i64 = -1;
 /// We are no replica.
 const NO_REPLICA: BrokerId = BrokerId(-1);
+/// Of an answer, all partitions together; the first batch comes whole in any case.
+const LONGEST_ANSWER: i32 = 16 << 20;
 /// A second look, with leaders found anew.
 const TRIES: u32 = 2;
 
@@ -45,40 +47,43 @@ pub struct Range {
     pub end: i64,
 }
 
+/// Values of a partition, each with its offset.
+pub type Records = Vec<(i64, Vec<u8>)>;
+
 impl Kafka {
     /// Records of a partition from `from` on, with their offsets, until `max_bytes` of values are there; one at least
     /// if there is one. Does not wait for more. Offsets may have gaps.
     ///
     /// Where `from` lies before the first record that is left, [`Trouble::Lost`] names what is gone.
-    pub fn read(
-        &mut self,
-        topic: &str,
-        partition: u16,
-        from: i64,
-        max_bytes: usize,
-    ) -> Result<Vec<(i64, Vec<u8>)>> {
+    pub fn read(&mut self, topic: &str, partition: u16, from: i64, max_bytes: usize) -> Result<Records> {
         let wanted = [(partition, from)];
         let fetched = self.again(topic, |kafka| kafka.fetch(topic, &wanted, max_bytes, Duration::ZERO))?;
-        let Some(data) = fetched.into_iter().next() else {
-            return Ok(Vec::new());
-        };
-        let bytes = data.records.unwrap_or_default();
-        batches::unpacked(bytes, from, max_bytes).map_err(|error| {
-            let message = format!("partition {partition} of {topic} cannot be read from {from}: {error}");
-            ServerError::new(Trouble::Garbled, SETTING, message)
-        })
+        match fetched.into_iter().next() {
+            Some(data) => records_of(topic, partition, from, data, max_bytes),
+            None => Ok(Vec::new()),
+        }
     }
 
-    /// Waits until one of the partitions has a record at its offset or later, but no longer than `limit`; gives all that
-    /// have.
-    pub fn wait(&mut self, topic: &str, positions: &[(u16, i64)], limit: Duration) -> Result<Vec<u16>> {
-        let fetched = self.again(topic, |kafka| kafka.fetch(topic, positions, 1, limit))?;
-        let has_news = |data: &PartitionData| {
-            let number = u16::try_from(data.partition_index).ok()?;
-            let (_, from) = positions.iter().find(|(partition, _)| *partition == number)?;
-            (data.high_watermark > *from).then_some(number)
-        };
-        Ok(fetched.iter().filter_map(has_news).collect())
+    /// Waits until one of the partitions has a record at its offset or later, but no longer than `limit`; gives those of
+    /// all that have, as [`Kafka::read`] does.
+    pub fn poll(
+        &mut self,
+        topic: &str,
+        positions: &[(u16, i64)],
+        max_bytes: usize,
+        limit: Duration,
+    ) -> Result<Vec<(u16, Records)>> {
+        let fetched = self.again(topic, |kafka| kafka.fetch(topic, positions, max_bytes, limit))?;
+        let mut read = Vec::new();
+        for data in fetched {
+            let asked = positions.iter().find(|(partition, _)| i32::from(*partition) == data.partition_index);
+            let Some((partition, from)) = asked.copied() else { continue };
+            let records = records_of(topic, partition, from, data, max_bytes)?;
+            if !records.is_empty() {
+                read.push((partition, records));
+            }
+        }
+        Ok(read)
     }
 
     /// Where these partitions begin and end.
@@ -207,6 +212,19 @@ impl Kafka {
     }
 }
 
+fn records_of(
+    topic: &str,
+    partition: u16,
+    from: i64,
+    data: PartitionData,
+    max_bytes: usize,
+) -> Result<Records> {
+    batches::unpacked(data.records.unwrap_or_default(), from, max_bytes).map_err(|error| {
+        let message = format!("partition {partition} of {topic} cannot be read from {from}: {error}");
+        ServerError::new(Trouble::Garbled, SETTING, message)
+    })
+}
+
 fn fetch_request(topic: &str, partitions: Vec<(i32, i64)>, max_bytes: usize, wait: Duration) -> FetchRequest {
     let max_bytes = i32::try_from(max_bytes).unwrap_or(i32::MAX);
     let wanted = partitions.into_iter().map(|(partition, from)| {
@@ -220,7 +238,7 @@ fn fetch_request(topic: &str, partitions: Vec<(i32, i64)>, max_bytes: usize, wai
         .with_replica_id(NO_REPLICA)
         .with_max_wait_ms(i32::try_from(wait.as_millis()).unwrap_or(i32::MAX))
         .with_min_bytes(1)
-        .with_max_bytes(max_bytes)
+        .with_max_bytes(LONGEST_ANSWER)
         .with_topics(vec![of_topic])
 }
 

@@ -37,17 +37,27 @@ pub struct Outgoing<'a> {
 }
 
 /// The batches of each partition that are not acknowledged yet, in their order.
-type Unwritten = BTreeMap<i32, VecDeque<Bytes>>;
+type Unwritten = BTreeMap<i32, VecDeque<Batch>>;
+
+#[derive(Debug)]
+struct Batch {
+    bytes: Bytes,
+    records: usize,
+}
+
+/// Of each partition that was written to: the offset of the last record.
+pub type LastOffsets = BTreeMap<u16, i64>;
 
 impl Kafka {
     /// Writes all of them, in their order within a partition. After an error some may be there, and all may be written
     /// again.
-    pub fn write(&mut self, topic: &str, records: &[Outgoing<'_>]) -> Result<()> {
+    pub fn write(&mut self, topic: &str, records: &[Outgoing<'_>]) -> Result<LastOffsets> {
         let mut unwritten = batched(topic, records)?;
+        let mut written = LastOffsets::new();
         let mut pause = FIRST_PAUSE;
         for tried in 1..=TRIES {
-            match self.write_rounds(topic, &mut unwritten) {
-                Ok(()) => return Ok(()),
+            match self.write_rounds(topic, &mut unwritten, &mut written) {
+                Ok(()) => return Ok(written),
                 Err(error) if error.is_retryable() && tried < TRIES => {
                     tracing::debug!(%error, topic, "write is tried again");
                     self.forget(topic);
@@ -60,11 +70,16 @@ impl Kafka {
                 }
             }
         }
-        Ok(())
+        Ok(written)
     }
 
     /// A request holds one batch of a partition at most: rounds of requests, until nothing is left.
-    fn write_rounds(&mut self, topic: &str, unwritten: &mut Unwritten) -> Result<()> {
+    fn write_rounds(
+        &mut self,
+        topic: &str,
+        unwritten: &mut Unwritten,
+        written: &mut LastOffsets,
+    ) -> Result<()> {
         while !unwritten.is_empty() {
             let mut by_leader: BTreeMap<i32, Vec<(i32, Bytes)>> = BTreeMap::new();
             let mut bytes = 0;
@@ -72,13 +87,13 @@ impl Kafka {
                 let Some(batch) = batches.front().filter(|_| bytes < LONGEST_REQUEST) else {
                     continue;
                 };
-                bytes += batch.len();
+                bytes += batch.bytes.len();
                 by_leader
                     .entry(self.leader(topic, *partition)?)
                     .or_default()
-                    .push((*partition, batch.clone()));
+                    .push((*partition, batch.bytes.clone()));
             }
-            self.write_round(topic, by_leader, unwritten)?;
+            self.write_round(topic, by_leader, unwritten, written)?;
             unwritten.retain(|_, batches| !batches.is_empty());
         }
         Ok(())
@@ -90,6 +105,7 @@ impl Kafka {
         topic: &str,
         by_leader: BTreeMap<i32, Vec<(i32, Bytes)>>,
         unwritten: &mut Unwritten,
+        written: &mut LastOffsets,
     ) -> Result<()> {
         let mut sent = Vec::with_capacity(by_leader.len());
         let mut outcome = Ok(());
@@ -103,7 +119,7 @@ impl Kafka {
         for (leader, version) in sent {
             let acknowledged = self
                 .receive::<ProduceRequest>(leader, version)
-                .and_then(|answer| take_acknowledged(topic, answer, unwritten));
+                .and_then(|answer| take_acknowledged(topic, answer, unwritten, written));
             outcome = outcome.and(acknowledged);
         }
         outcome
@@ -133,7 +149,7 @@ fn batched(topic: &str, records: &[Outgoing<'_>]) -> Result<Unwritten> {
             let pairs = batch.iter().map(|record| (record.key, record.value));
             let packed = batches::packed(pairs, now)
                 .map_err(|error| ServerError::new(Trouble::Wrong, SETTING, format!("{topic}: {error}")))?;
-            batches.push_back(packed);
+            batches.push_back(Batch { bytes: packed, records: batch.len() });
             rest = after;
         }
     }
@@ -164,13 +180,20 @@ fn request(topic: &str, batches: Vec<(i32, Bytes)>) -> ProduceRequest {
 }
 
 /// What a broker acknowledged is not written again; the first error is the outcome.
-fn take_acknowledged(topic: &str, answer: ProduceResponse, unwritten: &mut Unwritten) -> Result<()> {
+fn take_acknowledged(
+    topic: &str,
+    answer: ProduceResponse,
+    unwritten: &mut Unwritten,
+    written: &mut LastOffsets,
+) -> Result<()> {
     let mut outcome = Ok(());
     for partition in answer.responses.iter().flat_map(|topic| &topic.partition_responses) {
         match ResponseError::try_from_code(partition.error_code) {
             None => {
-                if let Some(batches) = unwritten.get_mut(&partition.index) {
-                    batches.pop_front();
+                let batch = unwritten.get_mut(&partition.index).and_then(VecDeque::pop_front);
+                if let (Some(batch), Ok(number)) = (batch, u16::try_from(partition.index)) {
+                    let after_first = i64::try_from(batch.records).unwrap_or(i64::MAX).saturating_sub(1);
+                    written.insert(number, partition.base_offset.saturating_add(after_first));
                 }
             }
             // A topic that was just made is not known to every broker at once.

@@ -10,73 +10,97 @@ const MOST: i64 = 1_000;
 /// A piece is this share of what each member would get.
 const SHARE: i64 = 4;
 
-/// The row from which pages are taken. Safe to be called again: a limit that has grown adds to it.
+/// The row from which pages are taken. Safe to be called again: what a limit has grown by is added to it, what it has shrunk
+/// by is missing from it, and it is below zero while more is taken than there may be.
 pub fn set_budget(session: &mut Session, job: JobId, old_max: Option<u64>, max: u64) -> Result<()> {
-    let more = signed(max.saturating_sub(old_max.unwrap_or(0)));
     session.query(
-        "INSERT INTO budgets (job, left_over) VALUES ($1, $2)
-         ON CONFLICT (job) DO UPDATE SET left_over = budgets.left_over + $3::bigint",
-        &[&id(job), &signed(max), &if old_max.is_some() { more } else { 0 }],
+        "INSERT INTO budgets (job, left_over, max_pages) VALUES ($1, $2, $2)
+         ON CONFLICT (job) DO UPDATE
+         SET left_over = budgets.left_over + $2 - coalesce(budgets.max_pages, $3, $2), max_pages = $2",
+        &[&id(job), &signed(max), &old_max.map(signed)],
     )?;
     Ok(())
 }
 
-/// How many pages `owner` may store in addition; 0 if there are none left now.
-pub(super) fn take(session: &mut Session, job: JobId, owner: &str) -> Result<u64> {
+/// How many pages `owner` may store in addition to those it holds; 0 if there are none left now. What was taken for it by a
+/// request whose answer never came is found by `held`, and is the answer then.
+pub(super) fn take(session: &mut Session, job: JobId, owner: &str, held: u64) -> Result<u64> {
     let taken = session.transaction(async |client| {
+        if !is_member(client, owner).await? {
+            return Ok(0);
+        }
         let members: i64 = client.query_one("SELECT count(*) FROM members", &[]).await?.try_get(0)?;
-        let row = client
-            .query_opt(
-                "WITH before AS (SELECT left_over FROM budgets WHERE job = $1 FOR UPDATE)
-                 UPDATE budgets b
-                 SET left_over = b.left_over - least(b.left_over, least($2::bigint, greatest(1, b.left_over / ($3::bigint * $4::bigint))))
-                 FROM before WHERE b.job = $1 RETURNING before.left_over - b.left_over",
-                &[&id(job), &MOST, &members.max(1), &SHARE],
-            )
-            .await?;
-        let taken: i64 = row.map(|row| row.try_get(0)).transpose()?.unwrap_or(0);
-        if taken > 0 {
+        // Held to the end of the transaction: who takes at the same time waits.
+        let left = "SELECT left_over FROM budgets WHERE job = $1 FOR UPDATE";
+        let left: i64 =
+            client.query_opt(left, &[&id(job)]).await?.map(|row| row.try_get(0)).transpose()?.unwrap_or(0);
+        let before = "SELECT taken FROM grants WHERE job = $1 AND owner = $2";
+        let before: Option<i64> =
+            client.query_opt(before, &[&id(job), &owner]).await?.map(|row| row.try_get(0)).transpose()?;
+        let unknown = before.unwrap_or(0) - signed(held);
+        if unknown > 0 {
+            return Ok(unknown);
+        }
+        let pages = piece(left, members);
+        if pages > 0 {
+            let less = "UPDATE budgets SET left_over = left_over - $2 WHERE job = $1";
+            client.execute(less, &[&id(job), &pages]).await?;
             client
                 .execute(
                     "INSERT INTO grants (job, owner, taken) VALUES ($1, $2, $3)
                      ON CONFLICT (job, owner) DO UPDATE SET taken = grants.taken + $3",
-                    &[&id(job), &owner, &taken],
+                    &[&id(job), &owner, &pages],
                 )
                 .await?;
         }
-        Ok(taken)
+        Ok(pages)
     })?;
     Ok(u64::try_from(taken).unwrap_or(0))
 }
 
-/// Pages that `owner` has taken and does not need.
-pub(super) fn give_back(session: &mut Session, job: JobId, owner: &str, pages: u64) -> Result<()> {
+/// The member's row is held to the end of the transaction: whoever declares it dead waits for that, and then finds all that
+/// it took.
+async fn is_member(client: &Connection, owner: &str) -> std::result::Result<bool, tokio_postgres::Error> {
+    let row = client.query_opt("SELECT 1 FROM members WHERE owner = $1 FOR KEY SHARE", &[&owner]).await?;
+    Ok(row.is_some())
+}
+
+fn piece(left: i64, members: i64) -> i64 {
+    (left / (members.max(1) * SHARE)).clamp(1, MOST).min(left.max(0))
+}
+
+/// `owner` holds no more than `held` pages now: the rest of what it has taken goes back. Said twice, the second time changes
+/// nothing.
+pub(super) fn give_back(session: &mut Session, job: JobId, owner: &str, held: u64) -> Result<()> {
     session.transaction(async |client| {
-        let taken = client
+        if !is_member(client, owner).await? {
+            return Ok(());
+        }
+        client.query("SELECT 1 FROM budgets WHERE job = $1 FOR UPDATE", &[&id(job)]).await?;
+        client
             .execute(
-                "UPDATE grants SET taken = taken - $3 WHERE job = $1 AND owner = $2 AND taken >= $3",
-                &[&id(job), &owner, &signed(pages)],
+                "WITH before AS (SELECT taken FROM grants WHERE job = $1 AND owner = $2),
+                 kept AS (
+                     UPDATE grants SET taken = $3 WHERE job = $1 AND owner = $2 AND taken > $3 RETURNING taken
+                 )
+                 UPDATE budgets SET left_over = left_over + before.taken - kept.taken
+                 FROM before, kept WHERE budgets.job = $1",
+                &[&id(job), &owner, &signed(held)],
             )
             .await?;
-        if taken > 0 {
-            client
-                .execute(
-                    "UPDATE budgets SET left_over = left_over + $2 WHERE job = $1",
-                    &[&id(job), &signed(pages)],
-                )
-                .await?;
-        }
         Ok(())
     })
 }
 
-/// What a dead owner had taken and not stored goes back. Its row among the members is gone in the same transaction, so that
+/// What an owner that is gone had taken and not stored goes back. Its row among the members is gone in the same transaction, so that
 /// it can store nothing more.
-pub(super) async fn return_of_dead(
+pub(super) async fn return_of_gone(
     client: &Connection,
     owner: &str,
 ) -> std::result::Result<(), tokio_postgres::Error> {
-    for row in client.query("DELETE FROM grants WHERE owner = $1 RETURNING job, taken", &[&owner]).await? {
+    let taken = "WITH gone AS (DELETE FROM grants WHERE owner = $1 RETURNING job, taken)
+                 SELECT job, taken FROM gone ORDER BY job";
+    for row in client.query(taken, &[&owner]).await? {
         let (job, taken): (i32, i64) = (row.try_get(0)?, row.try_get(1)?);
         let stored: i64 = client
             .query_one(
@@ -88,7 +112,7 @@ pub(super) async fn return_of_dead(
             .try_get(0)?;
         client
             .execute(
-                "UPDATE budgets SET left_over = left_over + greatest(0, $2::bigint) WHERE job = $1",
+                "UPDATE budgets SET left_over = left_over + $2::bigint WHERE job = $1",
                 &[&job, &(taken - stored)],
             )
             .await?;

@@ -4,7 +4,7 @@
 use argiope_frontier::member::Lease;
 use argiope_frontier::ownership::MARGIN;
 use rustix::time::{ClockId, clock_gettime};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Milliseconds since the machine was started, those of its sleep included.
@@ -16,28 +16,52 @@ pub(super) fn since_boot() -> Duration {
 /// The lease of all shards of this process. It begins without any.
 #[derive(Debug, Default)]
 pub struct LeaseClock {
-    /// In milliseconds of the clock above.
-    until: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    /// On the clock above.
+    until: Duration,
+    /// Terms that were over when the next began.
+    ended: u64,
+}
+
+impl State {
+    fn left(&self) -> Duration {
+        self.until.saturating_sub(since_boot())
+    }
 }
 
 impl LeaseClock {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// A renewal that was sent at `sent` has been confirmed.
     pub(super) fn renewed(&self, sent: Duration, length: Duration) {
         self.set(sent + length.saturating_sub(MARGIN));
     }
 
     pub(super) fn set(&self, until: Duration) {
-        self.until.store(u64::try_from(until.as_millis()).unwrap_or(u64::MAX), Ordering::Release);
+        let mut state = self.state();
+        state.ended += u64::from(state.left().is_zero());
+        state.until = until;
     }
 
     pub(super) fn left(&self) -> Duration {
-        Duration::from_millis(self.until.load(Ordering::Acquire)).saturating_sub(since_boot())
+        self.state().left()
     }
 }
 
 impl Lease for LeaseClock {
     fn holds(&self) -> bool {
         !self.left().is_zero()
+    }
+
+    fn term(&self) -> u64 {
+        let state = self.state();
+        state.ended + u64::from(state.left().is_zero())
     }
 }
 
@@ -55,5 +79,20 @@ mod tests {
         // What was sent long ago counts from then, however late the answer came.
         clock.renewed(since_boot().saturating_sub(Duration::from_secs(3599)), Duration::from_secs(3600));
         assert!(!clock.holds());
+    }
+
+    #[test]
+    fn a_term_is_over_with_its_lease_however_soon_the_next_begins() {
+        let clock = LeaseClock::default();
+        let hour = Duration::from_secs(3600);
+        clock.renewed(since_boot(), hour);
+        let term = clock.term();
+        clock.renewed(since_boot(), hour);
+        assert_eq!(clock.term(), term, "it went on");
+        clock.set(Duration::ZERO);
+        assert_ne!(clock.term(), term);
+        let over = clock.term();
+        clock.renewed(since_boot(), hour);
+        assert_eq!(clock.term(), over);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::budget::id;
 use super::leases::signed;
-use super::submitting::{Outgoing, append};
+use super::posting::Posted;
 use crate::database::{Result, Session};
 use argiope_model::JobId;
 use std::collections::HashSet;
@@ -34,14 +34,15 @@ pub fn ingest_progress(session: &mut Session, job: JobId, source: &str) -> Resul
     read().map_err(|error| session.error(error))
 }
 
-/// Sends a chunk and notes what has been reached with it. Sent twice, the second time changes nothing.
+/// Sends a chunk and notes what has been reached with it. Sent twice, the second time changes nothing: what is in a log
+/// twice is taken in once.
 pub fn ingest_chunk(
     session: &mut Session,
     job: JobId,
     source: &str,
     before: IngestProgress,
     reached: IngestProgress,
-    outgoing: &[Outgoing],
+    posted: &Posted,
 ) -> Result<()> {
     session.transaction(async |client| {
         let noted = client
@@ -60,10 +61,7 @@ pub fn ingest_chunk(
                 ],
             )
             .await?;
-        if noted > 0 && !outgoing.is_empty() {
-            append(client, outgoing).await?;
-        }
-        Ok(())
+        if noted > 0 { posted.record(client).await } else { Ok(()) }
     })
 }
 

@@ -6,15 +6,17 @@ use super::leases::signed;
 use crate::database::{Partitions, Result, Session};
 use std::time::{Duration, Instant};
 
-/// A member is dead when its lease has been over for so long.
-const DEAD_AFTER: Duration = Duration::from_secs(15);
-/// A leader that has just come back looks on for so long before it calls anybody dead: the database may have been away, and
-/// all leases are over then.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// A leader that has just come back looks on for so many leases before it calls anybody dead: the database may have been
+/// away, and all leases are over then.
+const PATIENCE: u32 = 2;
 const REAP_EVERY: Duration = Duration::from_secs(5);
 const PARTITIONS_EVERY: Duration = Duration::from_secs(3600);
 /// Rows of inboxes that are cleared at once.
 const CLEARED: i64 = 20_000;
+
+/// Where every shard that has something of a job says that it cannot be asked for long, the job does not wait for it: it is
+/// paused, as on one machine. One statement sees one moment.
+const PAUSE_BLOCKED: &str = include_str!("sql/pause_blocked.sql");
 
 #[derive(Debug)]
 pub(super) struct Leader {
@@ -45,8 +47,8 @@ impl Leader {
         self.end_jobs(session)?;
         if due(&mut self.last_reap, REAP_EVERY) {
             clear_inboxes(session)?;
-            if since.elapsed() >= PATIENCE {
-                reap(session)?;
+            if since.elapsed() >= PATIENCE * self.length {
+                self.reap(session)?;
             }
         }
         if due(&mut self.last_partitions, PARTITIONS_EVERY) {
@@ -61,7 +63,7 @@ impl Leader {
     }
 
     fn end_jobs(&self, session: &mut Session) -> Result<()> {
-        // One statement sees one moment: a URL is in a queue, or on its way in an inbox, or done.
+        // One statement sees one moment: a URL is in a queue, or on its way in an inbox or a log, or done.
         session.query(
             "UPDATE jobs SET state = 'completed', finished_at = clock_timestamp(), message = NULL
              WHERE state = 'running'
@@ -69,19 +71,40 @@ impl Leader {
                  AND NOT EXISTS (
                      SELECT 1 FROM inbox JOIN shards USING (shard)
                      WHERE inbox.job = jobs.id AND inbox.seq > shards.applied
+                 )
+                 AND NOT EXISTS (
+                     SELECT 1 FROM log_sent JOIN shards USING (shard)
+                     WHERE log_sent.job = jobs.id AND log_sent.reached > shards.applied
                  )",
             &[],
         )?;
         session.query(
             "UPDATE jobs SET state = 'completed', finished_at = clock_timestamp(), message = 'max_pages is reached'
              FROM budgets
-             WHERE jobs.state = 'running' AND budgets.job = jobs.id AND budgets.left_over = 0
+             WHERE jobs.state = 'running' AND budgets.job = jobs.id AND budgets.left_over <= 0
                  AND NOT EXISTS (SELECT 1 FROM grants g WHERE g.job = jobs.id AND g.taken > (
                      SELECT count(*) FROM crawl_metadata m
                      WHERE m.job = g.job AND m.status_code IS NOT NULL AND starts_with(m.worker_id, g.owner || '/')
                  ))",
             &[],
         )?;
+        session.query(PAUSE_BLOCKED, &[])?;
+        Ok(())
+    }
+
+    /// A member is dead when its lease has been over for as long as it lasts.
+    fn reap(&self, session: &mut Session) -> Result<()> {
+        let dead = session.query(
+            "SELECT owner FROM members WHERE lease_until < clock_timestamp() - make_interval(secs => $1)",
+            &[&self.length.as_secs_f64()],
+        )?;
+        for row in dead {
+            let owner: String = row.try_get(0).map_err(|error| session.error(error))?;
+            // It may have come back this very moment.
+            if declare_dead(session, &owner, self.length)? {
+                tracing::warn!(owner, "a worker is dead: its shards go to others");
+            }
+        }
         Ok(())
     }
 }
@@ -94,6 +117,7 @@ fn due(last: &mut Option<Instant>, every: Duration) -> bool {
     is_due
 }
 
+/// What is applied, and what belongs to jobs that have ended.
 fn clear_inboxes(session: &mut Session) -> Result<()> {
     session.query(
         "DELETE FROM inbox WHERE (shard, seq) IN (
@@ -102,21 +126,12 @@ fn clear_inboxes(session: &mut Session) -> Result<()> {
          )",
         &[&CLEARED],
     )?;
-    Ok(())
-}
-
-fn reap(session: &mut Session) -> Result<()> {
-    let dead = session.query(
-        "SELECT owner FROM members WHERE lease_until < clock_timestamp() - make_interval(secs => $1)",
-        &[&DEAD_AFTER.as_secs_f64()],
+    session.query(
+        "DELETE FROM log_sent WHERE job IN (
+             SELECT id FROM jobs WHERE state IN ('completed', 'failed', 'cancelled')
+         )",
+        &[],
     )?;
-    for row in dead {
-        let owner: String = row.try_get(0).map_err(|error| session.error(error))?;
-        // It may have come back this very moment.
-        if declare_dead(session, &owner, DEAD_AFTER)? {
-            tracing::warn!(owner, "a worker is dead: its shards go to others");
-        }
-    }
     Ok(())
 }
 
@@ -142,7 +157,7 @@ pub(super) fn declare_dead(session: &mut Session, owner: &str, after: Duration) 
                     &[&owner],
                 )
                 .await?;
-            budget::return_of_dead(client, owner).await?;
+            budget::return_of_gone(client, owner).await?;
         }
         Ok(died)
     })?;

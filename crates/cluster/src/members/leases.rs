@@ -1,8 +1,10 @@
 //! Members and the shards they have, by the database's clock.
 
+use super::budget;
 use crate::database::{Connection, Result, Session};
 use argiope_frontier::LastStop;
-use std::time::Duration;
+use argiope_model::Millis;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// What a worker says of itself with every renewal.
 #[derive(Clone, Debug, Default)]
@@ -115,20 +117,26 @@ impl Leases {
                  ORDER BY shard FOR UPDATE
              )
              UPDATE shards SET owner = $1, epoch = epoch + 1, clean = false,
-                 lease_until = clock_timestamp() + make_interval(secs => $3)
+                 lease_until = clock_timestamp() + make_interval(secs => $3),
+                 killed_at = CASE WHEN free.clean THEN killed_at ELSE clock_timestamp() END
              FROM free WHERE shards.shard = free.shard
-             RETURNING shards.shard, epoch, applied, free.clean",
+             RETURNING shards.shard, epoch, applied, free.clean,
+                 (extract(epoch FROM clock_timestamp() - killed_at) * 1000)::bigint",
             &[&self.owner, &shards, &self.seconds()],
         )?;
         let mut taken = Vec::with_capacity(rows.len());
         for row in rows {
             let read = || -> std::result::Result<Taken, tokio_postgres::Error> {
-                let clean: bool = row.try_get(3)?;
+                let (clean, killed_ago): (bool, Option<i64>) = (row.try_get(3)?, row.try_get(4)?);
                 Ok(Taken {
                     shard: u16::try_from(row.try_get::<_, i32>(0)?).unwrap_or(u16::MAX),
                     epoch: row.try_get(1)?,
                     applied: row.try_get::<_, i64>(2)? as u64,
-                    last_stop: if clean { LastStop::Clean } else { LastStop::Unclean },
+                    last_stop: match killed_ago {
+                        _ if !clean => LastStop::Unclean,
+                        Some(ago) => LastStop::CleanAfterKill(before_now(ago)),
+                        None => LastStop::Clean,
+                    },
                 })
             };
             taken.push(read().map_err(|error| session.error(error))?);
@@ -169,15 +177,27 @@ impl Leases {
         Ok(())
     }
 
+    /// What it took of budgets and has not used is others' from now on.
     pub(super) fn leave(&self, session: &mut Session) -> Result<()> {
-        session.query(
-            "WITH gone AS (DELETE FROM members WHERE owner = $1 RETURNING *)
-             INSERT INTO former_members (owner, worker, state, joined_at, pages)
-             SELECT owner, worker, 'left', joined_at, pages FROM gone ON CONFLICT DO NOTHING",
-            &[&self.owner],
-        )?;
-        Ok(())
+        session.transaction(async |client| {
+            client
+                .execute(
+                    "WITH gone AS (DELETE FROM members WHERE owner = $1 RETURNING *)
+                     INSERT INTO former_members (owner, worker, state, joined_at, pages)
+                     SELECT owner, worker, 'left', joined_at, pages FROM gone ON CONFLICT DO NOTHING",
+                    &[&self.owner],
+                )
+                .await?;
+            budget::return_of_gone(client, &self.owner).await
+        })
     }
+}
+
+/// So many milliseconds ago by the clock of this machine, whatever that of the database shows.
+fn before_now(ago: i64) -> Millis {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
+    Millis(now.saturating_sub(u64::try_from(ago).unwrap_or(0)))
 }
 
 pub(super) fn signed(number: u64) -> i64 {

@@ -1,5 +1,5 @@
 //! Membership in a cluster: leases of shards, what is sent to them, jobs and their budgets, and the one who leads. Two
-//! threads: one keeps leases and answers what the member says, one reads the inboxes. Both tell the [`News`].
+//! threads: one keeps leases and answers what the member says, one reads what is sent to its shards. Both tell the [`News`].
 //!
 //! The database's clock decides. A member that cannot renew its lease stops by its own clock before the database lets
 //! others have its shards ([`clock`]); a member that was declared dead finds its row gone, and joins anew under another
@@ -12,6 +12,8 @@ mod ingesting;
 mod jobs;
 mod leader;
 mod leases;
+mod log_reader;
+mod posting;
 mod reader;
 mod status;
 mod submitting;
@@ -21,12 +23,15 @@ pub use clock::LeaseClock;
 pub use epochs::Epochs;
 pub use ingesting::{IngestProgress, ingest_chunk, ingest_progress, recently_fetched};
 pub use leases::Figures;
+pub(crate) use posting::Noted;
+pub use posting::{Post, Posted, begin_logs, log_lag, send};
 pub use status::{ClusterStatus, MemberStatus, cluster_status};
 pub(crate) use submitting::append;
-pub use submitting::{Addressing, Outgoing, queued_urls, send, set_job_seeds, set_job_state};
+pub use submitting::{Addressing, Outgoing, queued_urls, set_job_seeds, set_job_state};
 
 use crate::database::{Cells, Database, Result, Session};
 use crate::redis::{Doorbell, Heard};
+use crate::transport::Carrier;
 use argiope_frontier::member::{Member, Membership, News};
 use argiope_frontier::ownership::{self, Seat};
 use argiope_model::JobId;
@@ -34,6 +39,7 @@ use clock::since_boot;
 use jobs::KnownJobs;
 use leader::Leader;
 use leases::{Leases, Renewed};
+use log_reader::LogReader;
 use reader::Reading;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,8 +64,9 @@ pub struct MemberOptions {
     pub lease: Duration,
     /// 5 s.
     pub renew_every: Duration,
-    /// Without one, what is sent is looked for by the clock.
+    /// Without one, what is sent through inboxes is looked for by the clock.
     pub doorbell: Option<Arc<Doorbell>>,
+    pub carrier: Carrier,
 }
 
 /// All members together.
@@ -172,15 +179,26 @@ impl Members {
             shared: Arc::clone(&shared),
             tell: Arc::clone(&tell),
             handing_over: None,
+            held: BTreeMap::new(),
             renewed_at: None,
             leaving: false,
             measured: None,
         };
-        let reading = (database.clone(), Arc::clone(&shared));
-        let threads = vec![
-            spawn(database, "members", move || keeper.run(&said))?,
-            spawn(database, "inbox", move || reader::run(&reading.0, &reading.1, &tell))?,
-        ];
+        let log = options
+            .carrier
+            .log()
+            .map_err(|error| database.error(crate::database::Trouble::Settings, error.to_string()))?;
+        let (place, own) = (database.clone(), Arc::clone(&shared));
+        let read: Box<dyn FnOnce() + Send> = match log {
+            None => Box::new(move || reader::run(&place, &own, &tell)),
+            Some(log) => {
+                let (carrier, stuck) = (options.carrier, BTreeMap::new());
+                let reader = LogReader { database: place, carrier, log, shared: own, tell, stuck };
+                Box::new(move || reader.run())
+            }
+        };
+        let threads =
+            vec![spawn(database, "members", move || keeper.run(&said))?, spawn(database, "inbox", read)?];
         let member = Box::new(Voice { says: says.clone(), shared: Arc::clone(&shared) });
         Ok((Members { shared, says, threads }, Membership { member, lease }))
     }
@@ -214,6 +232,11 @@ impl Members {
     /// Whether the database has answered lately.
     pub fn database_answers(&self) -> bool {
         !self.shared.away.load(Ordering::Acquire)
+    }
+
+    /// Whether rings are heard; None without a doorbell.
+    pub fn doorbell_answers(&self) -> Option<bool> {
+        self.shared.doorbell.as_ref().map(|_| self.shared.hears.load(Ordering::Acquire))
     }
 
     pub fn owned(&self) -> usize {
@@ -295,6 +318,8 @@ struct Keeper {
     shared: Arc<Shared>,
     tell: Tell,
     handing_over: Option<u16>,
+    /// Pages of each job's budget that were told and not given back, those included that have been stored.
+    held: BTreeMap<JobId, u64>,
     renewed_at: Option<Instant>,
     leaving: bool,
     /// When all members together had stored how many pages.
@@ -354,26 +379,19 @@ impl Keeper {
                         self.handing_over = None;
                     }
                 }
-                Saying::Lapsed => {
-                    // What is still under way here was begun under a lease that is over: nothing of it is to be written.
-                    self.leases.end(&mut self.session)?;
-                    leader::declare_dead(&mut self.session, &self.leases.owner, Duration::ZERO)?;
-                    self.die();
-                }
+                Saying::Lapsed => self.end_term()?,
                 Saying::Wants(job) => {
-                    let pages = budget::take(&mut self.session, *job, &self.leases.owner)?;
-                    if pages > 0 || self.leaving {
-                        (self.tell)(vec![News::Granted { job: *job, pages }]);
-                    } else {
-                        // Others may give some back.
-                        let job = *job;
-                        sayings.remove(0);
-                        (self.tell)(vec![News::Granted { job, pages: 0 }]);
-                        continue;
-                    }
+                    let held = self.held.entry(*job).or_default();
+                    let pages = budget::take(&mut self.session, *job, &self.leases.owner, *held)?;
+                    *held += pages;
+                    // If there are none now, others may give some back.
+                    (self.tell)(vec![News::Granted { job: *job, pages }]);
                 }
                 Saying::Returns(job, pages) => {
-                    budget::give_back(&mut self.session, *job, &self.leases.owner, *pages)?;
+                    let held = self.held.entry(*job).or_default();
+                    let kept = held.saturating_sub(*pages);
+                    budget::give_back(&mut self.session, *job, &self.leases.owner, kept)?;
+                    *held = kept;
                 }
                 Saying::Leaving => {
                     self.leaving = true;
@@ -399,7 +417,24 @@ impl Keeper {
         self.shared.listen();
     }
 
+    /// What is still under way here, and on its way to the database, was begun under a lease that is over: nothing of it
+    /// is to be written, and none of it may be taken for what the shards have once they come back.
+    fn end_term(&mut self) -> Result<()> {
+        self.leases.end(&mut self.session)?;
+        leader::declare_dead(&mut self.session, &self.leases.owner, Duration::ZERO)?;
+        self.die();
+        Ok(())
+    }
+
+    /// It was a member, and for a time it was none.
+    fn has_lapsed(&self) -> bool {
+        self.renewed_at.is_some() && self.shared.lease.left().is_zero()
+    }
+
     fn look(&mut self) -> Result<()> {
+        if self.has_lapsed() {
+            return self.end_term();
+        }
         let is_due = self.renewed_at.is_none_or(|at| at.elapsed() >= self.renew_every);
         let found = if is_due {
             let figures = self.shared.figures.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -408,6 +443,9 @@ impl Keeper {
                 self.die();
                 return Ok(());
             };
+            if self.has_lapsed() {
+                return self.end_term();
+            }
             self.shared.lease.renewed(sent, self.leases.length);
             self.renewed_at = Some(Instant::now());
             self.measure()?;
@@ -495,9 +533,10 @@ impl Keeper {
         self.refresh_jobs()?;
         for taken in taken {
             self.shared.epochs.insert(taken.shard, taken.epoch);
+            // Before its log is read: what was delivered to a shard that is not there yet would be passed over.
+            (self.tell)(vec![News::Taken { shard: taken.shard, last_stop: taken.last_stop }]);
             let reading = Reading { told: taken.applied, taken_in: taken.applied, is_closing: false };
             self.shared.readings().insert(taken.shard, reading);
-            (self.tell)(vec![News::Taken { shard: taken.shard, last_stop: taken.last_stop }]);
         }
         self.shared.listen();
         Ok(())

@@ -1,4 +1,4 @@
-//! Reads what others sent to the shards of this member, and tells it. Of each shard one piece is under way at a time: the
+//! Reads what others sent to the shards of this member through their inboxes, and tells it. Of each shard one piece is under way at a time: the
 //! next is read when that one has been taken in. Reading never waits for fetching.
 
 use super::jobs::KnownJobs;
@@ -30,11 +30,18 @@ pub(super) struct Reading {
     pub(super) is_closing: bool,
 }
 
+impl Reading {
+    pub(super) fn is_ready(&self) -> bool {
+        self.told == self.taken_in && !self.is_closing
+    }
+}
+
 /// What is read of one shard.
-struct Piece {
-    shard: u16,
-    messages: Vec<(u64, Vec<u8>)>,
-    jobs: Vec<u32>,
+pub(super) struct Piece {
+    pub(super) shard: u16,
+    pub(super) messages: Vec<(u64, Vec<u8>)>,
+    /// Of the messages, or 0.
+    pub(super) jobs: Vec<u32>,
 }
 
 pub(super) fn run(database: &Database, shared: &Arc<Shared>, tell: &Tell) {
@@ -62,21 +69,36 @@ fn read_once(
     let ready: BTreeMap<u16, u64> = shared
         .readings()
         .iter()
-        .filter(|(_, reading)| reading.told == reading.taken_in && !reading.is_closing)
+        .filter(|(_, reading)| reading.is_ready())
         .map(|(shard, reading)| (*shard, reading.told))
         .collect();
     if ready.is_empty() {
         return Ok(false);
     }
-    let session = match session {
-        Some(session) => session,
-        None => session.insert(database.connect(LIMIT)?),
-    };
-    let pieces = read(session, &ready)?;
-    for piece in &pieces {
-        tell_jobs(session, shared, tell, &piece.jobs)?;
-    }
+    let pieces = read(connected(database, session)?, &ready)?;
     let any = !pieces.is_empty();
+    tell_pieces(database, session, shared, tell, pieces)?;
+    Ok(any)
+}
+
+fn connected<'s>(database: &Database, session: &'s mut Option<Session>) -> Result<&'s mut Session> {
+    match session {
+        Some(session) => Ok(session),
+        None => Ok(session.insert(database.connect(LIMIT)?)),
+    }
+}
+
+/// Each with the jobs it is for before it.
+pub(super) fn tell_pieces(
+    database: &Database,
+    session: &mut Option<Session>,
+    shared: &Shared,
+    tell: &Tell,
+    pieces: Vec<Piece>,
+) -> Result<()> {
+    for piece in &pieces {
+        tell_jobs(database, session, shared, tell, &piece.jobs)?;
+    }
     for Piece { shard, messages, .. } in pieces {
         let Some(last) = messages.last().map(|(offset, _)| *offset) else { continue };
         // Lost meanwhile: then it is another's to read.
@@ -85,7 +107,7 @@ fn read_once(
             tell(vec![News::Delivery { shard, messages }]);
         }
     }
-    Ok(any)
+    Ok(())
 }
 
 fn read(session: &mut Session, ready: &BTreeMap<u16, u64>) -> Result<Vec<Piece>> {
@@ -120,11 +142,17 @@ fn read(session: &mut Session, ready: &BTreeMap<u16, u64>) -> Result<Vec<Piece>>
 }
 
 /// A job is told before anything of it.
-fn tell_jobs(session: &mut Session, shared: &Shared, tell: &Tell, jobs: &[u32]) -> Result<()> {
+fn tell_jobs(
+    database: &Database,
+    session: &mut Option<Session>,
+    shared: &Shared,
+    tell: &Tell,
+    jobs: &[u32],
+) -> Result<()> {
     let mut known = shared.jobs.lock().unwrap_or_else(PoisonError::into_inner);
     let is_new = |known: &KnownJobs| jobs.iter().any(|job| *job != 0 && !known.contains(*job));
     if is_new(&known) {
-        let news = known.refresh(session)?;
+        let news = known.refresh(connected(database, session)?)?;
         if !news.is_empty() {
             tell(news);
         }

@@ -27,12 +27,17 @@ pub struct ClusterStatus {
     pub shards_free: u64,
     /// URLs that wait.
     pub queue: u64,
-    /// Messages that were sent to shards and not taken in.
-    pub lag: u64,
+    /// Messages that were sent to shards and not taken in. None where they are in Kafka and it cannot be asked.
+    pub lag: Option<u64>,
+    /// Pages that are stored and not published yet; None where nothing is published.
+    pub unpublished: Option<u64>,
     pub jobs_running: u64,
     pub leader: Option<String>,
+    /// Files of the archive that are on the workers' disks, in no object store.
+    pub archive_files_on_disks: u64,
 }
 
+/// `lag` is that of the inboxes; see [`super::log_lag`] where the logs are in Kafka.
 pub fn cluster_status(session: &mut Session) -> Result<ClusterStatus> {
     let rows = session.query(
         "SELECT worker,
@@ -70,7 +75,8 @@ pub fn cluster_status(session: &mut Session) -> Result<ClusterStatus> {
         "SELECT (SELECT count(*) FROM shards),
              (SELECT count(*) FROM shards WHERE owner IS NULL OR lease_until < clock_timestamp()),
              (SELECT count(*) FROM urls), (SELECT count(*) FROM jobs WHERE state = 'running'),
-             (SELECT worker FROM leader JOIN members USING (owner) WHERE leader.lease_until > clock_timestamp())",
+             (SELECT worker FROM leader JOIN members USING (owner) WHERE leader.lease_until > clock_timestamp()),
+             (SELECT count(*) FROM positions WHERE store = 'archive' AND kept_at IS NULL)",
         &[],
     )?;
     let lag = leader::lag(session)?;
@@ -83,7 +89,9 @@ pub fn cluster_status(session: &mut Session) -> Result<ClusterStatus> {
             queue: cells.number()?,
             jobs_running: cells.number()?,
             leader: cells.optional_text()?,
-            lag,
+            archive_files_on_disks: cells.number()?,
+            lag: Some(lag),
+            unpublished: None,
         })
     };
     read().map_err(|error| session.error(error))

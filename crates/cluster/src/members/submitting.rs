@@ -48,15 +48,7 @@ impl Addressing<'_> {
     }
 }
 
-/// Appends to the logs of the shards, all of it or nothing.
-pub fn send(session: &mut Session, outgoing: &[Outgoing]) -> Result<()> {
-    if outgoing.is_empty() {
-        return Ok(());
-    }
-    session.transaction(async |client| append(client, outgoing).await)
-}
-
-/// Within the caller's transaction. The counters are raised in ascending order of the shards, so that nobody waits for
+/// Appends to the inboxes, within the caller's transaction. The counters are raised in ascending order of the shards, so that nobody waits for
 /// anybody in a circle.
 pub(crate) async fn append(
     client: &Connection,

@@ -1,6 +1,6 @@
 //! The archive of a worker: written on its disk, kept in the store, read wherever it is.
 
-use super::{ObjectReader, Objects, OnStored, UploadOptions, UploadStatus, Uploader};
+use super::{ObjectReader, Objects, OnStored, UploadOptions, Uploader};
 use argiope_store::archive::reading::{self, Source};
 use argiope_store::archive::{
     Appender, Archive, ArchiveRef, OnRecovered, Position, Recovery, Spool, StoredExchange,
@@ -10,7 +10,6 @@ use argiope_store::warc::VisitMetadata;
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
 use std::sync::Arc;
-use std::time::Duration;
 
 pub struct ObjectArchive {
     spool: Arc<dyn Spool>,
@@ -26,18 +25,17 @@ impl ObjectArchive {
         options: UploadOptions,
         on_stored: OnStored,
     ) -> Result<ObjectArchive> {
-        let uploader = Uploader::start(spool.clone(), objects.clone(), options, on_stored)
+        let reader = ObjectReader::new(objects.clone());
+        let elsewhere = reader.clone();
+        spool.look_elsewhere(Box::new(move |at| Ok(elsewhere.source(at))));
+        let uploader = Uploader::start(spool.clone(), objects, options, on_stored)
             .map_err(|error| StoreError::io("the thread that uploads archive files", error))?;
-        Ok(ObjectArchive { spool, reader: ObjectReader::new(objects), uploader })
+        Ok(ObjectArchive { spool, reader, uploader })
     }
 
-    pub fn status(&self) -> UploadStatus {
-        self.uploader.status()
-    }
-
-    /// See [`Uploader::drain`].
-    pub fn drain(self, limit: Duration) -> UploadStatus {
-        self.uploader.drain(limit)
+    /// What takes the files away.
+    pub fn uploader(&self) -> &Uploader {
+        &self.uploader
     }
 
     /// The file on this disk, else in the store. It may leave the disk between the two looks, never come back.
@@ -69,6 +67,10 @@ impl Archive for ObjectArchive {
 
     fn recover(&self, catalogued: &[Position], found: OnRecovered<'_>) -> Result<Recovery> {
         let mut recovery = self.spool.recover(catalogued, found)?;
+        // Now, for the files may be gone in a moment.
+        for file in std::mem::take(&mut recovery.unindexed) {
+            self.spool.build_index(&file)?;
+        }
         // What is not here any more should be there; while the store is away nobody can tell.
         recovery.missing.retain(|file| match self.reader.has_file(file) {
             Ok(is_there) => !is_there,

@@ -4,6 +4,7 @@
 use super::{Facts, ObjectHead, Objects, checked_key, not_found};
 use argiope_store::error::{ErrorKind, Result, StoreError};
 use std::fs::{self, File};
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +18,8 @@ const LONGEST_FACTS: u64 = 64 * 1024;
 pub struct Directory {
     root: PathBuf,
     place: String,
+    /// Tells the files that are being written from those of others: process numbers are the same in many containers.
+    token: u64,
     serial: AtomicU64,
 }
 
@@ -25,6 +28,7 @@ impl Directory {
         Directory {
             root: root.to_owned(),
             place: format!("file://{}", root.display()),
+            token: RandomState::new().hash_one(std::process::id()),
             serial: AtomicU64::new(0),
         }
     }
@@ -48,7 +52,7 @@ impl Directory {
         let parent = path.parent().unwrap_or(&self.root);
         fs::create_dir_all(parent)?;
         let serial = self.serial.fetch_add(1, Ordering::Relaxed);
-        let draft = parent.join(format!("{UNFINISHED}{}-{serial}", std::process::id()));
+        let draft = parent.join(format!("{UNFINISHED}{:016x}-{serial}", self.token));
         let written = File::create(&draft)
             .and_then(|mut file| {
                 fill(&mut file)?;
@@ -101,10 +105,16 @@ impl Objects for Directory {
         &self.place
     }
 
+    fn address(&self, key: &str) -> String {
+        format!("{}/{key}", self.place)
+    }
+
     fn check(&self) -> Result<()> {
+        // Of its own: others may check at the same time.
+        let file = self.root.join(format!("{UNFINISHED}{:016x}-check", self.token));
         let tried = fs::create_dir_all(&self.root)
-            .and_then(|()| self.write(&self.root.join(".check"), Over::Anything, &mut |_| Ok(())))
-            .and_then(|()| fs::remove_file(self.root.join(".check")));
+            .and_then(|()| self.write(&file, Over::Anything, &mut |_| Ok(())))
+            .and_then(|()| fs::remove_file(&file));
         tried.map_err(|error| {
             let message = format!("{} cannot be written ({error})", self.root.display());
             StoreError::new(ErrorKind::Usage, "storage.html_bucket", message).with_source(error)

@@ -19,14 +19,16 @@ mod reader;
 mod s3;
 mod settings;
 mod uploader;
+mod uploads;
 
 pub use archive::ObjectArchive;
 pub use directory::Directory;
 pub use pages::key_of;
-pub use reader::ObjectReader;
+pub use reader::{ObjectReader, stream};
 pub use s3::S3;
 pub use settings::{ObjectSettings, open};
-pub use uploader::{Layout, OnStored, Stored, StoredAs, UploadOptions, UploadStatus, Uploader};
+pub use uploader::Uploader;
+pub use uploads::{Layout, OnStored, Stored, UploadOptions, UploadStatus};
 
 use argiope_store::error::{ErrorKind, Result, StoreError};
 use std::path::Path;
@@ -51,6 +53,9 @@ impl ObjectHead {
 pub trait Objects: Send + Sync {
     /// Where objects are, as people write it: `s3://bucket`, `file:///path`.
     fn place(&self) -> &str;
+
+    /// An object, as people write it: `s3://bucket/KEY`.
+    fn address(&self, key: &str) -> String;
 
     /// Whether it can be used: reachable, there, and we are let in.
     fn check(&self) -> Result<()>;

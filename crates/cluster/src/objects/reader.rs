@@ -65,14 +65,7 @@ impl ObjectReader {
     }
 
     pub(super) fn source(&self, at: &ArchiveRef) -> Source {
-        Box::new(Ranged {
-            objects: self.objects.clone(),
-            key: file_key(&at.file),
-            offset: at.offset,
-            length: FIRST_RANGE,
-            piece: io::Cursor::default(),
-            is_at_end: false,
-        })
+        stream(self.objects.clone(), file_key(&at.file), at.offset)
     }
 
     fn page(&self, key: &str) -> Result<StoredExchange> {
@@ -105,6 +98,18 @@ fn exchange(key: &str, head: &ObjectHead, body: Vec<u8>) -> Result<StoredExchang
 
 fn corrupt(key: &str, message: &str) -> StoreError {
     StoreError::new(ErrorKind::Corrupt, key, message)
+}
+
+/// An object from an offset on, however long it is. That it is not there is told with the first byte.
+pub fn stream(objects: Arc<dyn Objects>, key: String, offset: u64) -> Source {
+    Box::new(Ranged {
+        objects,
+        key,
+        offset,
+        length: FIRST_RANGE,
+        piece: io::Cursor::default(),
+        is_at_end: false,
+    })
 }
 
 /// An object as a stream of ranges.

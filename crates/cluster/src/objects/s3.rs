@@ -211,6 +211,10 @@ impl Objects for S3 {
         &self.place
     }
 
+    fn address(&self, key: &str) -> String {
+        format!("s3://{}/{key}", self.bucket.name())
+    }
+
     fn check(&self) -> Result<()> {
         let action = self.bucket.head_bucket(Some(&self.credentials));
         let answer = self.ask(action, Vec::new(), Bytes::new(), SHORT_ANSWER)?;

@@ -2,9 +2,9 @@
 //! be repeated, so a crash or an outage between any two does no harm.
 
 use super::reader::file_key;
-use super::{Facts, Objects, pages};
+use super::{Facts, Layout, Objects, OnStored, Stored, UploadOptions, UploadStatus, pages};
 use argiope_model::Millis;
-use argiope_store::archive::{ArchiveRef, Position, Spool};
+use argiope_store::archive::{Position, Spool};
 use argiope_store::error::{ErrorKind, Result, StoreError};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -24,61 +24,9 @@ const SET_ASIDE: Duration = Duration::from_secs(600);
 const REPORTED_AT_ONCE: usize = 500;
 const SHA256: &str = "sha256";
 
-/// What the store holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
-    /// WARC files, as they were written.
-    Warc,
-    /// One object per page.
-    Objects,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UploadOptions {
-    pub layout: Layout,
-    /// A file that has been open for this long is ended, however short it is.
-    pub rotate_after: Duration,
-}
-
-impl Default for UploadOptions {
-    fn default() -> UploadOptions {
-        UploadOptions { layout: Layout::Warc, rotate_after: Duration::from_secs(300) }
-    }
-}
-
-/// What was stored, and under which key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stored {
-    pub what: StoredAs,
-    /// Within [`Objects::place`]: `warc/x.warc.gz`, or that of a page.
-    pub key: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StoredAs {
-    /// All visits of a file of the archive.
-    File(Arc<str>),
-    /// One visit. From now on its place in the archive is KEY:0.
-    Page(ArchiveRef),
-}
-
-/// Told before the local copy is deleted. On an error it is told again later, so it may come twice.
-pub type OnStored = Box<dyn FnMut(&[Stored]) -> Result<()> + Send>;
-
-/// How the uploads go, for status and metrics.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct UploadStatus {
-    pub waiting_files: u64,
-    pub waiting_bytes: u64,
-    pub uploaded_files: u64,
-    pub uploaded_bytes: u64,
-    /// What keeps files here, if something does.
-    pub trouble: Option<String>,
-}
-
 pub struct Uploader {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 struct Shared {
@@ -119,11 +67,13 @@ impl Shared {
         state.nudged = false;
     }
 
-    /// Sleeps for a pause after a failure; only the end cuts it short.
+    /// Sleeps for a pause after a failure; only the end cuts it short, and the beginning of a drain, which has its own.
     fn pause(&self, time: Duration) {
         let until = Instant::now() + time;
         let mut state = self.lock();
-        while !state.ended {
+        let was_draining = state.drain_until.is_some();
+        while !state.ended && state.drain_until.is_some() == was_draining {
+            let until = state.drain_until.map_or(until, |latest| latest.min(until));
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
@@ -157,7 +107,7 @@ impl Uploader {
         };
         let builder = std::thread::Builder::new().name(String::from("objects-upload"));
         let thread = builder.spawn(move || work.run())?;
-        Ok(Uploader { shared, thread: Some(thread) })
+        Ok(Uploader { shared, thread: Mutex::new(Some(thread)) })
     }
 
     /// Something may have finished: called after each commit.
@@ -170,15 +120,34 @@ impl Uploader {
         self.shared.lock().status.clone()
     }
 
-    /// Ends all files and uploads them, but takes no longer than `limit`; for a worker that leaves, when its appenders
+    /// Ends all files and uploads them, but begins nothing after `limit`; for a worker that leaves, when its appenders
     /// are gone and everything is committed. What is left stays on the disk for the next start.
-    pub fn drain(mut self, limit: Duration) -> UploadStatus {
+    pub fn begin_drain(&self, limit: Duration) {
         self.shared.lock().drain_until = Some(Instant::now() + limit);
         self.shared.changed.notify_all();
-        if let Some(thread) = self.thread.take() {
+    }
+
+    /// It uploads nothing more.
+    pub fn has_ended(&self) -> bool {
+        self.thread().as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// The same, and waits for it.
+    pub fn drain(&self, limit: Duration) -> UploadStatus {
+        self.begin_drain(limit);
+        self.join();
+        self.status()
+    }
+
+    fn thread(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
+        self.thread.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn join(&self) {
+        let thread = self.thread().take();
+        if let Some(thread) = thread {
             let _ = thread.join();
         }
-        self.status()
     }
 }
 
@@ -187,9 +156,7 @@ impl Drop for Uploader {
         self.shared.lock().ended = true;
         self.shared.stop.store(true, Ordering::Release);
         self.shared.changed.notify_all();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        self.join();
     }
 }
 
@@ -206,6 +173,7 @@ struct Work {
 
 impl Work {
     fn run(mut self) {
+        let mut is_draining = false;
         loop {
             let (drain_until, ended) = {
                 let state = self.shared.lock();
@@ -214,15 +182,21 @@ impl Work {
             if ended {
                 return;
             }
-            let next_look = self.end_old_files(drain_until.is_some());
+            if drain_until.is_some() && !is_draining {
+                is_draining = true;
+                self.pause = FIRST_PAUSE;
+            }
+            let next_look = self.end_old_files(is_draining);
             let outcome = self.upload_finished(drain_until);
             let is_late = drain_until.is_some_and(|until| Instant::now() >= until);
             match outcome {
-                Ok(()) if drain_until.is_some() => return,
-                Err(_) if is_late => return,
+                Ok(()) if is_draining => return,
                 Ok(()) => self.shared.wait(next_look),
                 Err(error) => {
                     self.note_trouble(&error);
+                    if is_late {
+                        return;
+                    }
                     self.shared.pause(self.pause);
                     self.pause = (self.pause * 2).min(LONGEST_PAUSE);
                 }
@@ -287,6 +261,15 @@ impl Work {
 
     fn upload_file(&self, position: &Position, path: &Path) -> Result<Stored> {
         let key = file_key(&position.file);
+        let length = std::fs::metadata(path).map(|found| found.len());
+        let length = length.map_err(|error| StoreError::io(path.display().to_string(), error))?;
+        if length != position.length {
+            let message = format!(
+                "has {length} bytes and visits up to {}: the disk failed in the middle of one; the next start cuts it off",
+                position.length
+            );
+            return Err(StoreError::new(ErrorKind::Corrupt, path.display().to_string(), message));
+        }
         let hash = sha256(path).map_err(|error| StoreError::io(path.display().to_string(), error))?;
         let facts: Facts = vec![(SHA256.to_owned(), hash.clone())];
         match self.objects.head(&key)? {
@@ -305,7 +288,8 @@ impl Work {
                 self.objects.put_file(&key, path, &facts)?;
             }
         }
-        Ok(Stored { what: StoredAs::File(position.file.clone()), key })
+        let Position { file, length } = position.clone();
+        Ok(Stored::File { file, length, key })
     }
 
     /// Beside the file, where it has one.
@@ -318,7 +302,9 @@ impl Work {
 
     fn upload_pages(&self, position: &Position, path: &Path) -> Result<Vec<Stored>> {
         let pages = pages::store_all(&*self.objects, &*self.spool, &position.file, path, &self.shared.stop)?;
-        Ok(pages.into_iter().map(|page| Stored { what: StoredAs::Page(page.at), key: page.key }).collect())
+        let pages = pages.into_iter().map(|page| Stored::Page { at: page.at, key: page.key });
+        let Position { file, length } = position.clone();
+        Ok(pages.chain([Stored::AllPages { file, length }]).collect())
     }
 
     fn note_waiting(&self, files: &[Position]) {

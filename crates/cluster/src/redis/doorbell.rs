@@ -23,7 +23,7 @@ pub enum Heard {
     Rung(Vec<u16>),
     /// Nothing is heard from now on: look by the clock.
     Away,
-    /// Rings are heard again.
+    /// Rings are heard, for the first time or again.
     Back,
 }
 
@@ -80,7 +80,7 @@ impl Doorbell {
             channels: redis.key(format_args!("bell:")),
             shared,
             on_heard,
-            is_away: false,
+            hears: None,
         };
         let builder = std::thread::Builder::new().name(String::from("doorbell-listen"));
         doorbell.threads.push(builder.spawn(move || listener.listen_until_ended())?);
@@ -142,7 +142,8 @@ struct Listener {
     channels: String,
     shared: Arc<Shared>,
     on_heard: OnHeard,
-    is_away: bool,
+    /// None before it was tried.
+    hears: Option<bool>,
 }
 
 impl Listener {
@@ -151,8 +152,7 @@ impl Listener {
             let Err(error) = self.listen() else {
                 return;
             };
-            if !self.is_away {
-                self.is_away = true;
+            if self.hears.replace(false) != Some(false) {
                 tracing::warn!(error = %classified(error), "doorbell not heard; logs are looked into by the clock");
                 (self.on_heard)(Heard::Away);
             }
@@ -176,9 +176,11 @@ impl Listener {
                 return Ok(());
             }
             self.listen_to(&mut rings, &heard, &owned)?;
-            if self.is_away {
-                self.is_away = false;
-                tracing::info!("doorbell is heard again");
+            let before = self.hears.replace(true);
+            if before != Some(true) {
+                if before == Some(false) {
+                    tracing::info!("doorbell is heard again");
+                }
                 (self.on_heard)(Heard::Back);
             }
             // What was rung before the subscription is not heard.

@@ -38,6 +38,11 @@ impl Link {
         Ok(Link { client, state: Mutex::default() })
     }
 
+    /// To the same server, with a connection of its own.
+    pub(super) fn apart(&self) -> Link {
+        Link { client: self.client.clone(), state: Mutex::default() }
+    }
+
     /// A connection of the caller's own, past the breaker.
     pub(super) fn connect(&self) -> RedisResult<Connection> {
         let connection = self.client.get_connection_with_timeout(TRY_LIMIT)?;

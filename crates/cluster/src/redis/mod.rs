@@ -10,6 +10,7 @@ mod robots;
 mod workers;
 
 pub use doorbell::{Doorbell, Heard, OnHeard};
+pub use robots::RobotsCache;
 pub use workers::{REPORTED_FOR, WorkerFigures};
 
 use crate::server_error::Result;
@@ -31,6 +32,11 @@ impl Redis {
     /// Does not connect: a cluster starts without its Redis. `url` is `storage.cache_url`.
     pub fn new(url: &str, prefix: &str) -> Result<Redis> {
         Ok(Redis { link: Arc::new(Link::new(url)?), prefix: prefix.into() })
+    }
+
+    /// The same, with a connection of its own: nobody waits for what others do with theirs.
+    pub fn apart(&self) -> Redis {
+        Redis { link: Arc::new(self.link.apart()), prefix: Arc::clone(&self.prefix) }
     }
 
     /// Whether it answers.

@@ -4,6 +4,8 @@ use super::Redis;
 use crate::server_error::Result;
 use argiope_frontier::state::StoredRobots;
 use argiope_model::Millis;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
 
 /// Layout of a value: fetched at, expires (8 bytes each), status (2), body.
 const HEAD_BYTES: usize = 18;
@@ -29,6 +31,55 @@ impl Redis {
 
     fn robots_key(&self, origin: &str) -> String {
         self.key(format_args!("domain:{origin}:robots"))
+    }
+}
+
+/// What waits to be kept; what is too much for it is not kept.
+const WAITING: usize = 1_000;
+
+/// The cache as an owner of shards uses it: what the state does not know is looked for here, and nothing else is believed
+/// of it. Keeping is done by a thread of its own.
+pub struct RobotsCache {
+    redis: Redis,
+    to_keep: Option<SyncSender<(Box<str>, StoredRobots)>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl RobotsCache {
+    /// `redis` is best one that nobody else uses: who asks does not wait for others then.
+    pub fn start(redis: Redis) -> std::io::Result<RobotsCache> {
+        let (to_keep, kept) = sync_channel::<(Box<str>, StoredRobots)>(WAITING);
+        let keeps = redis.clone();
+        let thread = std::thread::Builder::new().name(String::from("robots-cache")).spawn(move || {
+            for (origin, robots) in kept {
+                let now = robots.fetched_at;
+                if let Err(error) = keeps.put_robots(&origin, &robots, now) {
+                    tracing::debug!(%error, %origin, "robots.txt is not kept");
+                }
+            }
+        })?;
+        Ok(RobotsCache { redis, to_keep: Some(to_keep), thread: Some(thread) })
+    }
+
+    pub(crate) fn keep(&self, origin: &str, robots: &StoredRobots) {
+        if let Some(to_keep) = &self.to_keep {
+            // A cache may miss.
+            let _ = to_keep.try_send((origin.into(), robots.clone()));
+        }
+    }
+
+    /// Nothing where it is not known, or where Redis does not answer.
+    pub(crate) fn find(&self, origin: &str) -> Option<StoredRobots> {
+        self.redis.robots(origin).ok().flatten()
+    }
+}
+
+impl Drop for RobotsCache {
+    fn drop(&mut self) {
+        self.to_keep = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
     }
 }
 

@@ -9,8 +9,8 @@ mod rows;
 mod writer;
 
 use crate::database::{Cells, Connection, Database, DatabaseError, Session};
-use crate::members::Epochs;
-use crate::redis::Doorbell;
+use crate::members::{Epochs, Post};
+use crate::redis::{Doorbell, RobotsCache};
 use argiope_frontier::queue::{Entry, OrderKey};
 use argiope_frontier::state::{
     Change, Delayed, HostKey, QueueAt, Restore, ShardState, Shards, StateBatch, StateError, StateSync,
@@ -20,7 +20,7 @@ use argiope_model::{Fingerprint, JobId, Millis};
 use overlay::Overlay;
 use rows::number;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -33,6 +33,8 @@ const LIMIT: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(300);
 /// Batches that may wait for the writer: whoever applies more waits.
 const WAITING: usize = 64;
+/// Visits that have ended in batches which are not committed: whoever applies more waits, and nothing new is asked for.
+const MOST_HELD: u64 = 10_000;
 /// Rows of fingerprints that are read at once.
 const PIECES: i64 = 1_000;
 
@@ -55,6 +57,8 @@ struct Shared {
 #[derive(Default)]
 struct Progress {
     committed: u64,
+    /// The batches that are not committed and have ended visits, and how many.
+    held: VecDeque<(u64, u64)>,
     failure: Option<Arc<DatabaseError>>,
 }
 
@@ -69,8 +73,29 @@ impl Shared {
 
     fn committed(&self, number: u64) {
         self.overlay().committed(number);
-        self.progress().committed = number;
+        {
+            let mut progress = self.progress();
+            progress.committed = number;
+            while progress.held.pop_front_if(|(batch, _)| *batch <= number).is_some() {}
+        }
         self.moved.notify_all();
+    }
+
+    /// Notes how many visits a batch ends that the writer is about to get.
+    fn hold(&self, number: u64, ended: u64) {
+        if ended > 0 {
+            self.progress().held.push_back((number, ended));
+        }
+    }
+
+    /// While there are too many that are not committed.
+    fn wait_for_room(&self) {
+        let mut progress = self.progress();
+        while progress.failure.is_none()
+            && progress.held.iter().map(|(_, ended)| ended).sum::<u64>() > MOST_HELD
+        {
+            progress = self.moved.wait(progress).unwrap_or_else(PoisonError::into_inner);
+        }
     }
 
     fn failed(&self, error: DatabaseError) {
@@ -110,14 +135,17 @@ pub struct PostgresState {
     writer: Option<JoinHandle<()>>,
     applied: Arc<Mutex<u64>>,
     session: RefCell<Option<Session>>,
+    robots: Option<RobotsCache>,
 }
 
 impl PostgresState {
-    /// `epochs` says which shards may be written; the doorbell of those is rung to which something was sent.
+    /// `epochs` says which shards may be written; `post` carries what is sent to others, and the doorbell of those is rung
+    /// to which something was.
     pub fn open(
         database: &Database,
         worker: &str,
         epochs: Arc<Epochs>,
+        post: Post,
         doorbell: Option<Arc<Doorbell>>,
     ) -> crate::database::Result<PostgresState> {
         let session = database.connect(LIMIT)?;
@@ -132,7 +160,7 @@ impl PostgresState {
         let (place, name, state) = (database.clone(), worker.to_owned(), Arc::clone(&shared));
         let writer = std::thread::Builder::new()
             .name("frontier".to_owned())
-            .spawn(move || writer::run(&place, &name, &from, &state))
+            .spawn(move || writer::run(&place, &name, post, &from, &state))
             .map_err(|error| {
                 database.error(crate::database::Trouble::Failed, format!("no thread can be started: {error}"))
             })?;
@@ -145,7 +173,15 @@ impl PostgresState {
             writer: Some(writer),
             applied: Arc::default(),
             session: RefCell::new(Some(session)),
+            robots: None,
         })
+    }
+
+    /// Of a robots.txt that the database does not know, the cache is asked.
+    pub fn with_robots_cache(self, robots: Option<RobotsCache>) -> PostgresState {
+        let mut state = self;
+        state.robots = robots;
+        state
     }
 
     /// Asks until there is an answer: while the database is away everything waits.
@@ -222,6 +258,13 @@ fn order_of(cells: &mut Cells<'_>) -> Result<OrderKey, tokio_postgres::Error> {
 
 impl ShardState for PostgresState {
     fn apply(&mut self, batch: &StateBatch) -> Result<(), StateError> {
+        if let Some(cache) = &self.robots {
+            for change in &batch.changes {
+                if let Change::Robots { origin, stored, .. } = change {
+                    cache.keep(origin, stored);
+                }
+            }
+        }
         let mut epochs = BTreeMap::new();
         for shard in batch.changes.iter().filter_map(|change| change.shard()) {
             if let Some(epoch) = self.epochs.get(shard) {
@@ -234,6 +277,8 @@ impl ShardState for PostgresState {
             *applied
         };
         self.shared.overlay().apply(number, batch);
+        let ended = batch.changes.iter().filter(|change| matches!(change, Change::Unqueue { .. })).count();
+        self.shared.hold(number, ended as u64);
         let applied = Applied { number, epochs, batch: batch.clone() };
         let gone = || {
             let progress = self.shared.progress();
@@ -246,6 +291,7 @@ impl ShardState for PostgresState {
             Some(to) => to.send(applied).map_err(|_| gone())?,
             None => return Err(gone()),
         }
+        self.shared.wait_for_room();
         // Seldom, and of all keys at once: loads wait for it here.
         if batch.changes.iter().any(|change| matches!(change, Change::ForgetJob(_))) {
             self.shared.wait_for(number)?;
@@ -356,7 +402,9 @@ impl ShardState for PostgresState {
             let sql = "SELECT fetched_at, expires, status, body FROM frontier_robots WHERE origin = $1";
             client.query_opt(sql, &[&origin]).await
         })?;
-        let Some(row) = row else { return Ok(None) };
+        let Some(row) = row else {
+            return Ok(self.robots.as_ref().and_then(|cache| cache.find(origin)));
+        };
         let read = || -> Result<StoredRobots, tokio_postgres::Error> {
             let mut cells = Cells::of(&row);
             Ok(StoredRobots {

@@ -60,7 +60,8 @@ impl Overlay {
                 | Change::ForgetJob(_)
                 | Change::Seen { .. }
                 | Change::Send { .. }
-                | Change::Received { .. } => {}
+                | Change::Received { .. }
+                | Change::Blocked { .. } => {}
             }
         }
         if !keys.is_empty() {

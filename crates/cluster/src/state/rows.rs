@@ -16,6 +16,12 @@ type Done = Result<(), Error>;
 /// An entry's row: its due time is 0 in the queue.
 type UrlKey = (QueueAt, u64, OrderKey);
 
+/// What was last said of a job in a shard.
+struct Blocked {
+    applied: u64,
+    until: Option<Millis>,
+}
+
 #[derive(Default)]
 pub(super) struct Rows {
     /// Under which epoch each shard was owned.
@@ -26,6 +32,7 @@ pub(super) struct Rows {
     robots: BTreeMap<Box<str>, (u16, StoredRobots)>,
     seen: BTreeMap<(u16, JobId), Vec<u8>>,
     received: BTreeMap<u16, u64>,
+    blocked: BTreeMap<(u16, JobId), Blocked>,
     sent: Vec<(u16, Outgoing)>,
     forgotten: Vec<JobId>,
     marks: BTreeMap<Box<str>, u64>,
@@ -59,6 +66,7 @@ impl Rows {
         self.robots.retain(|_, (of, _)| *of != shard);
         self.seen.retain(|(of, _), _| *of != shard);
         self.received.remove(&shard);
+        self.blocked.retain(|(of, _), _| *of != shard);
         self.sent.retain(|(from, _)| *from != shard);
     }
 
@@ -96,12 +104,14 @@ impl Rows {
                 fingerprints.iter().for_each(|print| bytes.extend_from_slice(&print.0.to_le_bytes()));
             }
             Change::Send { from, to, message } => {
-                let job =
-                    Message::decode(message).ok().and_then(|message| message.job()).map_or(0, |job| job.0);
+                let job = Message::job_of(message).map_or(0, |job| job.0);
                 self.sent.push((*from, Outgoing { shard: *to, job, message: message.clone() }));
             }
             Change::Received { shard, offset } => {
                 self.received.insert(*shard, *offset);
+            }
+            Change::Blocked { job, shard, applied, until } => {
+                self.blocked.insert((*shard, *job), Blocked { applied: *applied, until: *until });
             }
         }
     }
@@ -110,6 +120,10 @@ impl Rows {
     pub(super) fn sent_to(&self) -> impl Iterator<Item = u16> {
         let shards: BTreeSet<u16> = self.sent.iter().map(|(_, one)| one.shard).collect();
         shards.into_iter()
+    }
+
+    pub(super) fn sent(&self) -> impl Iterator<Item = &Outgoing> {
+        self.sent.iter().map(|(_, one)| one)
     }
 
     pub(super) fn outgoing(&self, is_ours: &dyn Fn(u16) -> bool) -> Vec<Outgoing> {
@@ -124,7 +138,8 @@ impl Rows {
         self.write_hosts(client, is_ours).await?;
         self.write_jobs(client, is_ours).await?;
         self.write_robots(client, is_ours).await?;
-        self.write_received(client, is_ours).await
+        self.write_received(client, is_ours).await?;
+        self.write_blocked(client, is_ours).await
     }
 
     async fn forget_jobs(&self, client: &Connection) -> Done {
@@ -132,7 +147,7 @@ impl Rows {
             return Ok(());
         }
         let jobs: Vec<i32> = self.forgotten.iter().map(|job| number(*job)).collect();
-        for table in ["urls", "seen", "frontier_jobs"] {
+        for table in ["urls", "seen", "frontier_jobs", "frontier_blocked"] {
             client.execute(&format!("DELETE FROM {table} WHERE job = ANY($1)"), &[&jobs]).await?;
         }
         Ok(())
@@ -231,6 +246,25 @@ impl Rows {
         for (shard, offset) in self.received.iter().filter(|(shard, _)| is_ours(**shard)) {
             let sql = "UPDATE shards SET applied = greatest(applied, $2) WHERE shard = $1";
             client.execute(sql, &[&i32::from(*shard), &(*offset as i64)]).await?;
+        }
+        Ok(())
+    }
+
+    async fn write_blocked(&self, client: &Connection, is_ours: &dyn Fn(u16) -> bool) -> Done {
+        for ((shard, job), Blocked { applied, until }) in
+            self.blocked.iter().filter(|((of, _), _)| is_ours(*of))
+        {
+            let (shard, job, applied) = (i32::from(*shard), number(*job), *applied as i64);
+            let Some(until) = until else {
+                let sql = "DELETE FROM frontier_blocked WHERE job = $1 AND shard = $2";
+                client.execute(sql, &[&job, &shard]).await?;
+                continue;
+            };
+            let sql = "INSERT INTO frontier_blocked (job, shard, epoch, applied, blocked_until)
+                       SELECT $1, shard, epoch, $3, $4 FROM shards WHERE shard = $2
+                       ON CONFLICT (job, shard) DO UPDATE
+                       SET epoch = excluded.epoch, applied = $3, blocked_until = $4";
+            client.execute(sql, &[&job, &shard, &applied, &(until.0 as i64)]).await?;
         }
         Ok(())
     }

@@ -1,23 +1,30 @@
 //! Commits what was applied, in order, on a thread of its own: all that waits goes with one transaction. Each shard's part
-//! is written only if its epoch is still the one it was applied under; then nothing of the others' is touched. While the
-//! database is away the batches wait, and whoever applies more waits with them.
+//! is written only if its epoch is still the one it was applied under; then nothing of the others' is touched. What is sent
+//! through Kafka is acknowledged there before. While the database or Kafka is away the batches wait, and whoever applies
+//! more waits with them.
 
 use super::rows::Rows;
 use super::{Applied, Shared};
 use crate::database::{Database, Session};
-use crate::members::append;
+use crate::members::{Noted, Post, append};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(15);
-/// Between two tries while the database is away.
+/// Between two tries while the database or Kafka is away.
 const PAUSE: Duration = Duration::from_millis(300);
 /// Batches that go with one transaction.
 const TOGETHER: usize = 64;
 
-pub(super) fn run(database: &Database, worker: &str, from: &Receiver<Applied>, shared: &Arc<Shared>) {
+pub(super) fn run(
+    database: &Database,
+    worker: &str,
+    mut post: Post,
+    from: &Receiver<Applied>,
+    shared: &Arc<Shared>,
+) {
     let mut session: Option<Session> = None;
     let mut is_away = false;
     while let Ok(first) = from.recv() {
@@ -29,8 +36,9 @@ pub(super) fn run(database: &Database, worker: &str, from: &Receiver<Applied>, s
         }
         let last = batches.last().map_or(0, |batch| batch.number);
         let rows = Rows::of(&batches);
+        let Some(noted) = send_ahead(&mut post, &rows, shared) else { return };
         loop {
-            match write(database, &mut session, worker, &rows) {
+            match write(database, &mut session, worker, &rows, noted.as_ref()) {
                 Ok(()) => break,
                 // The connection is tried anew: what is repeated is the same.
                 Err(error) if error.is_retryable() => {
@@ -51,7 +59,21 @@ pub(super) fn run(database: &Database, worker: &str, from: &Receiver<Applied>, s
         }
         is_away = false;
         shared.committed(last);
-        shared.ring(rows.sent_to());
+        // Kafka wakes its readers itself.
+        if noted.is_none() {
+            shared.ring(rows.sent_to());
+        }
+    }
+}
+
+/// Until Kafka has it, where it carries what is sent. None if nobody waits for it any more.
+fn send_ahead(post: &mut Post, rows: &Rows, shared: &Shared) -> Option<Option<Noted>> {
+    loop {
+        match post.ahead(rows.sent()) {
+            Ok(noted) => return Some(noted),
+            Err(_) if shared.is_given_up() => return None,
+            Err(_) => std::thread::sleep(PAUSE),
+        }
     }
 }
 
@@ -60,6 +82,7 @@ fn write(
     session: &mut Option<Session>,
     worker: &str,
     rows: &Rows,
+    noted: Option<&Noted>,
 ) -> crate::database::Result<()> {
     let session = match session {
         Some(session) => session,
@@ -76,9 +99,14 @@ fn write(
         }
         let is_ours = |shard: u16| ours.get(&shard).copied().unwrap_or(false);
         rows.write(client, &is_ours).await?;
-        let outgoing = rows.outgoing(&is_ours);
-        if !outgoing.is_empty() {
-            append(client, &outgoing).await?;
+        match noted {
+            Some(noted) => noted.write(client).await?,
+            None => {
+                let outgoing = rows.outgoing(&is_ours);
+                if !outgoing.is_empty() {
+                    append(client, &outgoing).await?;
+                }
+            }
         }
         rows.write_marks(client, worker).await
     })

@@ -1,9 +1,10 @@
 //! The log in Kafka: topic `url_scheduled`, a partition for each shard. Kafka counts from zero, so its numbers are one
 //! less than ours.
 
-use super::{Log, Offset};
-use crate::kafka::{Kafka, Outgoing, Topic, Topics};
+use super::{Log, Messages, Offset};
+use crate::kafka::{Kafka, Outgoing, Records, Topic, Topics};
 use crate::server_error::Result;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// One user's way to the log, with connections of its own.
@@ -18,31 +19,39 @@ impl KafkaLog {
         Ok(KafkaLog { kafka: Kafka::new(brokers)?, topic: topics.name(Topic::UrlScheduled) })
     }
 
-    /// Waits until one of the shards has a message after its offset, but no longer than `limit`; gives all that have.
-    pub fn wait(&mut self, positions: &[(u16, Offset)], limit: Duration) -> Result<Vec<u16>> {
+    /// Waits until one of the shards has messages after its offset, but no longer than `limit`; gives those of all that
+    /// have, of each up to `max_bytes`.
+    pub fn poll(
+        &mut self,
+        positions: &[(u16, Offset)],
+        max_bytes: usize,
+        limit: Duration,
+    ) -> Result<Vec<(u16, Messages)>> {
         let positions: Vec<(u16, i64)> =
             positions.iter().map(|(shard, after)| (*shard, theirs(*after))).collect();
-        self.kafka.wait(&self.topic, &positions, limit)
+        let read = self.kafka.poll(&self.topic, &positions, max_bytes, limit)?;
+        Ok(read.into_iter().map(|(shard, records)| (shard, numbered(records))).collect())
     }
 
     /// Tells Kafka how far the logs are applied: for its monitoring only.
-    pub fn note_progress(&mut self, group: &str, applied: &[(u16, Offset)]) -> Result<()> {
+    /// The group has the name of the topic.
+    pub fn note_progress(&mut self, applied: &[(u16, Offset)]) -> Result<()> {
         let next: Vec<(u16, i64)> = applied.iter().map(|(shard, offset)| (*shard, theirs(*offset))).collect();
-        self.kafka.note_progress(group, &self.topic, &next)
+        self.kafka.note_progress(&self.topic, &self.topic, &next)
     }
 }
 
 impl Log for KafkaLog {
-    fn append(&mut self, messages: &[(u16, Vec<u8>)]) -> Result<()> {
-        let outgoing = |(shard, message)| Outgoing { partition: shard, key: None, value: message };
+    fn append(&mut self, messages: &[(u16, &[u8])]) -> Result<BTreeMap<u16, Offset>> {
+        let records = messages.iter().copied();
         let records: Vec<Outgoing<'_>> =
-            messages.iter().map(|(shard, message)| outgoing((*shard, message.as_slice()))).collect();
-        self.kafka.write(&self.topic, &records)
+            records.map(|(partition, value)| Outgoing { partition, key: None, value }).collect();
+        let last = self.kafka.write(&self.topic, &records)?;
+        Ok(last.into_iter().map(|(shard, offset)| (shard, ours(offset))).collect())
     }
 
-    fn read(&mut self, shard: u16, after: Offset, max_bytes: usize) -> Result<Vec<(Offset, Vec<u8>)>> {
-        let records = self.kafka.read(&self.topic, shard, theirs(after), max_bytes)?;
-        Ok(records.into_iter().map(|(offset, value)| (ours(offset), value)).collect())
+    fn read(&mut self, shard: u16, after: Offset, max_bytes: usize) -> Result<Messages> {
+        Ok(numbered(self.kafka.read(&self.topic, shard, theirs(after), max_bytes)?))
     }
 
     fn ends(&mut self, shards: &[u16]) -> Result<Vec<Offset>> {
@@ -50,6 +59,10 @@ impl Log for KafkaLog {
         // Where their next will be is where our last is.
         Ok(ranges.iter().map(|range| u64::try_from(range.end).unwrap_or(0)).collect())
     }
+}
+
+fn numbered(records: Records) -> Messages {
+    records.into_iter().map(|(offset, value)| (ours(offset), value)).collect()
 }
 
 /// What comes after our offset, as Kafka numbers it.

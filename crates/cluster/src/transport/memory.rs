@@ -1,6 +1,6 @@
 //! The log in memory: for simulations, and as the measure of what the contract means.
 
-use super::{Log, Offset};
+use super::{Log, Messages, Offset};
 use crate::server_error::{Result, ServerError, Trouble};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,15 +35,18 @@ impl MemoryLog {
 }
 
 impl Log for MemoryLog {
-    fn append(&mut self, messages: &[(u16, Vec<u8>)]) -> Result<()> {
+    fn append(&mut self, messages: &[(u16, &[u8])]) -> Result<BTreeMap<u16, Offset>> {
         let mut shards = self.lock();
+        let mut last = BTreeMap::new();
         for (shard, message) in messages {
-            shards.entry(*shard).or_default().messages.push_back(message.clone());
+            let log = shards.entry(*shard).or_default();
+            log.messages.push_back(message.to_vec());
+            last.insert(*shard, log.forgotten + log.messages.len() as u64);
         }
-        Ok(())
+        Ok(last)
     }
 
-    fn read(&mut self, shard: u16, after: Offset, max_bytes: usize) -> Result<Vec<(Offset, Vec<u8>)>> {
+    fn read(&mut self, shard: u16, after: Offset, max_bytes: usize) -> Result<Messages> {
         let shards = self.lock();
         let empty = Shard::default();
         let log = shards.get(&shard).unwrap_or(&empty);

@@ -1,7 +1,9 @@
 //! What goes over the wire, and what is kept of it.
 
 use crate::server::{Get, Server, fetcher, ok, run};
-use argiope_fetch::{FetchRequest, ProfileOptions, RequestProfile, Start, Validators, default_user_agent};
+use argiope_fetch::{
+    FetchRequest, Leave, ProfileOptions, RequestProfile, Start, Validators, default_user_agent,
+};
 use http::{StatusCode, Version};
 
 #[test]
@@ -105,6 +107,7 @@ fn profile_and_validators_are_sent() {
                 validators: Some(&validators),
                 timeout: get.timeout,
                 max_body_bytes: get.max_body_bytes,
+                leave: Leave::default(),
             })
             .await
             .unwrap();

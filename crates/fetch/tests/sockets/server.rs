@@ -1,7 +1,7 @@
 //! What all tests share: a thread's runtime, a fetcher, and a server whose behaviour is a closure per connection.
 
 use argiope_fetch::{
-    AddressPolicy, FetchError, FetchRequest, Fetched, Fetcher, FetcherOptions, ProfileOptions,
+    AddressPolicy, FetchError, FetchRequest, Fetched, Fetcher, FetcherOptions, Leave, ProfileOptions,
     RequestProfile, Resolver, ResolverOptions, Start, Tls, TlsOptions,
 };
 use argiope_model::Url;
@@ -85,6 +85,7 @@ impl Get {
             validators: None,
             timeout: self.timeout,
             max_body_bytes: self.max_body_bytes,
+            leave: Leave::default(),
         };
         fetcher.fetch(request).await
     }

@@ -16,6 +16,8 @@ struct Row {
     until: u64,
     /// Its last owner gave it back.
     clean: bool,
+    /// When it was taken last from one that had not.
+    taken_uncleanly: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -151,15 +153,18 @@ impl Database {
         if row.owner.is_some() && row.until > now {
             return None;
         }
-        let last_stop = match row.clean || row.epoch == 0 {
-            true => LastStop::Clean,
-            false => LastStop::Unclean,
+        let clean = row.clean || row.epoch == 0;
+        let last_stop = match row.taken_uncleanly {
+            _ if !clean => LastStop::Unclean,
+            Some(at) => LastStop::CleanAfterKill(Millis(at)),
+            None => LastStop::Clean,
         };
         *row = Row {
             owner: Some(name.to_owned()),
             epoch: row.epoch + 1,
             until: now + millis(LEASE),
             clean: false,
+            taken_uncleanly: if clean { row.taken_uncleanly } else { Some(now) },
         };
         Some((row.epoch, last_stop))
     }

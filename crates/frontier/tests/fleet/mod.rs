@@ -6,11 +6,12 @@ mod worker;
 
 use argiope_frontier::{Discovery, HostIndex, JobCounts, Token, message::Message};
 use argiope_model::{FingerprintKey, JobId, Millis, PublicSuffixes, shard_of};
-use argiope_politeness::{PolitenessRules, PolitenessSettings};
+use argiope_politeness::{HumanDuration, PolitenessRules, PolitenessSettings};
 use database::Database;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
+use std::time::Duration;
 use web::{Web, Witness};
 use worker::Worker;
 
@@ -18,8 +19,6 @@ const START: u64 = 1_800_000_000_000;
 pub(crate) const SHARDS: u16 = 16;
 pub(crate) const FIRST: JobId = JobId(1);
 pub(crate) const SECOND: JobId = JobId(2);
-/// The base delay of every host.
-const DELAY: u64 = 1_000;
 /// After the last trouble shards have so long to find their places.
 const SETTLING: u64 = 240_000;
 /// Whatever runs for longer hangs.
@@ -42,8 +41,15 @@ pub(crate) struct Plan {
     pub(crate) max_pages: Option<u64>,
     /// Messages are durable before the transaction they belong to, and even if that fails.
     pub(crate) sent_ahead: bool,
-    /// What is applied is durable some time later, and what does not come through is not missed at once.
-    pub(crate) slow_writes: bool,
+    /// What is applied is durable so many milliseconds later at most, and what does not come through is not missed at once.
+    /// Without it, at once.
+    pub(crate) slow_writes: Option<u64>,
+    /// A shard that was taken from the dead is not read at once: it may go again before anything of its log is applied.
+    pub(crate) slow_reads: bool,
+    /// The least delay of every host, in milliseconds.
+    pub(crate) delay: u64,
+    /// From the beginning, in milliseconds: when there is most to spoil.
+    pub(crate) trouble_for: u64,
 }
 
 impl Plan {
@@ -62,7 +68,10 @@ impl Plan {
             hasty: false,
             max_pages: None,
             sent_ahead: false,
-            slow_writes: false,
+            slow_writes: None,
+            slow_reads: false,
+            delay: 1_000,
+            trouble_for: 120_000,
         }
     }
 
@@ -97,6 +106,8 @@ pub(crate) struct Told {
     pub(crate) handovers: u64,
     /// Takeovers of shards that were not handed over.
     pub(crate) unclean: u64,
+    /// Takeovers of shards that were handed over by one that had them from the dead.
+    pub(crate) clean_after_kill: u64,
     /// Shards that a worker found out it had lost, by the database and by its own clock.
     pub(crate) lost: u64,
     pub(crate) lapsed: u64,
@@ -184,7 +195,8 @@ impl World {
 
     pub(crate) fn begin_request(&mut self, by: &str, host: u32, is_page: bool) {
         let seed = self.plan.seed;
-        let delay = if is_page { self.web.crawl_delay(host).max(DELAY) } else { DELAY };
+        let least = self.plan.delay;
+        let delay = if is_page { self.web.crawl_delay(host).max(least) } else { least };
         let now = self.now;
         let witness = self.witnesses.entry(host).or_default();
         if let Some(other) = &witness.asked_by {
@@ -226,7 +238,9 @@ impl Fleet {
     }
 
     fn new(plan: Plan) -> Fleet {
-        let rules = PolitenessRules::compile(&PolitenessSettings::default()).unwrap();
+        let default_delay = HumanDuration(Duration::from_millis(plan.delay));
+        let settings = PolitenessSettings { default_delay, ..PolitenessSettings::default() };
+        let rules = PolitenessRules::compile(&settings).unwrap();
         let world = World {
             now: START,
             web: Web { seed: plan.seed, hosts: plan.hosts, pages: plan.pages },
@@ -262,10 +276,11 @@ impl Fleet {
         self.world.push(usize::MAX, START, Event::Check);
     }
 
-    /// So many times in the first two minutes, when there is most to spoil.
+    /// So many times while there is trouble.
     fn trouble(&mut self, times: u32, event: &Event) {
         for _ in 0..times {
-            let at = START + 2_000 + self.world.chance(120_000);
+            let within = self.world.plan.trouble_for;
+            let at = START + 2_000 + self.world.chance(within);
             self.world.calm_from = self.world.calm_from.max(at);
             self.world.push(usize::MAX, at, event.clone());
         }

@@ -43,6 +43,8 @@ struct Applied {
     batch: StateBatch,
     leases: Leases,
     taken: u64,
+    /// When it is committed at the latest.
+    due: u64,
 }
 
 pub(crate) struct Worker {
@@ -54,6 +56,8 @@ pub(crate) struct Worker {
     records: BTreeMap<Token, Record>,
     /// Applied and not committed, where that takes its time.
     unwritten: VecDeque<Applied>,
+    /// Shards that were taken, with the time from which their logs are read.
+    unread_until: BTreeMap<u16, u64>,
     /// Shards that are handed over, with the time at which they go anyway.
     closing: BTreeMap<u16, u64>,
     pub(crate) draining: bool,
@@ -103,6 +107,7 @@ impl Worker {
             flights: BTreeMap::new(),
             records: BTreeMap::new(),
             unwritten: VecDeque::new(),
+            unread_until: BTreeMap::new(),
             closing: BTreeMap::new(),
             draining: false,
             has_left: false,
@@ -172,7 +177,7 @@ impl Worker {
                 self.frontier.resolved(host, found, world.millis());
             }
             Event::Wake => self.wake_at = None,
-            Event::Write => self.write(world),
+            Event::Write => self.write_until(world, world.now),
             _ => {}
         }
     }
@@ -252,9 +257,13 @@ impl Worker {
     fn take_over(&mut self, world: &mut World, shard: u16) {
         let Some((epoch, last_stop)) = world.database.take(&self.name, shard, world.now) else { return };
         world.told.unclean += u64::from(last_stop == LastStop::Unclean);
+        world.told.clean_after_kill += u64::from(matches!(last_stop, LastStop::CleanAfterKill(_)));
         // What was written under a former epoch must not lie over what is read now.
         self.write(world);
         self.leases.taken(shard, epoch, world.millis());
+        let is_late = world.plan.slow_reads && last_stop != LastStop::Clean;
+        let unread_until = world.now + if is_late { world.chance(30_000) } else { 0 };
+        self.unread_until.insert(shard, unread_until);
         let opens = opens(world);
         let state = &world.database.state;
         self.frontier.restore_shard(state, shard, &opens, last_stop, world.millis()).unwrap();
@@ -344,10 +353,11 @@ impl Worker {
         if self.is_dead {
             return;
         }
-        if world.plan.slow_writes {
+        if let Some(within) = world.plan.slow_writes {
             if !batch.is_empty() {
-                self.unwritten.push_back(Applied { batch, leases: self.leases.clone(), taken });
-                world.soon(self.index, 400, Event::Write);
+                let due = world.now + world.chance(within);
+                self.unwritten.push_back(Applied { batch, leases: self.leases.clone(), taken, due });
+                world.push(self.index, due, Event::Write);
             }
             return;
         }
@@ -368,10 +378,17 @@ impl Worker {
         }
     }
 
-    /// Commits what was applied. What belongs to a shard that is another's by now is left out, and nobody says so.
     fn write(&mut self, world: &mut World) {
+        self.write_until(world, u64::MAX);
+    }
+
+    /// Commits what was applied and is due. What belongs to a shard that is another's by now is left out, and nobody says
+    /// so.
+    fn write_until(&mut self, world: &mut World, now: u64) {
         let mut sends = false;
-        while let Some(Applied { mut batch, leases, taken }) = self.unwritten.pop_front() {
+        while self.unwritten.front().is_some_and(|applied| applied.due <= now)
+            && let Some(Applied { mut batch, leases, taken, .. }) = self.unwritten.pop_front()
+        {
             sends |= batch.changes.iter().any(|change| matches!(change, Change::Send { .. }));
             while let Err(StateError::Lost(shard)) = world.database.apply(&self.name, &leases, &batch) {
                 batch.drop_shard(shard);
@@ -395,6 +412,9 @@ impl Worker {
     fn read_logs(&mut self, world: &mut World) {
         let shards: Vec<u16> = self.leases.all().map(|(shard, _)| shard).collect();
         for shard in shards {
+            if self.unread_until.get(&shard).is_some_and(|until| world.now < *until) {
+                continue;
+            }
             let after = self.frontier.received(shard).unwrap_or(0);
             let messages: Vec<(u64, Vec<u8>)> =
                 world.database.state.log(shard, after).map(|(at, m)| (at, m.to_vec())).collect();

@@ -213,10 +213,16 @@ impl FileAppender {
                 Ok(_) | Err(_) => self.shared.payloads.remove(digest),
             }
         }
-        let previous = reading::referred(&|at| self.shared.open(at), exchange.previous?).ok()?;
-        let not_modified = exchange.metadata.status == Some(304);
-        (not_modified || (payload_length >= SMALLEST_PAYLOAD && previous.digest == *digest))
-            .then_some(previous)
+        let previous = exchange.previous?;
+        if exchange.metadata.status == Some(304) {
+            // Worth a look elsewhere: without it there is no body at all.
+            let found = reading::referred(&|at| self.shared.open_anywhere(at), previous);
+            return found
+                .inspect_err(|error| tracing::warn!(%previous, %error, "not modified since a visit that cannot be read"))
+                .ok();
+        }
+        let previous = reading::referred(&|at| self.shared.open(at), previous).ok()?;
+        (payload_length >= SMALLEST_PAYLOAD && previous.digest == *digest).then_some(previous)
     }
 }
 

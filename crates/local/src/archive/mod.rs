@@ -14,7 +14,7 @@ use argiope_model::Millis;
 use argiope_store::archive::payload::PayloadIndex;
 use argiope_store::archive::reading::{self, Source};
 use argiope_store::archive::{
-    Appender, Archive, ArchiveRef, OnRecovered, Position, Recovery, Spool, StoredExchange,
+    Appender, Archive, ArchiveRef, Elsewhere, OnRecovered, Position, Recovery, Spool, StoredExchange,
 };
 use argiope_store::error::{ErrorKind, Result, StoreError};
 use argiope_store::warc::{VisitMetadata, WarcInfo, cdxj};
@@ -24,7 +24,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// How the archive's files are made.
@@ -78,6 +78,8 @@ struct Shared {
     workers: AtomicU32,
     /// A file was created since the directory was last synced.
     new_entries: AtomicBool,
+    /// Where files are read that have left.
+    elsewhere: OnceLock<Elsewhere>,
 }
 
 /// Files that nobody writes any more.
@@ -119,6 +121,7 @@ impl FileArchive {
             serial: AtomicU32::new(0),
             workers: AtomicU32::new(0),
             new_entries: AtomicBool::new(false),
+            elsewhere: OnceLock::new(),
         };
         Ok(FileArchive { shared: Arc::new(shared) })
     }
@@ -152,6 +155,14 @@ impl Shared {
             Ok(file)
         });
         Ok(Box::new(opened.map_err(|error| StoreError::io(&*at.file, error))?))
+    }
+
+    /// The same wherever the file is.
+    fn open_anywhere(&self, at: &ArchiveRef) -> Result<Source> {
+        match (self.open(at), self.elsewhere.get()) {
+            (Err(error), Some(elsewhere)) if error.kind == ErrorKind::NotFound => elsewhere(at),
+            (opened, _) => opened,
+        }
     }
 
     fn create_file(&self, worker: u32) -> Result<(Arc<ActiveFile>, PathBuf)> {
@@ -265,6 +276,12 @@ impl Archive for FileArchive {
 impl Spool for FileArchive {
     fn path(&self, file: &str) -> PathBuf {
         self.shared.root.join(file)
+    }
+
+    fn look_elsewhere(&self, open: Elsewhere) {
+        if self.shared.elsewhere.set(open).is_err() {
+            tracing::warn!("archive files that have left are looked for in one place only");
+        }
     }
 
     fn end_files(&self, begun_before: Millis) -> Result<Option<Millis>> {

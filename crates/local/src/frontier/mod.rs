@@ -101,7 +101,7 @@ impl FjallState {
             Change::Robots { origin, stored, .. } => {
                 batch.insert(&self.robots, origin.as_bytes(), keys::encode_robots(stored));
             }
-            Change::Seen { .. } | Change::ForgetJob(_) | Change::Send { .. } => {}
+            Change::Seen { .. } | Change::ForgetJob(_) | Change::Send { .. } | Change::Blocked { .. } => {}
         }
     }
 

@@ -8,7 +8,7 @@ mod writer;
 
 pub use file::write_atomically;
 pub use output::{Output, STDOUT};
-pub use record::{Record, SkippedRecord};
+pub use record::{PageWithHtml, Record, SkippedRecord};
 pub use writer::{Format, RecordWriter};
 
 use crate::catalogue::{CatalogueReader, PageQuery};

@@ -42,6 +42,31 @@ impl Record for Page {
     }
 }
 
+/// A page with its content, where that is text and still there.
+#[derive(Clone, Debug, Serialize)]
+pub struct PageWithHtml {
+    #[serde(flatten)]
+    pub page: Page,
+    pub html: Option<String>,
+}
+
+impl Record for PageWithHtml {
+    const FIELDS: &'static [&'static str] = &with_html();
+
+    fn write_fields<W: Write>(&self, row: &mut csv::Writer<W>) -> csv::Result<()> {
+        self.page.write_fields(row)?;
+        text(row, &self.html)
+    }
+}
+
+/// The fields of a page, and the one more.
+const fn with_html() -> [&'static str; Page::FIELDS.len() + 1] {
+    let mut fields = ["html"; Page::FIELDS.len() + 1];
+    let (before, _) = fields.split_at_mut(Page::FIELDS.len());
+    before.copy_from_slice(&Page::FIELDS);
+    fields
+}
+
 /// A refused URL as users see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SkippedRecord {

@@ -2,7 +2,7 @@
 //! where nobody runs one, the frontier is read at rest.
 
 use super::{Answer, Asked, known};
-use crate::cluster::{CLIENT, ClusterPlace, database_failure};
+use crate::cluster::{CLIENT, ClusterPlace, database_failure, kafka_failure};
 use crate::commands::audit;
 use crate::commands::crawl::engine_config;
 use crate::control::{self, Asked as Spoken, Owner, Question, Reply};
@@ -11,7 +11,7 @@ use crate::exit::Failure;
 use crate::job::{JobIdentity, check_address};
 use crate::settings::{ProcessSettings, addresses_of, load_config, politeness_of};
 use crate::stores::Stores;
-use argiope_cluster::members::Epochs;
+use argiope_cluster::members::{Epochs, Post};
 use argiope_cluster::state::PostgresState;
 use argiope_engine::{JobStart, Why, WhyStep, why_at_rest};
 use argiope_frontier::state::ShardState;
@@ -127,7 +127,9 @@ fn at_rest(asked: &Asked<'_>, url: &Url) -> Result<Why, Failure> {
 /// The database has it all, whoever owns the shard.
 fn in_cluster(asked: &Asked<'_>, place: &ClusterPlace, url: &Url) -> Result<Why, Failure> {
     let nothing_owned = Arc::new(Epochs::default());
-    let state = PostgresState::open(&place.database, CLIENT, nothing_owned, None)
+    // Nothing is sent: Kafka need not answer.
+    let post = Post::new(&place.carrier, CLIENT, "a sender").map_err(|e| kafka_failure(&e))?;
+    let state = PostgresState::open(&place.database, CLIENT, nothing_owned, post, None)
         .map_err(|e| database_failure(&e))?;
     of_state(asked, url, &place.fixed, &state, true)
 }

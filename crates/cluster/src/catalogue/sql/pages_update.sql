@@ -1,4 +1,5 @@
--- A visit that is recorded again keeps its number. Only recovery does that: mostly there is nothing to plan for.
+-- A visit that is recorded again keeps its number, and the worker that recorded it first. Only recovery and a new owner do
+-- that: mostly there is nothing to plan for.
 DO $$ BEGIN
     IF EXISTS (SELECT FROM staged_known) THEN
         ANALYZE staged_known;

@@ -2,5 +2,7 @@
 
 mod catalogue;
 mod database;
+mod members;
+mod peer;
 mod scratch;
 mod state;

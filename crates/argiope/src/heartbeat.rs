@@ -1,0 +1,104 @@
+//! What a worker tells of itself through Redis, for display only: a thread of its own reports every half minute, so that a
+//! server that hangs holds nobody up. Who lives and who owns what is decided elsewhere.
+
+use argiope_cluster::redis::{Redis, WorkerFigures};
+use argiope_model::Millis;
+use rustix::time::{ClockId, clock_gettime};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+const EVERY: Duration = Duration::from_secs(30);
+
+/// What only the worker itself knows.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Own {
+    pub(crate) state: &'static str,
+    pub(crate) shards: u32,
+    pub(crate) pages: u64,
+    pub(crate) failures: u64,
+    pub(crate) bytes: u64,
+}
+
+/// Reports until it is dropped; then the worker is no longer shown.
+pub(crate) struct Heartbeat {
+    ends: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Heartbeat {
+    pub(crate) fn start(
+        redis: Redis,
+        name: String,
+        now: fn() -> Millis,
+        own: impl Fn() -> Own + Send + 'static,
+    ) -> std::io::Result<Heartbeat> {
+        let (ends, ended) = channel();
+        let thread = std::thread::Builder::new().name(String::from("heartbeat")).spawn(move || {
+            let started_at = now();
+            let mut before: Option<(Instant, Duration, u64)> = None;
+            loop {
+                let (own, cpu, at) = (own(), cpu_time(), Instant::now());
+                let since = |then: Instant| at.duration_since(then).as_secs_f64().max(0.001);
+                let figures = WorkerFigures {
+                    name: name.clone(),
+                    state: own.state.to_owned(),
+                    current_url: None,
+                    shards: own.shards,
+                    pages: own.pages,
+                    failures: own.failures,
+                    bytes: own.bytes,
+                    pages_per_second: before
+                        .map_or(0.0, |(then, _, pages)| own.pages.saturating_sub(pages) as f64 / since(then)),
+                    cpu_percent: before.map_or(0.0, |(then, used, _)| {
+                        100.0 * cpu.saturating_sub(used).as_secs_f64() / since(then)
+                    }),
+                    memory_bytes: resident_bytes(),
+                    started_at,
+                    reported_at: now(),
+                };
+                before = Some((at, cpu, own.pages));
+                // That Redis is away is said where it is found out.
+                let _ = redis.report(&figures);
+                if ended.recv_timeout(EVERY) != Err(RecvTimeoutError::Timeout) {
+                    let _ = redis.sign_off(&name);
+                    return;
+                }
+            }
+        })?;
+        Ok(Heartbeat { ends: Some(ends), thread: Some(thread) })
+    }
+}
+
+impl Drop for Heartbeat {
+    fn drop(&mut self) {
+        self.ends = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn cpu_time() -> Duration {
+    let used = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(u64::try_from(used.tv_sec).unwrap_or(0), u32::try_from(used.tv_nsec).unwrap_or(0))
+}
+
+/// 0 where the system does not tell.
+fn resident_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes: Option<u64> = line.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
+    kilobytes.unwrap_or(0) * 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_has_used_time_and_memory() {
+        assert!(cpu_time() > Duration::ZERO);
+        assert!(!cfg!(target_os = "linux") || resident_bytes() > 100_000);
+    }
+}

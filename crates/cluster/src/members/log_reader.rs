@@ -1,0 +1,131 @@
+//! Reads the logs of this member's shards where they are in Kafka, each from where it is applied. Kafka is asked to answer as
+//! soon as there is something for any of them.
+
+use super::reader::{Piece, tell_pieces};
+use super::{Shared, Tell};
+use crate::database::{Database, Session};
+use crate::transport::{Carrier, KafkaLog, Log, Messages, Offset};
+use argiope_frontier::message::Message;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Of the messages of one shard that are told at once.
+const PIECE_BYTES: usize = 1 << 20;
+/// How long Kafka may take to find something new.
+const WAIT: Duration = Duration::from_millis(500);
+/// While something is under way to the frontier: its shard is to be asked for again as soon as it is taken in.
+const SHORT_WAIT: Duration = Duration::from_millis(20);
+/// After a failure, and before a log that cannot be read is tried again.
+const PAUSE: Duration = Duration::from_secs(1);
+const LONG_PAUSE: Duration = Duration::from_secs(10);
+/// How often Kafka is told how far the logs are applied.
+const PROGRESS_EVERY: Duration = Duration::from_secs(10);
+
+const NAME: &str = "the reader of the logs";
+
+pub(super) struct LogReader {
+    pub(super) database: Database,
+    pub(super) carrier: Carrier,
+    pub(super) log: KafkaLog,
+    pub(super) shared: Arc<Shared>,
+    pub(super) tell: Tell,
+    /// Logs that cannot be read where they have to be read on, until when they are left alone.
+    pub(super) stuck: BTreeMap<u16, Instant>,
+}
+
+impl LogReader {
+    pub(super) fn run(mut self) {
+        let mut session = None;
+        let mut next_progress = Instant::now() + PROGRESS_EVERY;
+        while !self.shared.is_closed() {
+            let (ready, is_under_way) = self.ready();
+            if ready.is_empty() {
+                self.shared.wait_for_bell(WAIT);
+                continue;
+            }
+            let wait = if is_under_way { SHORT_WAIT } else { WAIT };
+            let read = self.read(&ready, wait);
+            if self.tell(&mut session, read).is_err() {
+                self.shared.wait_for_bell(PAUSE);
+            }
+            if Instant::now() >= next_progress {
+                next_progress = Instant::now() + PROGRESS_EVERY;
+                self.say_progress();
+            }
+        }
+    }
+
+    /// Where each log is to be read on, and whether some are being taken in.
+    fn ready(&mut self) -> (Vec<(u16, Offset)>, bool) {
+        let now = Instant::now();
+        self.stuck.retain(|_, until| *until > now);
+        let readings = self.shared.readings();
+        let is_under_way = readings.values().any(|reading| reading.told != reading.taken_in);
+        let ready = readings
+            .iter()
+            .filter(|(shard, reading)| reading.is_ready() && !self.stuck.contains_key(shard))
+            .map(|(shard, reading)| (*shard, reading.told))
+            .collect();
+        (ready, is_under_way)
+    }
+
+    fn read(&mut self, ready: &[(u16, Offset)], wait: Duration) -> Result<Vec<Piece>, ()> {
+        let polled = self.log.poll(ready, PIECE_BYTES, wait);
+        let read = match polled {
+            Ok(read) => {
+                if self.stuck.is_empty() {
+                    self.carrier.note(NAME, None);
+                }
+                read
+            }
+            Err(error) if error.is_retryable() => {
+                self.carrier.note(NAME, Some(&error));
+                return Err(());
+            }
+            // One of them is the cause: the others are read.
+            Err(_) => self.read_each(ready),
+        };
+        Ok(read.into_iter().map(|(shard, messages)| piece(shard, messages)).collect())
+    }
+
+    fn read_each(&mut self, ready: &[(u16, Offset)]) -> Vec<(u16, Messages)> {
+        let mut read = Vec::new();
+        for (shard, after) in ready {
+            match self.log.read(*shard, *after, PIECE_BYTES) {
+                Ok(messages) if messages.is_empty() => {}
+                Ok(messages) => read.push((*shard, messages)),
+                Err(error) => {
+                    tracing::error!(%error, shard, after, "the log of a shard cannot be read on");
+                    self.carrier.note(NAME, Some(&error));
+                    self.stuck.insert(*shard, Instant::now() + LONG_PAUSE);
+                }
+            }
+        }
+        read
+    }
+
+    fn tell(&self, session: &mut Option<Session>, read: Result<Vec<Piece>, ()>) -> Result<(), ()> {
+        let pieces = read?;
+        if pieces.is_empty() {
+            return Ok(());
+        }
+        tell_pieces(&self.database, session, &self.shared, &self.tell, pieces).map_err(|error| {
+            tracing::warn!(%error, "what was sent cannot be told: its jobs are not known");
+        })
+    }
+
+    /// For those who watch Kafka; nobody here reads it.
+    fn say_progress(&mut self) {
+        let applied: Vec<(u16, Offset)> =
+            self.shared.readings().iter().map(|(shard, reading)| (*shard, reading.taken_in)).collect();
+        if let Err(error) = self.log.note_progress(&applied) {
+            tracing::debug!(%error, "kafka was not told how far the logs are applied");
+        }
+    }
+}
+
+fn piece(shard: u16, messages: Messages) -> Piece {
+    let jobs = messages.iter().map(|(_, bytes)| Message::job_of(bytes).map_or(0, |job| job.0)).collect();
+    Piece { shard, messages, jobs }
+}

@@ -1,0 +1,130 @@
+//! Messages on their way to the shards. Through the inbox they go with the transaction that they belong to. Through Kafka
+//! they go ahead of it: the transaction notes how far each log has to be applied before all of them are, and a job has not
+//! ended before that. A transaction that never comes leaves messages that nobody waits for, and whose senders are still
+//! queued: they are sent again, and taken in once.
+
+use super::submitting::{Outgoing, append};
+use crate::database::{Connection, Result, Session};
+use crate::server_error;
+use crate::transport::{Carrier, KafkaLog, Log};
+use std::collections::BTreeMap;
+
+type Done = std::result::Result<(), tokio_postgres::Error>;
+
+/// One thread's way to the logs of the shards.
+pub struct Post {
+    carrier: Carrier,
+    log: Option<KafkaLog>,
+    sender: String,
+    name: &'static str,
+}
+
+impl Post {
+    /// `sender` may be shared, but those who share it wait for each other.
+    pub fn new(carrier: &Carrier, sender: &str, name: &'static str) -> server_error::Result<Post> {
+        Ok(Post { carrier: carrier.clone(), log: carrier.log()?, sender: sender.to_owned(), name })
+    }
+
+    /// To be called before the transaction that they belong to: `None` where they go with it.
+    pub(crate) fn ahead<'o>(
+        &mut self,
+        outgoing: impl Iterator<Item = &'o Outgoing>,
+    ) -> server_error::Result<Option<Noted>> {
+        let Some(log) = &mut self.log else { return Ok(None) };
+        let outgoing: Vec<&Outgoing> = outgoing.collect();
+        if outgoing.is_empty() {
+            return Ok(Some(Noted { sender: self.sender.clone(), reached: BTreeMap::new() }));
+        }
+        let messages: Vec<(u16, &[u8])> = outgoing.iter().map(|one| (one.shard, &one.message[..])).collect();
+        let appended = log.append(&messages);
+        self.carrier.note(self.name, appended.as_ref().err());
+        let last = appended?;
+        let mut reached = BTreeMap::new();
+        for one in outgoing.iter().filter(|one| one.job != 0) {
+            if let Some(offset) = last.get(&one.shard) {
+                reached.insert((one.job, one.shard), *offset);
+            }
+        }
+        Ok(Some(Noted { sender: self.sender.clone(), reached }))
+    }
+
+    /// The same for those who have nothing but messages to send.
+    pub fn prepare(&mut self, outgoing: Vec<Outgoing>) -> server_error::Result<Posted> {
+        let noted = self.ahead(outgoing.iter())?;
+        Ok(Posted { outgoing, noted })
+    }
+}
+
+/// How far the log of a shard has to be applied, for each job that something was sent for.
+pub(crate) struct Noted {
+    sender: String,
+    reached: BTreeMap<(u32, u16), u64>,
+}
+
+impl Noted {
+    /// Within the transaction that the messages belong to.
+    pub(crate) async fn write(&self, client: &Connection) -> Done {
+        if self.reached.is_empty() {
+            return Ok(());
+        }
+        let (mut jobs, mut shards, mut offsets) = (Vec::new(), Vec::new(), Vec::new());
+        for ((job, shard), offset) in &self.reached {
+            jobs.push(i32::try_from(*job).unwrap_or(0));
+            shards.push(i32::from(*shard));
+            offsets.push(*offset as i64);
+        }
+        let sql = "INSERT INTO log_sent (job, sender, shard, reached)
+                   SELECT job, $1, shard, reached
+                   FROM unnest($2::int4[], $3::int4[], $4::int8[]) AS n(job, shard, reached) ORDER BY job, shard
+                   ON CONFLICT (job, sender, shard) DO UPDATE
+                   SET reached = greatest(log_sent.reached, excluded.reached)";
+        client.execute(sql, &[&self.sender, &jobs, &shards, &offsets]).await?;
+        Ok(())
+    }
+}
+
+/// Messages that are under way, or will be with the transaction they are recorded in.
+pub struct Posted {
+    outgoing: Vec<Outgoing>,
+    noted: Option<Noted>,
+}
+
+impl Posted {
+    pub(super) async fn record(&self, client: &Connection) -> Done {
+        match &self.noted {
+            Some(noted) => noted.write(client).await,
+            None if self.outgoing.is_empty() => Ok(()),
+            None => append(client, &self.outgoing).await,
+        }
+    }
+}
+
+/// Sends to the logs of the shards, all of it or nothing that anybody waits for.
+pub fn send(session: &mut Session, posted: &Posted) -> Result<()> {
+    session.transaction(async |client| posted.record(client).await)
+}
+
+/// Where the logs of a cluster begin in which there never was a job: whatever is in them by now is not for it.
+pub fn begin_logs(session: &mut Session, ends: &[u64]) -> Result<()> {
+    let (shards, ends): (Vec<i32>, Vec<i64>) = (0..).zip(ends.iter().map(|end| *end as i64)).unzip();
+    session.query(
+        "UPDATE shards SET applied = begins.at FROM unnest($1::int4[], $2::int8[]) AS begins(shard, at)
+         WHERE shards.shard = begins.shard AND NOT EXISTS (SELECT 1 FROM jobs)",
+        &[&shards, &ends],
+    )?;
+    Ok(())
+}
+
+/// How many messages of the logs, which end where told, are not taken in.
+pub fn log_lag(session: &mut Session, ends: &[u64]) -> Result<u64> {
+    let mut lag = 0;
+    for row in session.query("SELECT shard, applied FROM shards ORDER BY shard", &[])? {
+        let read = || -> std::result::Result<(i32, i64), tokio_postgres::Error> {
+            Ok((row.try_get(0)?, row.try_get(1)?))
+        };
+        let (shard, applied) = read().map_err(|error| session.error(error))?;
+        let end = usize::try_from(shard).ok().and_then(|shard| ends.get(shard)).copied().unwrap_or(0);
+        lag += end.saturating_sub(u64::try_from(applied).unwrap_or(0));
+    }
+    Ok(lag)
+}

@@ -1,0 +1,277 @@
+//! Passes on what the catalogue has: pages, failures and notices, to Kafka, where others read them ([`crate::kafka::messages`]).
+//! The member that leads does it, from the position that is stored, and notes the new one when Kafka has acknowledged.
+//! So everything comes in the order of its commits, at least once, and while Kafka is away it stays in the catalogue and
+//! the crawl does not wait for it.
+
+use crate::catalogue::unpublished::{self, Piece};
+use crate::database::{Database, DatabaseError, Session};
+use crate::kafka::messages::{CrawlFailure, CrawlResult, RobotsCacheMiss};
+use crate::kafka::{Kafka, Outgoing, Topic, Topics};
+use crate::server_error::{Result as Answered, ServerError};
+use crate::transport::Carrier;
+use argiope_model::{Millis, PublicSuffixes, Url, shard_of};
+use argiope_store::catalogue::{ErrorRow, StoredPage};
+use serde::Serialize;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, TryRecvError, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+const LIMIT: Duration = Duration::from_secs(30);
+/// Between two looks at the catalogue when all is published, and after a failure.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// What may be taken for the rest when the worker ends.
+const LAST_LOOK: Duration = Duration::from_secs(10);
+const NAME: &str = "the publisher";
+
+/// What is published, each kind from a position of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    Pages,
+    RepeatedPages,
+    Failures,
+    RepeatedFailures,
+    Disallowed,
+    RobotsRequests,
+}
+
+impl What {
+    const ALL: [What; 6] = [
+        What::Pages,
+        What::RepeatedPages,
+        What::Failures,
+        What::RepeatedFailures,
+        What::Disallowed,
+        What::RobotsRequests,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            What::Pages => "pages",
+            What::RepeatedPages => "repeated pages",
+            What::Failures => "failures",
+            What::RepeatedFailures => "repeated failures",
+            What::Disallowed => "disallowed",
+            What::RobotsRequests => "robots requests",
+        }
+    }
+
+    fn topic(self) -> Topic {
+        match self {
+            What::Pages | What::RepeatedPages => Topic::CrawlResults,
+            What::Failures | What::RepeatedFailures | What::Disallowed => Topic::CrawlFailures,
+            What::RobotsRequests => Topic::RobotsCacheMiss,
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Unpublished {
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    #[error(transparent)]
+    Kafka(#[from] ServerError),
+}
+
+/// The thread of one worker. When this is dropped, what was stored last is published first, if that is done in a moment.
+pub struct Publisher {
+    /// Closed by the end of the worker.
+    open: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Publisher {
+    /// None where the cluster has no Kafka. `owner` publishes while it leads.
+    pub fn start(
+        database: &Database,
+        carrier: &Carrier,
+        suffixes: Arc<PublicSuffixes>,
+        owner: &str,
+    ) -> Answered<Option<Publisher>> {
+        let Some((kafka, topics)) = carrier.client()? else { return Ok(None) };
+        let mut publishing = Publishing {
+            database: database.clone(),
+            carrier: carrier.clone(),
+            kafka,
+            topics,
+            suffixes,
+            owner: owner.to_owned(),
+            partitions: HashMap::new(),
+        };
+        let (open, closed) = channel::<()>();
+        let run = move || {
+            let mut session = None;
+            while closed.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
+                let is_closed = || closed.try_recv() == Err(TryRecvError::Disconnected);
+                publishing.look(&mut session, &is_closed);
+            }
+            let end = Instant::now() + LAST_LOOK;
+            publishing.look(&mut session, &|| Instant::now() >= end);
+        };
+        let thread =
+            std::thread::Builder::new().name("publisher".to_owned()).spawn(run).map_err(|error| {
+                let message = format!("no thread can be started: {error}");
+                ServerError::new(crate::server_error::Trouble::Wrong, "the system", message)
+            })?;
+        Ok(Some(Publisher { open: Some(open), thread: Some(thread) }))
+    }
+}
+
+impl Drop for Publisher {
+    fn drop(&mut self) {
+        self.open = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Publishing {
+    database: Database,
+    carrier: Carrier,
+    kafka: Kafka,
+    topics: Topics,
+    suffixes: Arc<PublicSuffixes>,
+    owner: String,
+    /// How many each topic has.
+    partitions: HashMap<Topic, u16>,
+}
+
+/// A record with its key.
+struct Record {
+    key: String,
+    value: Vec<u8>,
+}
+
+impl Publishing {
+    /// All there is while this member leads, unless it is to stop.
+    fn look(&mut self, session: &mut Option<Session>, stops: &dyn Fn() -> bool) {
+        let done = self.publish(session, stops);
+        match &done {
+            Ok(()) => self.carrier.note(NAME, None),
+            Err(Unpublished::Kafka(error)) => self.carrier.note(NAME, Some(error)),
+            Err(Unpublished::Database(error)) => {
+                tracing::debug!(%error, "what is to be published cannot be read");
+                *session = None;
+            }
+        }
+    }
+
+    fn publish(
+        &mut self,
+        session: &mut Option<Session>,
+        stops: &dyn Fn() -> bool,
+    ) -> Result<(), Unpublished> {
+        let session = match session {
+            Some(session) => session,
+            None => session.insert(self.database.connect(LIMIT)?),
+        };
+        for what in What::ALL {
+            while !stops() && self.leads(session)? && self.publish_piece(session, what)? {}
+        }
+        Ok(())
+    }
+
+    fn leads(&self, session: &mut Session) -> Result<bool, DatabaseError> {
+        let sql = "SELECT 1 FROM leader WHERE owner = $1 AND lease_until > clock_timestamp()";
+        Ok(session.query_opt(sql, &[&self.owner])?.is_some())
+    }
+
+    /// False if there was nothing more.
+    fn publish_piece(&mut self, session: &mut Session, what: What) -> Result<bool, Unpublished> {
+        let before = position(session, what)?;
+        let (records, reached) = self.read(session, what, before)?;
+        if reached == before {
+            return Ok(false);
+        }
+        let partitions = self.partitions(what.topic())?;
+        let outgoing: Vec<Outgoing<'_>> = records
+            .iter()
+            .map(|record| Outgoing {
+                partition: shard_of(&record.key, partitions),
+                key: Some(record.key.as_bytes()),
+                value: &record.value,
+            })
+            .collect();
+        self.kafka.write(&self.topics.name(what.topic()), &outgoing)?;
+        // Should another lead by now, it may have gone on from here already.
+        let sql = "INSERT INTO published (what, position) VALUES ($1, $2)
+                   ON CONFLICT (what) DO UPDATE SET position = greatest(published.position, $2)";
+        session.query(sql, &[&what.name(), &i64::try_from(reached).unwrap_or(i64::MAX)])?;
+        Ok(true)
+    }
+
+    fn read(
+        &self,
+        session: &mut Session,
+        what: What,
+        after: u64,
+    ) -> Result<(Vec<Record>, u64), DatabaseError> {
+        let of_page =
+            |stored: &StoredPage| self.record(&stored.row.page.url, &CrawlResult::from(&stored.row));
+        let of_failure = |row: &ErrorRow| self.record(&row.url, &CrawlFailure::of_error(row));
+        Ok(match what {
+            What::Pages => records(unpublished::pages(session, after)?, of_page),
+            What::RepeatedPages => records(unpublished::repeated_pages(session, after)?, of_page),
+            What::Failures => records(unpublished::failures(session, after)?, of_failure),
+            What::RepeatedFailures => records(unpublished::repeated_failures(session, after)?, of_failure),
+            What::Disallowed => {
+                let now = now();
+                records(unpublished::disallowed(session, after)?, |row| {
+                    self.record(&row.url, &CrawlFailure::of_refusal(row, now))
+                })
+            }
+            What::RobotsRequests => records(unpublished::robots_requests(session, after)?, |(url, at)| {
+                let url = Url::from_stored(url).ok()?;
+                self.record(url.as_str(), &RobotsCacheMiss { origin: url.origin(), at: *at })
+            }),
+        })
+    }
+
+    /// None for what could not have been stored.
+    fn record(&self, url: &str, message: &impl Serialize) -> Option<Record> {
+        let url = Url::from_stored(url).ok()?;
+        let key = self.suffixes.root_domain(url.host()).to_owned();
+        let value = serde_json::to_vec(message).ok()?;
+        Some(Record { key, value })
+    }
+
+    /// The operator may have given a topic more of them.
+    fn partitions(&mut self, topic: Topic) -> Answered<u16> {
+        if let Some(known) = self.partitions.get(&topic) {
+            return Ok(*known);
+        }
+        let name = self.topics.name(topic);
+        let number = self.kafka.partitions(&name)?.and_then(|number| u16::try_from(number).ok());
+        let number = number.unwrap_or_else(|| topic.partitions(self.topics.shards));
+        self.partitions.insert(topic, number);
+        Ok(number)
+    }
+}
+
+fn records<T>(piece: Piece<T>, record: impl Fn(&T) -> Option<Record>) -> (Vec<Record>, u64) {
+    (piece.rows.iter().filter_map(record).collect(), piece.reached)
+}
+
+fn position(session: &mut Session, what: What) -> Result<u64, DatabaseError> {
+    let row = session.query_opt("SELECT position FROM published WHERE what = $1", &[&what.name()])?;
+    let Some(row) = row else { return Ok(0) };
+    let position: i64 = row.try_get(0).map_err(|error| session.error(error))?;
+    Ok(u64::try_from(position).unwrap_or(0))
+}
+
+/// How many pages are stored and not published yet.
+pub fn unpublished_pages(session: &mut Session) -> Result<u64, DatabaseError> {
+    let sql =
+        "SELECT greatest(0, next_page - 1 - coalesce((SELECT position FROM published WHERE what = $1), 0))
+               FROM catalogue_clock";
+    let row = session.query_one(sql, &[&What::Pages.name()])?;
+    let pages: i64 = row.try_get(0).map_err(|error| session.error(error))?;
+    Ok(u64::try_from(pages).unwrap_or(0))
+}
+
+fn now() -> Millis {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,92 @@
+//! What carries messages to the shards, as the cluster was made with: every thread opens its own way from it.
+
+use super::KafkaLog;
+use crate::kafka::{Kafka, Topics};
+use crate::server_error::{Result, ServerError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+#[derive(Clone, Debug)]
+pub enum Carrier {
+    /// A table of the database: what is sent goes with the transaction that it belongs to.
+    Inbox,
+    /// Acknowledged before the transaction that it belongs to, which notes where it is.
+    Kafka { brokers: String, topics: Topics, troubles: Arc<Troubles> },
+}
+
+impl Carrier {
+    pub fn kafka(brokers: &str, topics: Topics) -> Carrier {
+        Carrier::Kafka { brokers: brokers.to_owned(), topics, troubles: Arc::default() }
+    }
+
+    /// None where there is no log beside the database. Does not connect.
+    pub fn log(&self) -> Result<Option<KafkaLog>> {
+        match self {
+            Carrier::Inbox => Ok(None),
+            Carrier::Kafka { brokers, topics, .. } => KafkaLog::new(brokers, topics).map(Some),
+        }
+    }
+
+    /// A client of the same servers, for what is published there.
+    pub fn client(&self) -> Result<Option<(Kafka, Topics)>> {
+        match self {
+            Carrier::Inbox => Ok(None),
+            Carrier::Kafka { brokers, topics, .. } => Ok(Some((Kafka::new(brokers)?, topics.clone()))),
+        }
+    }
+
+    /// Whether the servers are there, with the topics as they have to be.
+    pub fn verify(&self) -> Result<()> {
+        match self.client()? {
+            Some((mut kafka, topics)) => topics.verify(&mut kafka),
+            None => Ok(()),
+        }
+    }
+
+    /// What is wrong now, in words; None where all is well.
+    pub fn trouble(&self) -> Option<String> {
+        match self {
+            Carrier::Inbox => None,
+            Carrier::Kafka { troubles, .. } => troubles.first(),
+        }
+    }
+
+    /// A thread that uses it has succeeded or failed. Said once, and once more when it is over.
+    pub(crate) fn note(&self, who: &'static str, failure: Option<&ServerError>) {
+        if let Carrier::Kafka { troubles, .. } = self {
+            troubles.note(who, failure);
+        }
+    }
+}
+
+/// What is wrong, by who has found it.
+#[derive(Debug, Default)]
+pub struct Troubles {
+    known: Mutex<BTreeMap<&'static str, String>>,
+}
+
+impl Troubles {
+    fn known(&self) -> MutexGuard<'_, BTreeMap<&'static str, String>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn first(&self) -> Option<String> {
+        self.known().values().next().cloned()
+    }
+
+    fn note(&self, who: &'static str, failure: Option<&ServerError>) {
+        let mut known = self.known();
+        match failure {
+            Some(error) => {
+                if known.insert(who, error.to_string()).is_none() {
+                    tracing::warn!(%error, who, "kafka does not take or give what it should; it is tried again until it does");
+                }
+            }
+            None => {
+                if known.remove(who).is_some() {
+                    tracing::warn!(who, "kafka answers again");
+                }
+            }
+        }
+    }
+}
