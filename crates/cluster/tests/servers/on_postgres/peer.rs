@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// Short, so that the dead are found soon; longer than what is kept in reserve.
-pub(crate) const LEASE: Duration = Duration::from_secs(4);
+/// Short, so that the dead are found soon; what is kept in reserve aside, it outlasts some renewals.
+pub(crate) const LEASE: Duration = Duration::from_secs(6);
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Peer {
