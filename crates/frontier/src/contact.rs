@@ -8,14 +8,7 @@ use std::net::IpAddr;
 use std::ops::{Deref, DerefMut};
 
 /// Of a host that nobody is about to ask.
-static NOTHING: AtHand = AtHand {
-    errands: VecDeque::new(),
-    origins: Vec::new(),
-    address: Address::Unknown,
-    dns_tries: 0,
-    dns_retry_at: Millis(0),
-    address_turn: None,
-};
+static NOTHING: AtHand = AtHand::new();
 
 #[derive(Debug, Default)]
 pub(crate) struct Contact(Option<Box<AtHand>>);
@@ -31,8 +24,8 @@ pub(crate) struct AtHand {
     pub(crate) address_turn: Option<IpAddr>,
 }
 
-impl Default for AtHand {
-    fn default() -> AtHand {
+impl AtHand {
+    const fn new() -> AtHand {
         AtHand {
             errands: VecDeque::new(),
             origins: Vec::new(),
@@ -75,7 +68,7 @@ impl Deref for Contact {
 
 impl DerefMut for Contact {
     fn deref_mut(&mut self) -> &mut AtHand {
-        self.0.get_or_insert_default()
+        self.0.get_or_insert_with(|| Box::new(AtHand::new()))
     }
 }
 
