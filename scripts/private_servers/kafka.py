@@ -19,12 +19,12 @@ OLDEST_JAVA = 17
 
 class Kafka(Server):
     name = "kafka"
-    port_names = ["port", "controller_port"]
+    port_names = ["port", "controller_port", "secure_port"]
     jars = CACHE / f"kafka-{KAFKA_VERSION}"
 
     artifacts = [
         ("org.apache.kafka", "kafka_2.13", KAFKA_VERSION),
-        # The programs for topics and groups, for use by hand.
+        # The programs for topics, groups and records, for tests and for use by hand.
         ("org.apache.kafka", "kafka-tools", KAFKA_VERSION),
         ("org.slf4j", "slf4j-simple", SLF4J_VERSION),
     ]
@@ -79,10 +79,16 @@ class Kafka(Server):
 
     def configure(self):
         settings = self.settings
+        listeners = [f"PLAINTEXT://{ADDRESS}:{settings['port']}"]
+        secure = self.secure_listener(settings)
+        if secure:
+            listeners.append(f"SECURE://localhost:{settings['secure_port']}")
         self.write("kafka.properties", "\n".join([
             "process.roles=broker,controller",
             "node.id=1",
-            f"listeners=PLAINTEXT://{ADDRESS}:{settings['port']},CONTROLLER://{ADDRESS}:{settings['controller_port']}",
+            f"listeners={','.join([*listeners, f'CONTROLLER://{ADDRESS}:' + str(settings['controller_port'])])}",
+            f"advertised.listeners={','.join(listeners)}",
+            *secure,
             "controller.listener.names=CONTROLLER",
             f"controller.quorum.voters=1@{ADDRESS}:{settings['controller_port']}",
             f"log.dirs={self.data}",
@@ -101,6 +107,21 @@ class Kafka(Server):
             "",
         ]))
 
+    @staticmethod
+    def secure_listener(settings):
+        """With TLS and a password, where ARGIOPE_KAFKA_PEM names a file with the key and the certificate for localhost."""
+        pem = os.environ.get("ARGIOPE_KAFKA_PEM")
+        if not pem:
+            return []
+        login = "org.apache.kafka.common.security.plain.PlainLoginModule"
+        return [
+            "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURE:SASL_SSL",
+            "sasl.enabled.mechanisms=PLAIN",
+            f'listener.name.secure.plain.sasl.jaas.config={login} required user_argiope="{settings["secret"]}";',
+            "listener.name.secure.ssl.keystore.type=PEM",
+            f"listener.name.secure.ssl.keystore.location={pem}",
+        ]
+
     def command(self):
         return self.program("kafka.Kafka", self.home / "kafka.properties")
 
@@ -108,4 +129,10 @@ class Kafka(Server):
         return "Kafka Server started" in self.said_since_start()
 
     def variables(self):
-        return {"ARGIOPE_TEST_KAFKA": self.address()}
+        settings = self.settings
+        return {
+            "ARGIOPE_TEST_KAFKA": self.address(),
+            "ARGIOPE_TEST_KAFKA_JARS": str(self.jars),
+            "ARGIOPE_TEST_KAFKA_SECURE": f"localhost:{settings['secure_port']}",
+            "ARGIOPE_TEST_KAFKA_PASSWORD": settings["secret"],
+        }

@@ -1,24 +1,29 @@
-//! The object store that a configuration names, where the archive of a cluster stays, and the way of a worker's files to
-//! it.
+//! The object store that a configuration names, where archive and links of a cluster stay, and the way of a worker's files
+//! to it.
 
 use crate::config::ConfigFile;
 use crate::config::file::ArchiveLayout;
 use crate::data::{self, Spooled, WorkerDirectory};
 use crate::exit::Failure;
 use crate::progress::numbers::{bytes, counted};
-use argiope_cluster::catalogue::KeptFiles;
+use argiope_cluster::catalogue::{KeptFiles, LostMarks, Missing};
 use argiope_cluster::database::Database;
 use argiope_cluster::objects::{
-    self, Layout, ObjectArchive, ObjectSettings, Objects, UploadOptions, UploadStatus,
+    self, Layout, LinkSpool, ObjectArchive, ObjectSettings, Objects, Spools, UploadOptions, UploadStatus,
 };
+use argiope_local::links::SegmentLinks;
 use argiope_store::archive::Archive;
 use argiope_store::error::{ErrorKind, StoreError};
+use argiope_store::links::Links;
+use argiope_store::spool::Spool;
 use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// A worker that leaves gives what it has left on its disk so long to get away. A file that is under way may end.
 const DRAIN_LIMIT: Duration = Duration::from_secs(30);
+/// Of links that stay on their disk.
+const SEGMENT_BYTES: u64 = 256_000_000;
 
 /// None where the archive stays on the workers' disks. Nobody is asked yet.
 pub(crate) fn open(file: &ConfigFile) -> Result<Option<Arc<dyn Objects>>, Failure> {
@@ -87,48 +92,71 @@ impl Bucket {
     }
 }
 
-/// The archive of a worker while it is a member.
-pub(crate) enum WorkerArchive {
-    /// It stays where it is written.
-    OnDisk(Arc<dyn Archive>),
-    Leaving(Arc<ObjectArchive>),
+/// The files of a worker while it is a member.
+pub(crate) struct WorkerFiles {
+    pub(crate) archive: Arc<dyn Archive>,
+    pub(crate) links: Box<dyn Links>,
+    pub(crate) uploads: Uploads,
+    /// What is gone is marked while this is held.
+    pub(crate) marks: LostMarks,
 }
 
-impl WorkerArchive {
+impl WorkerFiles {
+    /// Of the member `owner`.
     pub(crate) fn open(
         directory: &WorkerDirectory,
         bucket: Option<&Bucket>,
         database: &Database,
-    ) -> Result<WorkerArchive, Failure> {
-        let Some(Bucket { objects, options, rotate_bytes }) = bucket else {
-            return Ok(WorkerArchive::OnDisk(Arc::new(directory.archive(None)?)));
-        };
+        owner: &str,
+    ) -> Result<WorkerFiles, Failure> {
         let store = |e| data::store_failure(&e);
-        // An object stands for itself: it refers to no other.
-        let spooled = Spooled { rotate_bytes: *rotate_bytes, revisits: options.layout == Layout::Warc };
-        let spool = Arc::new(directory.archive(Some(spooled))?);
-        let mut kept = KeptFiles::open(database, &directory.worker, Arc::clone(objects)).map_err(store)?;
-        let on_stored = Box::new(move |stored: &[objects::Stored]| kept.note(stored));
-        let archive = ObjectArchive::start(spool, Arc::clone(objects), *options, on_stored).map_err(store)?;
-        Ok(WorkerArchive::Leaving(Arc::new(archive)))
-    }
-
-    pub(crate) fn port(&self) -> Arc<dyn Archive> {
-        match self {
-            WorkerArchive::OnDisk(archive) => Arc::clone(archive),
-            WorkerArchive::Leaving(archive) => Arc::clone(archive) as Arc<dyn Archive>,
-        }
-    }
-
-    pub(crate) fn uploads(&self) -> Uploads {
-        match self {
-            WorkerArchive::OnDisk(_) => Uploads(None),
-            WorkerArchive::Leaving(archive) => Uploads(Some(Arc::clone(archive))),
-        }
+        let kept = || {
+            let objects = bucket.map(|bucket| Arc::clone(&bucket.objects));
+            KeptFiles::open(database, &directory.worker, objects).map_err(store)
+        };
+        let spooled = bucket.map(|bucket| Spooled {
+            rotate_bytes: bucket.rotate_bytes,
+            // An object stands for itself: it refers to no other.
+            revisits: bucket.options.layout == Layout::Warc,
+        });
+        let archive = Arc::new(directory.archive(spooled)?);
+        let links = directory.links(bucket.map_or(SEGMENT_BYTES, |bucket| bucket.rotate_bytes))?;
+        let marks = marks(kept()?, &*archive, &links, owner)?;
+        let Some(Bucket { objects, options, .. }) = bucket else {
+            return Ok(WorkerFiles { archive, links: Box::new(links), uploads: Uploads(None), marks });
+        };
+        let mut told = kept()?;
+        let on_stored = Box::new(move |stored: &[objects::Stored]| told.note(stored));
+        let segments = LinkSpool { segments: links.segments(), worker: directory.worker.clone() };
+        let spools = Spools { archive, links: Some(segments) };
+        let archive = ObjectArchive::start(spools, Arc::clone(objects), *options, on_stored);
+        let archive = Arc::new(archive.map_err(store)?);
+        let uploads = Uploads(Some(archive.clone()));
+        Ok(WorkerFiles { archive, links: Box::new(links), uploads, marks })
     }
 }
 
-/// How the files of a worker's archive get away.
+/// Looks for what should be on this disk, and tells the catalogue what is gone, or is back.
+fn marks(
+    mut kept: KeptFiles,
+    archive: &dyn Spool,
+    links: &SegmentLinks,
+    owner: &str,
+) -> Result<LostMarks, Failure> {
+    let store = |e| data::store_failure(&e);
+    let segments = links.segments();
+    let stock = kept.take_stock(&|file| match file {
+        Missing::Archive(file) => archive.path(file).exists(),
+        Missing::Links(segment) => segments.path(segment).exists(),
+    });
+    let stock = stock.map_err(store)?;
+    if stock.lost_links > 0 {
+        tracing::warn!(segments = stock.lost_links, "segments of links of this worker are gone");
+    }
+    LostMarks::start(kept, stock, owner).map_err(store)
+}
+
+/// How the files of a worker get away.
 #[derive(Clone)]
 pub(crate) struct Uploads(Option<Arc<ObjectArchive>>);
 
@@ -141,8 +169,15 @@ impl Uploads {
     /// What is wrong, for people.
     pub(crate) fn trouble(&self) -> Option<String> {
         let status = self.status()?;
-        let trouble = status.trouble.as_ref()?;
-        Some(format!("{} wait to be uploaded: {trouble}", waiting(&status)))
+        let trouble = status.trouble.clone()?;
+        Some(match status.waiting_files {
+            0 => trouble,
+            _ => format!("{} wait to be uploaded: {trouble}", waiting(&status)),
+        })
+    }
+
+    pub(crate) fn waiting_bytes(&self) -> u64 {
+        self.status().map_or(0, |status| status.waiting_bytes)
     }
 
     /// For a worker that has nothing more to write: what is left goes now. `wait` is called until it has; gives what has
@@ -157,7 +192,7 @@ impl Uploads {
         (status.waiting_files > 0).then(|| {
             let why = status.trouble.as_deref().unwrap_or("there was no time");
             format!(
-                "{} of the archive stay on this disk ({why}); a worker that starts on it again uploads them",
+                "{} stay on this disk ({why}); a worker that starts on it again uploads them",
                 waiting(&status)
             )
         })

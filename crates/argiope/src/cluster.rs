@@ -1,14 +1,16 @@
 //! The cluster that a configuration names: how to reach it, and what was fixed when it was made.
 
+use crate::bucket::Bucket;
 use crate::config::ConfigFile;
-use crate::config::file::Transport as Chosen;
+use crate::config::file::{ClusterSection, Transport as Chosen};
 use crate::data::Fixed;
 use crate::exit::Failure;
 use argiope_cluster::database::{
     Cluster, Database, DatabaseError, Expected, NewCluster, SETTING, Session, Transport, Trouble,
 };
-use argiope_cluster::kafka::Topics;
-use argiope_cluster::members::{Addressing, Post, begin_logs};
+use argiope_cluster::kafka::{Access, Login, Topics};
+use argiope_cluster::members::{Addressing, Post, another_topic, begin_logs, log_identity};
+use argiope_cluster::receiving;
 use argiope_cluster::redis::{Redis, WorkerFigures};
 use argiope_cluster::server_error::ServerError;
 use argiope_cluster::transport::{Carrier, Log};
@@ -48,7 +50,7 @@ fn database_of(file: &ConfigFile) -> Result<Database, Failure> {
 
 fn expected(file: &ConfigFile) -> Expected {
     Expected {
-        name: None,
+        name: file.cluster.name.clone(),
         shards: Some(file.cluster.shards),
         transport: Some(transport(file.cluster.transport)),
     }
@@ -67,30 +69,59 @@ fn carrier(file: &ConfigFile) -> Result<Carrier, Failure> {
         (Chosen::Postgres, _) => Ok(Carrier::Inbox),
         (Chosen::Kafka, Some(brokers)) => {
             let prefix = cluster.kafka_topic_prefix.clone().unwrap_or_default();
-            Ok(Carrier::kafka(brokers, Topics { prefix, shards: cluster.shards }))
+            Ok(Carrier::kafka(access(cluster, brokers)?, Topics { prefix, shards: cluster.shards }))
         }
         (Chosen::Kafka, None) => Err(Failure::usage("cluster.kafka_brokers is missing")),
     }
 }
 
-/// Makes the topics, if the database is there and nothing in it speaks against it. Gives where the log of each shard ends.
-fn init_logs(
-    database: &Database,
-    expected: &Expected,
-    carrier: &Carrier,
-) -> Result<Option<Vec<u64>>, Failure> {
+fn access(cluster: &ClusterSection, brokers: &str) -> Result<Access, Failure> {
+    let access = Access::from(brokers);
+    let login = cluster.kafka_sasl_username.clone().zip(cluster.kafka_sasl_password.clone());
+    let access = access.with_login(login.map(|(username, password)| Login { username, password }));
+    if cluster.kafka_security_protocol.is_encrypted() {
+        return access.encrypted(cluster.kafka_ssl_ca.as_deref()).map_err(|e| kafka_failure(&e));
+    }
+    Ok(access)
+}
+
+/// Where the log of each shard ends, the identity of their topic, and where each partition of `url_ingest` ends.
+struct Logs {
+    ends: Vec<u64>,
+    identity: Option<String>,
+    url_ingest: Vec<u64>,
+}
+
+/// Makes the topics, if the database is there and nothing in it speaks against it.
+fn init_logs(database: &Database, expected: &Expected, carrier: &Carrier) -> Result<Option<Logs>, Failure> {
     let failed = |e: ServerError| kafka_failure(&e);
     let Some((mut kafka, topics)) = carrier.client().map_err(failed)? else { return Ok(None) };
     match Cluster::open(database, expected) {
-        Err(error) if !matches!(error.trouble, Trouble::NoCluster | Trouble::TooOld) => {
-            return Err(database_failure(&error));
+        Err(error) if error.trouble == Trouble::NoCluster => {
+            if let Some(user) = topics.user(&mut kafka).map_err(failed)? {
+                return Err(failed(topics.used_by(&user)));
+            }
         }
+        Err(error) if error.trouble != Trouble::TooOld => return Err(database_failure(&error)),
         _ => {}
     }
     topics.init(&mut kafka).map_err(failed)?;
     let shards: Vec<u16> = (0..topics.shards).collect();
-    let log = carrier.log().map_err(failed)?;
-    log.map(|mut log| log.ends(&shards)).transpose().map_err(failed)
+    let Some(mut log) = carrier.log().map_err(failed)? else { return Ok(None) };
+    Ok(Some(Logs {
+        ends: log.ends(&shards).map_err(failed)?,
+        identity: log.identity().map_err(failed)?,
+        url_ingest: receiving::ends(&mut kafka, &topics).map_err(failed)?,
+    }))
+}
+
+fn redis_for(file: &ConfigFile, cluster: &str) -> Result<Option<Redis>, Failure> {
+    let Some(url) = &file.storage.cache_url else { return Ok(None) };
+    let redis = Redis::new(url, cluster).and_then(|redis| redis.ping().map(|()| redis));
+    redis.map(Some).map_err(|e| {
+        Failure::failed(crate::exit::chain(&e))
+            .hint("is the server up? leave storage.cache_url out to go without it")
+    })
 }
 
 impl ClusterPlace {
@@ -108,18 +139,25 @@ impl ClusterPlace {
             .and_then(|mut random| random.read_exact(&mut key))
             .map_err(|e| Failure::failed(format!("no random numbers can be had: {e}")))?;
         let new = NewCluster {
-            name: String::from("argiope"),
+            name: file.cluster.name.clone().unwrap_or_else(|| String::from("argiope")),
             shards: file.cluster.shards,
             transport: transport(file.cluster.transport),
             fingerprint_key: key,
             public_suffixes: PublicSuffixes::BUNDLED.to_owned(),
         };
+        // What workers would be refused for is said before anything is made.
+        Bucket::open(file)?;
+        redis_for(file, "")?;
         let carrier = carrier(file)?;
-        let ends = init_logs(&database, &expected(file), &carrier)?;
+        let logs = init_logs(&database, &expected(file), &carrier)?;
         let cluster = Cluster::init(&database, &expected(file), &new).map_err(|e| database_failure(&e))?;
         let place = ClusterPlace::with(database, cluster, carrier)?;
-        if let Some(ends) = ends {
-            begin_logs(&mut place.session()?, &ends).map_err(|e| database_failure(&e))?;
+        if let Some(logs) = logs {
+            place.carrier.verify().map_err(|e| kafka_failure(&e))?;
+            let mut session = place.session()?;
+            let begun = begin_logs(&mut session, &logs.ends, logs.identity.as_deref())
+                .and_then(|()| receiving::begin(&mut session, &logs.url_ingest));
+            begun.map_err(|e| database_failure(&e))?;
         }
         Ok(place)
     }
@@ -132,23 +170,36 @@ impl ClusterPlace {
             fingerprint_key: FingerprintKey::new(cluster.fingerprint_key),
             suffixes: Arc::new(suffixes),
         };
+        let carrier = carrier.of_cluster(&cluster.id);
         Ok(ClusterPlace { database, cluster, fixed, carrier })
     }
 
     /// The doorbell's server, where the configuration names one. It must answer now; later it may come and go.
     pub(crate) fn redis(&self, file: &ConfigFile) -> Result<Option<Redis>, Failure> {
-        let Some(url) = &file.storage.cache_url else { return Ok(None) };
-        let redis = Redis::new(url, &self.cluster.id).and_then(|redis| redis.ping().map(|()| redis));
-        redis.map(Some).map_err(|e| {
-            Failure::failed(crate::exit::chain(&e))
-                .hint("is the server up? leave storage.cache_url out to go without it")
-        })
+        redis_for(file, &self.cluster.id)
+    }
+
+    /// The servers that carry links are there, with the topics as they have to be and were.
+    pub(crate) fn verify_carrier(&self) -> Result<(), Failure> {
+        let failed = |e: ServerError| kafka_failure(&e);
+        self.carrier.verify().map_err(failed)?;
+        let Some(mut log) = self.carrier.log().map_err(failed)? else { return Ok(()) };
+        let found = log.identity().map_err(failed)?;
+        match (log_identity(&mut self.session()?).map_err(|e| database_failure(&e))?, found) {
+            (Some(known), Some(found)) if known != found => {
+                let failure =
+                    Failure::failed(format!("cluster.kafka_brokers: {}", another_topic(&known, &found)));
+                Err(failure
+                    .hint("is it the right Kafka? 'argiope cluster accept-loss' goes on with this one"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A way to the shards for those who send, under a name that others see. The servers must answer now.
     pub(crate) fn post(&self, sender: &str) -> Result<Post, Failure> {
-        let post = self.carrier.verify().and_then(|()| Post::new(&self.carrier, sender, "a sender"));
-        post.map_err(|e| kafka_failure(&e))
+        self.verify_carrier()?;
+        Post::new(&self.carrier, sender, "a sender").map_err(|e| kafka_failure(&e))
     }
 
     /// What the workers last told of themselves, by name. Nothing where Redis is not used or does not answer: it is only

@@ -80,6 +80,7 @@ impl Live {
             paused: snapshot.paused.as_ref().map(|paused| match paused {
                 argiope_engine::Paused::NetworkDown { .. } => String::from("network down"),
                 argiope_engine::Paused::Stopping => String::from("stopping"),
+                argiope_engine::Paused::Held { why } => why.clone(),
             }),
         }
     }

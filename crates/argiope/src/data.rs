@@ -179,8 +179,8 @@ fn without_catalogue(path: &Path) -> Failure {
         path.display()
     ))
     .hint(format!(
-        "nothing was changed; restore {file} from a backup, or begin anew with another directory (--data DIR); \
-         what was archived can still be read from archive/"
+        "nothing was changed; restore {file} from a backup (what an old one misses of its jobs is taken from the archive), \
+         or begin anew with another directory (--data DIR); what was archived can still be read from archive/"
     ))
 }
 

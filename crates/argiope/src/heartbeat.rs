@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 const EVERY: Duration = Duration::from_secs(30);
 
 /// What only the worker itself knows.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Own {
     pub(crate) state: &'static str,
+    pub(crate) current_url: Option<String>,
     pub(crate) shards: u32,
     pub(crate) pages: u64,
     pub(crate) failures: u64,
@@ -30,20 +31,20 @@ impl Heartbeat {
     pub(crate) fn start(
         redis: Redis,
         name: String,
+        started_at: Millis,
         now: fn() -> Millis,
         own: impl Fn() -> Own + Send + 'static,
     ) -> std::io::Result<Heartbeat> {
         let (ends, ended) = channel();
         let thread = std::thread::Builder::new().name(String::from("heartbeat")).spawn(move || {
-            let started_at = now();
             let mut before: Option<(Instant, Duration, u64)> = None;
             loop {
-                let (own, cpu, at) = (own(), cpu_time(), Instant::now());
+                let (own, cpu, at, reported_at) = (own(), cpu_time(), Instant::now(), now());
                 let since = |then: Instant| at.duration_since(then).as_secs_f64().max(0.001);
                 let figures = WorkerFigures {
                     name: name.clone(),
                     state: own.state.to_owned(),
-                    current_url: None,
+                    current_url: own.current_url,
                     shards: own.shards,
                     pages: own.pages,
                     failures: own.failures,
@@ -54,8 +55,9 @@ impl Heartbeat {
                         100.0 * cpu.saturating_sub(used).as_secs_f64() / since(then)
                     }),
                     memory_bytes: resident_bytes(),
+                    uptime_seconds: reported_at.since(started_at).as_secs(),
                     started_at,
-                    reported_at: now(),
+                    reported_at,
                 };
                 before = Some((at, cpu, own.pages));
                 // That Redis is away is said where it is found out.
@@ -100,5 +102,27 @@ mod tests {
     fn a_process_has_used_time_and_memory() {
         assert!(cpu_time() > Duration::ZERO);
         assert!(!cfg!(target_os = "linux") || resident_bytes() > 100_000);
+    }
+
+    #[test]
+    fn a_heartbeat_tells_how_a_worker_is_until_it_ends_on_redis() {
+        let Ok(url) = std::env::var("ARGIOPE_TEST_REDIS") else { return };
+        let redis = Redis::new(&url, &format!("heartbeat-{}", std::process::id())).unwrap();
+        let current_url = Some(String::from("http://a.test/"));
+        let own = Own { state: "active", current_url, shards: 3, pages: 7, ..Own::default() };
+        let (started, now) = (Millis(1_000), || Millis(62_500));
+        let heartbeat =
+            Heartbeat::start(redis.clone(), String::from("w"), started, now, move || own.clone()).unwrap();
+        let shown = loop {
+            if let Some(shown) = redis.workers(now()).unwrap().pop() {
+                break shown;
+            }
+        };
+        assert_eq!((&*shown.name, &*shown.state, shown.shards, shown.pages), ("w", "active", 3, 7));
+        assert_eq!(shown.current_url.as_deref(), Some("http://a.test/"));
+        assert_eq!((shown.uptime_seconds, shown.reported_at), (61, now()));
+        assert!(!cfg!(target_os = "linux") || shown.memory_bytes > 100_000);
+        drop(heartbeat);
+        assert_eq!(redis.workers(now()).unwrap(), []);
     }
 }

@@ -2,6 +2,7 @@
 //! logic of its own.
 
 mod bodies;
+mod brake;
 mod bucket;
 mod cli;
 mod cluster;

@@ -6,12 +6,14 @@ mod stored;
 
 pub(crate) use effective::effective;
 
+use crate::brake::DiskLimits;
 use crate::cli::{CrawlArgs, GlobalOptions};
 use crate::config::{
     ConfigFile, Environment, JobFile, process_environment, read_config, read_job, resolver_address,
 };
 use crate::exit::Failure;
 use crate::job::{JobIdentity, SeedList, SeedRules, goes_on, name_problem, parse_seed};
+use crate::stores::Stores;
 use argiope_fetch::{AddressPolicy, ProfileOptions, ResolverOptions, TlsOptions, TtlBounds};
 use argiope_model::{JobSpec, Url};
 use argiope_politeness::settings::Switch;
@@ -42,6 +44,7 @@ pub(crate) struct ProcessSettings {
     pub(crate) concurrency: u32,
     /// For a data directory that is created.
     pub(crate) shards: u16,
+    pub(crate) disk: DiskLimits,
 }
 
 /// Where `crawl -o` streams pages to.
@@ -106,6 +109,7 @@ impl ProcessSettings {
             tls: TlsOptions { extra_authorities: file.crawl.extra_authorities.clone() },
             concurrency: file.workers.concurrency,
             shards: file.cluster.shards,
+            disk: DiskLimits::of(&file.storage),
         })
     }
 }
@@ -132,9 +136,10 @@ impl CrawlSettings {
         job_file: Option<&JobFile>,
     ) -> Result<CrawlSettings, Failure> {
         let mut process = ProcessSettings::new(global, config)?;
-        let known = stored::name_alone(args, job_file)
-            .map(|name| stored::find(&global.data, name).map(|known| (name, known)))
-            .transpose()?;
+        let known = match stored::name_alone(args, job_file) {
+            Some(name) => Some((name, stored::find(&Stores::named_by(global, config)?, name)?)),
+            None => None,
+        };
         let mut job = match &known {
             Some((_, (_, spec))) => spec.clone(),
             None => merge_job(JobSpec::default(), &config.file.crawl.job).map_err(Failure::usage)?,
@@ -228,7 +233,7 @@ fn apply_flags(job: &mut JobSpec, args: &CrawlArgs) {
     job.archive &= !args.no_archive;
 }
 
-fn check_name(name: &str) -> Result<(), Failure> {
+pub(crate) fn check_name(name: &str) -> Result<(), Failure> {
     match name_problem(name) {
         None => Ok(()),
         Some(problem) => {

@@ -5,7 +5,7 @@ use crate::cluster::{ClusterPlace, database_failure, is_cluster};
 use crate::control::{Live, Owner};
 use crate::data;
 use crate::exit::Failure;
-use crate::settings::load_config;
+use crate::settings::{LoadedConfig, load_config};
 use argiope_cluster::catalogue::PostgresReader;
 use argiope_cluster::members::queued_urls;
 use argiope_model::JobId;
@@ -20,7 +20,10 @@ pub(crate) enum Stores {
 
 impl Stores {
     pub(crate) fn of(global: &GlobalOptions) -> Result<Stores, Failure> {
-        let config = load_config(global)?;
+        Stores::named_by(global, &load_config(global)?)
+    }
+
+    pub(crate) fn named_by(global: &GlobalOptions, config: &LoadedConfig) -> Result<Stores, Failure> {
         if is_cluster(&config.file) && !global.data_given {
             return Ok(Stores::Cluster(Box::new(ClusterPlace::open(&config.file)?)));
         }
@@ -34,6 +37,24 @@ impl Stores {
                 let reader = PostgresReader::open(&place.database).map_err(|e| data::store_failure(&e))?;
                 Ok(Box::new(reader))
             }
+        }
+    }
+
+    /// None where there is nothing yet.
+    pub(crate) fn reader_if_any(&self) -> Result<Option<Box<dyn CatalogueReader>>, Failure> {
+        match self {
+            Stores::Directory(path) => {
+                Ok(data::reader_if_any(path)?.map(|reader| Box::new(reader) as Box<dyn CatalogueReader>))
+            }
+            Stores::Cluster(_) => self.reader().map(Some),
+        }
+    }
+
+    /// For messages.
+    pub(crate) fn place(&self) -> String {
+        match self {
+            Stores::Directory(path) => path.display().to_string(),
+            Stores::Cluster(place) => place.database.place().to_owned(),
         }
     }
 

@@ -199,6 +199,16 @@ fn a_lost_archive_is_said() {
     assert!(said.stderr.contains("warning: 1 file of the archive is missing"), "{}", said.stderr);
 }
 
+#[test]
+fn a_file_in_the_place_of_the_archive_is_named() {
+    let begun = Begun::new();
+    fs::remove_dir_all(begun.path("begun").join("archive")).unwrap();
+    fs::write(begun.path("begun").join("archive"), "").unwrap();
+    let said = begun.crawl("begun", &["--max-pages", "22"]);
+    assert_eq!(said.code, Some(1), "{}", said.stderr);
+    assert!(said.stderr.contains("archive: is a file where a directory has to be"), "{}", said.stderr);
+}
+
 /// The journal's end may be lost by any power cut; what it had told is in the archive.
 #[test]
 fn a_frontier_that_lost_its_journal_is_made_again_from_the_archive() {
@@ -216,6 +226,60 @@ fn a_frontier_that_lost_its_journal_is_made_again_from_the_archive() {
         begun.check_healed(&name);
         fs::remove_dir_all(begun.path(&name)).unwrap();
     }
+}
+
+/// A backup, or a write-ahead log that was lost: the frontier has ended visits that the catalogue does not have.
+#[test]
+fn an_older_catalogue_is_completed_from_the_archive() {
+    let begun = Begun::new();
+    copy(&begun.path("begun"), &begun.path("older"));
+    begun.lab.clear_access_log();
+    assert_eq!(begun.crawl("older", &["--max-pages", "40"]).code, Some(0));
+    fs::copy(begun.path("begun").join("catalog.db"), begun.path("older").join("catalog.db")).unwrap();
+    let said = begun.run("older", &[], &[]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert!(said.stderr.contains("put back from the archive"), "{}", said.stderr);
+    begun.check_healed("older");
+}
+
+#[test]
+fn an_older_catalogue_without_an_archive_is_refused() {
+    let begun = Begun::new();
+    let crawl = |pages| begun.crawl("bare", &["--no-archive", "--max-pages", pages]);
+    assert_eq!(crawl("10").code, Some(0));
+    copy(&begun.path("bare"), &begun.path("backup"));
+    assert_eq!(crawl("20").code, Some(0));
+    fs::copy(begun.path("backup").join("catalog.db"), begun.path("bare").join("catalog.db")).unwrap();
+    let said = crawl("30");
+    assert_eq!(said.code, Some(1), "{}", said.stderr);
+    assert!(
+        said.stderr.contains("older than the frontier") && said.stderr.contains("hint: "),
+        "{}",
+        said.stderr
+    );
+    // The data directory as a whole is what a backup has.
+    fs::remove_dir_all(begun.path("bare")).unwrap();
+    copy(&begun.path("backup"), &begun.path("bare"));
+    assert_eq!(crawl("30").code, Some(0));
+}
+
+/// The number of a job that the catalogue has forgotten is not given to another one.
+#[test]
+fn a_catalogue_from_before_the_job_begins_it_anew() {
+    let begun = Begun::new();
+    let before = |data: &str| {
+        let directory = begun.path(data);
+        fs::remove_file(directory.join("catalog.db")).unwrap();
+        let settings = argiope_local::catalogue::CatalogueSettings::default();
+        argiope_local::catalogue::SqliteCatalogue::open(&directory.join("catalog.db"), settings).unwrap();
+    };
+    before("begun");
+    let said = begun.run("begun", &[], &[]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert!(said.stderr.contains("does not know job 1"), "{}", said.stderr);
+    let stored = Stored::at(&begun.path("begun"));
+    stored.check_complete(&wanted(&begun.lab.expected()), None);
+    assert_eq!(stored.job().id.0, 2);
 }
 
 /// What is written over shows by its checksum, or as an end: then it is as if the rest had been lost.

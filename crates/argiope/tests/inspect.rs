@@ -48,8 +48,13 @@ fn ok(content_type: &str, body: &str) -> String {
 
 #[test]
 fn urls_are_shown_in_normal_form_with_their_identity() {
-    let run =
-        argiope(&["inspect", "url", "HTTP://Blog.Example.co.uk:80/a/../b?utm_source=x#f", "mailto:a@b.c"]);
+    let run = argiope(&[
+        "inspect",
+        "url",
+        "HTTP://Blog.Example.co.uk:80/a/../b?utm_source=x#f",
+        "mailto:a@b.c",
+        "example.com",
+    ]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     let lines = json_lines(&run.stdout);
     assert_eq!(lines[0]["normal_form"], "http://blog.example.co.uk/b");
@@ -60,6 +65,7 @@ fn urls_are_shown_in_normal_form_with_their_identity() {
     assert_eq!(lines[0]["key"].as_str(), identity.get(..16));
     assert_eq!(lines[1]["input"], "mailto:a@b.c");
     assert!(lines[1]["error"].as_str().unwrap().contains("mailto"));
+    assert_eq!(lines[2]["normal_form"], "https://example.com/", "as crawl and why take it");
     let fields: Vec<usize> = ["input", "normal_form", "host", "root_domain", "identity", "key"]
         .iter()
         .map(|field| run.stdout.find(&format!("\"{field}\"")).unwrap())

@@ -3,43 +3,26 @@
 //! `ARGIOPE_TEST_POSTGRES=... cargo run --example catalogue_rate_pg -- [PAGES] [BATCH] [WRITERS]`: pages of each writer,
 //! each with its request, in a database made for it and dropped again.
 
+mod scratch;
+
 use argiope_cluster::catalogue::PostgresCatalogue;
-use argiope_cluster::database::{Cluster, Database, Expected, NewCluster, Transport};
+use argiope_cluster::database::Database;
 use argiope_model::{FetchTimings, JobId, Millis, Page};
 use argiope_store::catalogue::{
     Batch, Catalogue, FetchRow, NewJob, OpenGraph, PageQuery, PageRow, RobotsRule, url_key,
 };
+use scratch::Failure;
 use std::ops::ControlFlow;
 use std::time::Instant;
-use tokio_postgres::NoTls;
-
-type Failure = Box<dyn std::error::Error + Send + Sync>;
-
-const NAME: &str = "argiope_catalogue_rate";
 
 fn main() -> Result<(), Failure> {
-    let url = std::env::var("ARGIOPE_TEST_POSTGRES")?;
     let mut arguments = std::env::args().skip(1).map(|argument| argument.parse::<u64>());
     let mut argument = |default: u64| arguments.next().unwrap_or(Ok(default));
     let (pages, size, writers) = (argument(50_000)?, argument(500)?, argument(2)?);
-    on_server(&url, &format!("DROP DATABASE IF EXISTS {NAME} WITH (FORCE)"))?;
-    on_server(&url, &format!("CREATE DATABASE {NAME}"))?;
-    let place = url.rsplit_once('/').ok_or("no database in the address")?.0;
-    let database = Database::at(&format!("{place}/{NAME}"))?;
-    let outcome = measure(&database, pages, size, writers);
-    on_server(&url, &format!("DROP DATABASE {NAME} WITH (FORCE)"))?;
-    outcome
+    scratch::with_cluster("argiope_catalogue_rate", 64, |database| measure(database, pages, size, writers))
 }
 
 fn measure(database: &Database, pages: u64, size: u64, writers: u64) -> Result<(), Failure> {
-    let new = NewCluster {
-        name: "rate".into(),
-        shards: 64,
-        transport: Transport::Postgres,
-        fingerprint_key: [0; 16],
-        public_suffixes: String::new(),
-    };
-    Cluster::init(database, &Expected::default(), &new)?;
     let mut first = PostgresCatalogue::open(database, "first")?;
     let job = first
         .create_job(&NewJob {
@@ -95,15 +78,6 @@ fn write(database: &Database, job: JobId, writer: u64, pages: u64, size: u64) ->
         done = until;
     }
     Ok(waited)
-}
-
-fn on_server(url: &str, sql: &str) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
-        tokio::spawn(connection);
-        Ok(client.batch_execute(sql).await?)
-    })
 }
 
 fn page_row(job: JobId, number: u64) -> PageRow {

@@ -1,90 +1,126 @@
-//! Links a second through a transport: written in batches as a worker writes them, then read back by shard.
+//! Links a second through a transport: sent in batches as workers send them, then read by a member that owns all shards.
 //!
 //! ```sh
 //! eval "$(scripts/servers env)"
-//! cargo run --profile quick -p argiope-cluster --example transport_rate -- [LINKS] [SHARDS] [WRITERS]
+//! cargo run --profile quick -p argiope-cluster --example transport_rate -- postgres|kafka [LINKS] [SHARDS] [WRITERS]
 //! ```
-//!
-//! On two cores with a broker beside it, 400,000 links, 64 shards, one writer, built for tests: 0.5 million links a second
-//! are written, acknowledged by all in sync, and 2.7 million read.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::print_stdout,
-    reason = "a measurement for the terminal"
-)]
+#![allow(clippy::print_stdout, reason = "a measurement for the terminal")]
 
+mod scratch;
+
+use argiope_cluster::database::Database;
 use argiope_cluster::kafka::{Kafka, Topics};
-use argiope_cluster::transport::{KafkaLog, Log};
-use std::time::Instant;
+use argiope_cluster::members::{Epochs, MemberOptions, Members, Outgoing, Post, send};
+use argiope_cluster::transport::Carrier;
+use argiope_frontier::member::News;
+use scratch::Failure;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
 
 /// What the links of one page to one shard may look like: a source and a handful of URLs.
 const LINKS_PER_MESSAGE: u64 = 10;
 /// Messages of one batch of completed pages: 400 pages with links to four shards each.
-const MESSAGES_PER_APPEND: u64 = 1600;
+const MESSAGES_PER_BATCH: u64 = 1600;
+const LIMIT: Duration = Duration::from_secs(60);
 
-fn main() {
-    let brokers = std::env::var("ARGIOPE_TEST_KAFKA").expect("ARGIOPE_TEST_KAFKA: see scripts/servers env");
-    let mut numbers = std::env::args().skip(1).map(|word| word.parse::<u64>().expect("a number"));
-    let links = numbers.next().unwrap_or(2_000_000);
-    let shards = u16::try_from(numbers.next().unwrap_or(64)).expect("shards");
-    let writers = numbers.next().unwrap_or(1);
-
-    let topics = Topics { prefix: format!("rate-{}-", std::process::id()), shards };
-    topics.init(&mut Kafka::new(&brokers).unwrap()).unwrap();
-    let messages = links / LINKS_PER_MESSAGE / writers;
-
-    let begun = Instant::now();
-    std::thread::scope(|scope| {
-        for writer in 0..writers {
-            let mut log = KafkaLog::new(&brokers, &topics).unwrap();
-            scope.spawn(move || {
-                let mut written = 0;
-                while written < messages {
-                    let some = MESSAGES_PER_APPEND.min(messages - written);
-                    let batch: Vec<(u16, Vec<u8>)> =
-                        (0..some).map(|n| message(writer, written + n, shards)).collect();
-                    let batch: Vec<(u16, &[u8])> = batch.iter().map(|(to, text)| (*to, &text[..])).collect();
-                    log.append(&batch).unwrap();
-                    written += some;
-                }
-            });
+fn main() -> Result<(), Failure> {
+    let mut words = std::env::args().skip(1);
+    let transport = words.next().unwrap_or_default();
+    let mut numbers = words.map(|word| word.parse::<u64>());
+    let mut number = |default: u64| numbers.next().unwrap_or(Ok(default));
+    let (links, shards, writers) = (number(2_000_000)?, u16::try_from(number(64)?)?, number(1)?);
+    let carrier = match transport.as_str() {
+        "postgres" => Carrier::Inbox,
+        "kafka" => {
+            let brokers = std::env::var("ARGIOPE_TEST_KAFKA")?;
+            let topics = Topics { prefix: format!("rate-{}-", std::process::id()), shards };
+            topics.init(&mut Kafka::new(&brokers)?)?;
+            Carrier::kafka(&brokers, topics)
         }
-    });
-    let total = messages * writers;
-    report("written", total, begun);
-
-    let mut log = KafkaLog::new(&brokers, &topics).unwrap();
-    let begun = Instant::now();
-    let (mut read, mut bytes) = (0, 0);
-    for shard in 0..shards {
-        let mut after = 0;
-        loop {
-            let some = log.read(shard, after, 4 << 20).unwrap();
-            let Some((last, _)) = some.last() else { break };
-            after = *last;
-            read += some.len() as u64;
-            bytes += some.iter().map(|(_, value)| value.len() as u64).sum::<u64>();
-        }
-    }
-    assert_eq!(read, total);
-    report("read", read, begun);
-    println!("{} bytes a link, before compression", bytes / (total * LINKS_PER_MESSAGE));
+        _ => return Err("which transport? postgres or kafka".into()),
+    };
+    scratch::with_cluster("argiope_transport_rate", shards, |database| {
+        let messages = links / LINKS_PER_MESSAGE / writers * writers;
+        println!("{transport}, {shards} shards, {writers} writers");
+        write(database, &carrier, shards, writers, messages / writers)?;
+        read(database, carrier, messages)
+    })
 }
 
-fn message(writer: u64, number: u64, shards: u16) -> (u16, Vec<u8>) {
-    let host = number % 997;
-    let mut text = format!("https://www.site-{host}.example/articles/{number}\n");
+/// So many messages of each writer.
+fn write(
+    database: &Database,
+    carrier: &Carrier,
+    shards: u16,
+    writers: u64,
+    each: u64,
+) -> Result<(), Failure> {
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        let all: Vec<_> = (0..writers)
+            .map(|writer| {
+                scope.spawn(move || -> Result<(), Failure> {
+                    let mut session = database.connect(LIMIT)?;
+                    let mut post = Post::new(carrier, &format!("writer-{writer}"), "rate")?;
+                    for begin in (0..each).step_by(usize::try_from(MESSAGES_PER_BATCH)?) {
+                        let some = begin..(begin + MESSAGES_PER_BATCH).min(each);
+                        let batch = some.map(|number| outgoing(writer * each + number, shards)).collect();
+                        send(&mut session, &post.prepare(batch)?)?;
+                    }
+                    Ok(())
+                })
+            })
+            .collect();
+        all.into_iter().try_for_each(|writer| writer.join().map_err(|_| "a writer panicked")?)
+    })?;
+    report("written", each * writers, begun);
+    Ok(())
+}
+
+fn read(database: &Database, carrier: Carrier, messages: u64) -> Result<(), Failure> {
+    let (tell, told) = channel();
+    let tell = Arc::new(move |news| {
+        let _ = tell.send(news);
+    });
+    let options = MemberOptions {
+        worker: "reader".into(),
+        owner: "reader#1".into(),
+        lease: Duration::from_secs(15),
+        renew_every: Duration::from_secs(5),
+        doorbell: None,
+        carrier,
+    };
+    let begun = Instant::now();
+    let (_members, mut membership) = Members::join(database, options, Arc::new(Epochs::default()), tell)?;
+    let mut read = 0;
+    while read < messages {
+        for news in told.recv_timeout(LIMIT)? {
+            if let News::Delivery { shard, messages } = news
+                && let Some((last, _)) = messages.last()
+            {
+                read += messages.len() as u64;
+                membership.member.delivered(shard, *last);
+            }
+        }
+    }
+    report("read", read, begun);
+    Ok(())
+}
+
+fn outgoing(number: u64, shards: u16) -> Outgoing {
+    let mut text = format!("https://www.site-{}.example/articles/{number}\n", number % 997);
     for link in 0..LINKS_PER_MESSAGE {
-        let target = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(link * writer) >> 40;
+        let target = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(link) >> 40;
         text.push_str(&format!(
             "https://other-{}.example/topics/{}/page-{target}.html\n",
             target % 5003,
             link % 7
         ));
     }
-    (u16::try_from(number % u64::from(shards)).unwrap_or(0), text.into_bytes())
+    let shard = u16::try_from(number % u64::from(shards)).unwrap_or(0);
+    Outgoing { shard, job: 0, message: text.into_bytes() }
 }
 
 fn report(what: &str, messages: u64, begun: Instant) {

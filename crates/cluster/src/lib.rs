@@ -5,13 +5,17 @@
 //! archive. No adapter shows its types.
 
 pub mod autoscale;
+mod background;
+mod breaker;
 pub mod catalogue;
 pub mod database;
 pub mod kafka;
 pub mod members;
 pub mod objects;
 pub mod publishing;
+pub mod receiving;
 pub mod redis;
 pub mod server_error;
 pub mod state;
+mod tls;
 pub mod transport;

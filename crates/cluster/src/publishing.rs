@@ -3,10 +3,12 @@
 //! So everything comes in the order of its commits, at least once, and while Kafka is away it stays in the catalogue and
 //! the crawl does not wait for it.
 
+use crate::background::Background;
 use crate::catalogue::unpublished::{self, Piece};
-use crate::database::{Database, DatabaseError, Session};
+use crate::database::{Database, DatabaseError, LIMIT, Session};
 use crate::kafka::messages::{CrawlFailure, CrawlResult, RobotsCacheMiss};
 use crate::kafka::{Kafka, Outgoing, Topic, Topics};
+use crate::members::leads;
 use crate::server_error::{Result as Answered, ServerError};
 use crate::transport::Carrier;
 use argiope_model::{Millis, PublicSuffixes, Url, shard_of};
@@ -14,11 +16,8 @@ use argiope_store::catalogue::{ErrorRow, StoredPage};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, Sender, TryRecvError, channel};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-const LIMIT: Duration = Duration::from_secs(30);
 /// Between two looks at the catalogue when all is published, and after a failure.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// What may be taken for the rest when the worker ends.
@@ -76,9 +75,7 @@ enum Unpublished {
 
 /// The thread of one worker. When this is dropped, what was stored last is published first, if that is done in a moment.
 pub struct Publisher {
-    /// Closed by the end of the worker.
-    open: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    _thread: Background,
 }
 
 impl Publisher {
@@ -99,31 +96,15 @@ impl Publisher {
             owner: owner.to_owned(),
             partitions: HashMap::new(),
         };
-        let (open, closed) = channel::<()>();
-        let run = move || {
+        let thread = Background::start("publisher", move |holder| {
             let mut session = None;
-            while closed.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
-                let is_closed = || closed.try_recv() == Err(TryRecvError::Disconnected);
-                publishing.look(&mut session, &is_closed);
+            while !holder.lets_go_within(LOOK_EVERY) {
+                publishing.look(&mut session, &|| holder.has_let_go());
             }
             let end = Instant::now() + LAST_LOOK;
             publishing.look(&mut session, &|| Instant::now() >= end);
-        };
-        let thread =
-            std::thread::Builder::new().name("publisher".to_owned()).spawn(run).map_err(|error| {
-                let message = format!("no thread can be started: {error}");
-                ServerError::new(crate::server_error::Trouble::Wrong, "the system", message)
-            })?;
-        Ok(Some(Publisher { open: Some(open), thread: Some(thread) }))
-    }
-}
-
-impl Drop for Publisher {
-    fn drop(&mut self) {
-        self.open = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        })?;
+        Ok(Some(Publisher { _thread: thread }))
     }
 }
 
@@ -168,14 +149,9 @@ impl Publishing {
             None => session.insert(self.database.connect(LIMIT)?),
         };
         for what in What::ALL {
-            while !stops() && self.leads(session)? && self.publish_piece(session, what)? {}
+            while !stops() && leads(session, &self.owner)? && self.publish_piece(session, what)? {}
         }
         Ok(())
-    }
-
-    fn leads(&self, session: &mut Session) -> Result<bool, DatabaseError> {
-        let sql = "SELECT 1 FROM leader WHERE owner = $1 AND lease_until > clock_timestamp()";
-        Ok(session.query_opt(sql, &[&self.owner])?.is_some())
     }
 
     /// False if there was nothing more.

@@ -66,7 +66,7 @@ fn a_wrong_number_of_partitions_is_named_and_nothing_is_made_on_kafka() {
     for error in [other.verify(&mut kafka).unwrap_err(), other.init(&mut kafka).unwrap_err()] {
         assert_eq!(error.trouble, Trouble::Wrong);
         let text = error.to_string();
-        for word in ["cluster.kafka_brokers", "url_ingest", "4 partitions", "cluster.shards is 8"] {
+        for word in ["cluster.kafka_brokers", "url_scheduled", "4 partitions", "cluster.shards is 8"] {
             assert!(text.contains(word), "{word}: {text}");
         }
     }
@@ -151,9 +151,23 @@ fn an_offset_beyond_the_end_is_an_error_on_kafka() {
     let topic = topics.name(Topic::UrlScheduled);
     kafka.write(&topic, &[to(0, b"x")]).unwrap();
     let error = kafka.read(&topic, 0, 7, 100).unwrap_err();
-    assert_eq!(error.trouble, Trouble::Wrong);
+    assert_eq!(error.trouble, Trouble::Lost);
     let text = error.to_string();
     assert!(text.contains("ends at 1") && text.contains("record 7"), "{text}");
+}
+
+#[test]
+fn a_topic_that_is_made_anew_is_another_one_on_kafka() {
+    let Some((mut kafka, topics)) = initialized("remade", 2) else { return };
+    let topic = topics.name(Topic::UrlScheduled);
+    let first = kafka.identity(&topic).unwrap().unwrap();
+    kafka.write(&topic, &[to(0, b"x")]).unwrap();
+    assert_eq!(kafka.identity(&topic).unwrap(), Some(first.clone()));
+    assert_ne!(kafka.identity(&topics.name(Topic::UrlIngest)).unwrap(), Some(first.clone()));
+    kafka.delete(&topic).unwrap();
+    eventually("it is gone", || kafka.identity(&topic).is_err().then_some(()));
+    topics.init(&mut kafka).unwrap();
+    assert_ne!(kafka.identity(&topic).unwrap(), Some(first));
 }
 
 #[test]

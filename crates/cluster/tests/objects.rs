@@ -7,14 +7,18 @@ mod objects_contract;
 mod private_set;
 
 use argiope_cluster::objects::{
-    Directory, Layout, ObjectArchive, ObjectReader, ObjectSettings, Objects, OnStored, Stored, UploadOptions,
-    Uploader, open,
+    Directory, Layout, LinkSpool, ObjectArchive, ObjectReader, ObjectSettings, Objects, OnStored, Spools,
+    Stored, UploadOptions, Uploader, open, stream,
 };
 use argiope_local::archive::{ArchiveOptions, FileArchive};
+use argiope_local::links::{SegmentLinks, read_segment};
 use argiope_model::{Millis, RequestKind};
 use argiope_store::archive::contract::{self, Sample, recovered};
-use argiope_store::archive::{Appended, Appender, Archive, ArchiveRef, Exchange, Position, Spool};
+use argiope_store::archive::{Appended, Appender, Archive, ArchiveRef, Exchange, Position};
 use argiope_store::error::{ErrorKind, StoreError};
+use argiope_store::links::contract::batch;
+use argiope_store::links::{Links, LinksPosition};
+use argiope_store::spool::Spool;
 use argiope_store::warc::VisitOutcome;
 use flate2::read::GzDecoder;
 use private_set::{PrivateSet, address, eventually, unique};
@@ -190,7 +194,7 @@ fn a_file_moves_to_the_store_and_is_read_there(objects: &Arc<dyn Objects>) {
     assert_eq!(reader.read_metadata(&original.at).unwrap(), sample.metadata);
     assert_eq!(archive.verify(&original.position()).unwrap(), 1);
     let beyond = ArchiveRef { offset: original.end, ..original.at.clone() };
-    assert_eq!(archive.read(&beyond).unwrap_err().kind, ErrorKind::NotFound);
+    assert_eq!(archive.read(&beyond).unwrap_err().kind, ErrorKind::Corrupt);
     let nowhere = ArchiveRef { file: "none.warc.gz".into(), offset: 0 };
     assert_eq!(archive.read(&nowhere).unwrap_err().kind, ErrorKind::NotFound);
     let status = archive.uploader().status();
@@ -398,7 +402,7 @@ fn what_was_stored_but_not_reported_is_reported_and_not_stored_again() {
             drop(spool);
             let spool = disk.spool(layout);
             let known: Vec<Position> = disk_positions(&disk);
-            assert_eq!(recovered(&*spool, &known), []);
+            assert_eq!(spool.truncate_to(&known).unwrap(), []);
             assert_eq!(upload(&spool, objects, layout), first, "the same keys");
             assert_eq!(disk.files(), 0);
         }
@@ -457,7 +461,7 @@ fn a_file_that_ends_in_the_middle_of_a_visit_is_cut_before_it_goes() {
         assert!(told.lock().unwrap().is_empty());
         drop((uploader, spool));
         let spool = disk.spool(Layout::Warc);
-        assert_eq!(recovered(&*spool, &[place.position()]), []);
+        assert_eq!(spool.truncate_to(&[place.position()]).unwrap().len(), 1);
         upload(&spool, objects, Layout::Warc);
         let stored = objects.head(&format!("warc/{}", place.at.file)).unwrap().unwrap();
         assert_eq!(stored.length, place.end);
@@ -483,19 +487,52 @@ fn a_worker_that_leaves_leaves_nothing_behind() {
     });
 }
 
+fn segments_of_links_leave_as_files_of_the_archive_do(objects: &Arc<dyn Objects>) {
+    let disk = Disk::new();
+    let mut links = SegmentLinks::open_spool(&disk.directory.path().join("links"), 100).unwrap();
+    links.truncate_to(LinksPosition::default()).unwrap();
+    let (told, on_stored) = telling();
+    let segments = LinkSpool { segments: links.segments(), worker: disk.name.clone() };
+    let spools = Spools { archive: disk.spool(Layout::Objects), links: Some(segments) };
+    let uploader = Uploader::start(spools, objects.clone(), at_once(Layout::Objects), on_stored).unwrap();
+    let mut commit = |first: u32, pages: u32| {
+        links.append(&batch(first, pages)).unwrap();
+        let reached = links.sync().unwrap();
+        links.committed(reached);
+        uploader.nudge();
+        reached
+    };
+    let first = commit(0, 30);
+    eventually("the first segment has left", || (told.lock().unwrap().len() == 1).then_some(()));
+    let second = commit(30, 1);
+    assert_eq!(second.segment, 1, "nothing is added to what has left");
+    eventually("the second one too", || (told.lock().unwrap().len() == 2).then_some(()));
+    eventually("both are deleted", || (uploader.status().waiting_files == 0).then_some(()));
+    assert_eq!(std::fs::read_dir(disk.directory.path().join("links")).unwrap().count(), 0);
+    let mut sources = Vec::new();
+    for (stored, reached) in told.lock().unwrap().iter().zip([first, second]) {
+        let key = stored.key().unwrap();
+        assert!(key.starts_with(&format!("links/{}-{:08}-", disk.name, reached.segment)), "{key}");
+        assert_eq!(*stored, Stored::Links { segment: reached.segment.to_string().into(), key: key.into() });
+        let source = stream(objects.clone(), key.to_owned(), 0);
+        let mut add = |page: &argiope_store::links::PageLinks<'_>| {
+            sources.push(page.source.to_owned());
+            Ok(())
+        };
+        read_segment(key, source, reached.length, &mut add).unwrap();
+    }
+    let expected: Vec<String> = (0..31).map(|number| format!("https://example.com/{number}")).collect();
+    assert_eq!(sources, expected);
+}
+
 #[test]
-fn missing_files_are_those_that_are_nowhere() {
-    on_directory(|objects| {
-        let disk = Disk::new();
-        let spool = disk.spool(Layout::Warc);
-        let moved = finished(&spool, &samples(0..1)).remove(0);
-        upload(&spool, objects, Layout::Warc);
-        let (_, on_stored) = telling();
-        let archive = ObjectArchive::start(spool, objects.clone(), options(Layout::Warc), on_stored).unwrap();
-        let lost = Position { file: "lost.warc.gz".into(), length: 10 };
-        let recovery = archive.recover(&[moved.position(), lost], &mut |_| Ok(())).unwrap();
-        assert_eq!(recovery.missing, [Arc::<str>::from("lost.warc.gz")]);
-    });
+fn segments_of_links_leave_for_a_directory() {
+    on_directory(segments_of_links_leave_as_files_of_the_archive_do);
+}
+
+#[test]
+fn segments_of_links_leave_for_a_bucket_on_s3() {
+    on_s3(segments_of_links_leave_as_files_of_the_archive_do);
 }
 
 #[test]
@@ -577,7 +614,7 @@ fn files_wait_while_the_store_is_away_and_follow_when_it_is_back_on_s3() {
 }
 
 #[test]
-fn what_a_killed_worker_left_its_successor_uploads_on_s3() {
+fn of_what_a_killed_worker_left_its_successor_uploads_what_is_catalogued_on_s3() {
     let Some(objects) = shared_s3() else { return };
     let disk = Disk::new();
     let spool = disk.spool(Layout::Warc);
@@ -588,10 +625,12 @@ fn what_a_killed_worker_left_its_successor_uploads_on_s3() {
     drop((appender, spool));
     let (told, on_stored) = telling();
     let spool = disk.spool(Layout::Warc);
-    let archive = ObjectArchive::start(spool, objects, options(Layout::Warc), on_stored).unwrap();
-    assert_eq!(recovered(&archive, &[known.position()]).len(), 1);
-    assert!(told.lock().unwrap().is_empty(), "a visit of it is not catalogued yet");
-    archive.committed(&[unknown.position()]);
+    let archive = ObjectArchive::start(spool, objects.clone(), options(Layout::Warc), on_stored).unwrap();
+    assert!(told.lock().unwrap().is_empty(), "nobody has said what is catalogued");
+    assert_eq!(archive.truncate_to(&[known.position()]).unwrap().len(), 1);
     eventually("it is uploaded", || (disk.files() == 0).then_some(()));
-    assert_eq!(archive.read(&unknown.at).unwrap().body, Sample::page(2, 3000).body());
+    let key = format!("warc/{}", known.at.file);
+    assert_eq!(objects.head(&key).unwrap().unwrap().length, known.end);
+    assert_eq!(archive.read(&known.at).unwrap().body, Sample::page(1, 3000).body());
+    assert_eq!(archive.read(&unknown.at).unwrap_err().kind, ErrorKind::Corrupt);
 }

@@ -165,6 +165,21 @@ fn a_server_that_is_not_there_is_left_alone_after_a_few_tries() {
 }
 
 #[test]
+fn an_operation_is_tried_four_times_and_after_five_failures_none_is() {
+    // It takes connections and ends them.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (counts, counted) = channel();
+    std::thread::spawn(move || listener.incoming().for_each(|stream| counts.send(stream.is_ok()).unwrap()));
+    let redis = Redis::new(&format!("redis://127.0.0.1:{port}/0"), "crawler").unwrap();
+    let tries = || {
+        assert_eq!(redis.ping().unwrap_err().trouble, Trouble::Away);
+        counted.try_iter().count()
+    };
+    assert_eq!([tries(), tries(), tries()], [4, 1, 0]);
+}
+
+#[test]
 fn a_wrong_password_is_told_from_a_server_that_is_away_on_redis() {
     let Some(url) = address(VARIABLE) else { return };
     let place = url.rsplit('@').next().unwrap();

@@ -221,6 +221,9 @@ impl Committer {
         }
         batch.outputs.extend(self.output.as_ref().map(Output::position));
         let committed = self.catalogue.commit(batch)?;
+        if let Some(reached) = batch.links {
+            self.links.committed(reached);
+        }
         if let Some(archive) = &self.archive {
             archive.committed(positions);
         }

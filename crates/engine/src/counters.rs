@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub(crate) struct Counters {
     pub(crate) requests: AtomicU64,
     pub(crate) bytes: AtomicU64,
-    /// Of visits that have ended, committed or not.
+    /// Visits that have ended with an answer, committed or not.
     pub(crate) pages: AtomicU64,
+    /// Those that have ended without any.
     pub(crate) failed: AtomicU64,
     pub(crate) retries: AtomicU64,
     pub(crate) redirects: AtomicU64,

@@ -6,7 +6,7 @@ use argiope_fetch::{FetchError, Fetched};
 use argiope_frontier::{Completion, Notice, Unresolved};
 use argiope_model::{FetchTimings, Millis, Skip, Url, Visit};
 use argiope_politeness::AlertKind;
-use argiope_store::archive::Recovery;
+use argiope_store::archive::Cut;
 use argiope_store::catalogue::Batch;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -105,16 +105,17 @@ pub(crate) fn network(is_down: bool) {
     }
 }
 
-/// What was found in the archive of a member that starts again.
-pub(crate) fn taken_up(recovery: &Recovery) {
-    for cut in &recovery.cuts {
-        let (file, bytes, reason) = (&cut.now.file, cut.bytes, &cut.reason);
-        info!(%file, bytes, %reason, "an incomplete visit was cut off the archive");
+pub(crate) fn held(why: Option<&str>) {
+    match why {
+        Some(why) => tracing::warn!(why, "nothing new is asked for"),
+        None => info!("the crawl goes on"),
     }
-    if let Some(first) = recovery.missing.first() {
-        let files = recovery.missing.len();
-        tracing::warn!(files, %first, "archive files are missing: their pages stay listed, their content is gone");
-    }
+}
+
+/// From the archive of a member that starts again.
+pub(crate) fn cut_off(cut: &Cut) {
+    let (file, bytes, reason) = (&cut.now.file, cut.bytes, &cut.reason);
+    info!(%file, bytes, %reason, "cut off the archive; it is fetched again");
 }
 
 pub(crate) fn stored(batch: &Batch, number: u64, took: Duration) {

@@ -17,7 +17,7 @@ use crate::graph;
 use crate::job::{JobContext, JobStart, Jobs};
 use crate::log;
 use crate::recovery::{KnownVisits, Recoverer, RecoverySummary};
-use crate::scheduler::{Control, JobEnd, Report, RunEnd, RunState, Scheduler, marks, now, settle};
+use crate::scheduler::{CATALOGUE, Control, JobEnd, Report, RunEnd, RunState, Scheduler, marks, now, settle};
 use crate::shards::MemberState;
 use crate::snapshot::Snapshot;
 use crate::starts::Starts;
@@ -39,7 +39,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
 /// How a crawl is asked to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +100,8 @@ const CLEAN: &str = "clean";
 const KILLED: &str = "killed";
 /// Seeds offered to the frontier at once.
 const SEEDS: usize = 10_000;
+/// One in so many requests is handed out ahead, so that no connection waits for the scheduler.
+const AHEAD_SHARE: usize = 4;
 
 impl Engine {
     /// Recovers what a former process left, then starts.
@@ -193,6 +195,11 @@ impl EngineHandle {
 
     pub fn set_politeness(&self, rules: Arc<PolitenessRules>) {
         self.control(Control::Politeness(rules));
+    }
+
+    /// While there is a reason nothing new is asked for; what is under way ends, shards and leases are kept.
+    pub fn hold(&self, why: Option<String>) {
+        self.control(Control::Hold(why));
     }
 
     pub fn pause(&self, job: JobId) {
@@ -295,6 +302,7 @@ fn new_frontier(config: &EngineConfig, at: Millis, leased: bool) -> Frontier {
     let frontier = FrontierConfig {
         shards: config.shards,
         concurrency: config.concurrency,
+        ahead: config.concurrency / AHEAD_SHARE,
         per_address: config.politeness.per_address().get(),
         max_outstanding: config.max_outstanding,
         window: config.window,
@@ -314,6 +322,19 @@ fn last_stop(marks: &[(Box<str>, u64)]) -> LastStop {
     }
 }
 
+/// With an archive an old catalogue is brought up to the frontier from it. Without one nobody has the pages any more
+/// that are missing from it.
+fn check_not_behind(catalogue: &dyn Catalogue, state: &dyn ShardState) -> Result<(), EngineError> {
+    let marks = state.marks()?;
+    let told = marks.iter().find(|(name, _)| **name == *CATALOGUE).map_or(0, |(_, batch)| *batch);
+    if told == 0 || told <= catalogue.reader()?.last_batch()? {
+        return Ok(());
+    }
+    Err(EngineError::Corrupt(String::from(
+        "the catalogue is older than the frontier: pages that were stored are missing from it",
+    )))
+}
+
 impl Workshop {
     fn open(
         config: &EngineConfig,
@@ -326,6 +347,9 @@ impl Workshop {
     ) -> Result<Workshop, EngineError> {
         let at = now();
         let Ports { state, catalogue, archive, mut links } = ports;
+        if archive.is_none() && !leased {
+            check_not_behind(catalogue.as_ref(), state.as_ref())?;
+        }
         let link_bytes = links.truncate_to(catalogue.links_position()?.unwrap_or_default())?;
         let mut frontier = new_frontier(config, at, leased);
         let jobs = Arc::new(Jobs::default());
@@ -395,26 +419,17 @@ impl Workshop {
         Ok(RecoverySummary { link_bytes: self.link_bytes, ..summary })
     }
 
-    /// What an earlier process of this member left in the archive stays in it, but for what is incomplete. Visits that the
-    /// catalogue does not have are not completed: their URLs are queued still, maybe at another member.
+    /// What an earlier process of this member left in the archive is cut to what the catalogue has. Visits beyond are not
+    /// completed: their URLs are queued still, maybe at another member, and are fetched again.
     fn take_up_archive(&mut self) -> Result<RecoverySummary, EngineError> {
         let summary = RecoverySummary { link_bytes: self.link_bytes, ..RecoverySummary::default() };
         let Some(archive) = &self.committer.archive else { return Ok(summary) };
         let known = self.committer.catalogue.reader()?.archive_positions()?;
         let known: Vec<Position> =
             known.into_iter().map(|p| Position { file: p.file.into(), length: p.length }).collect();
-        let mut ends: HashMap<Arc<str>, u64> = HashMap::new();
-        let recovery = archive.recover(&known, &mut |found| {
-            ends.insert(found.at.file, found.end);
-            Ok(())
-        })?;
-        log::taken_up(&recovery);
-        for file in &recovery.unindexed {
-            archive.build_index(file)?;
-        }
-        let ends: Vec<Position> = ends.into_iter().map(|(file, length)| Position { file, length }).collect();
-        archive.committed(&ends);
-        Ok(RecoverySummary { cuts: recovery.cuts.len() as u64, ..summary })
+        let cuts = archive.truncate_to(&known)?;
+        cuts.iter().for_each(log::cut_off);
+        Ok(RecoverySummary { cuts: cuts.len() as u64, ..summary })
     }
 
     /// The jobs run from here on: the state is no longer clean, seeds are offered, output is opened.
@@ -495,12 +510,13 @@ impl Workshop {
         let mut orders = Vec::new();
         let mut workers = Vec::new();
         let starts = Arc::new(Starts::default());
+        let turns = Arc::new(Semaphore::new(config.concurrency));
         for number in 0..config.workers.max(1) {
             let (to, from) = mpsc::channel(config.concurrency.max(16) * 2);
             orders.push(to);
             let parts = WorkerParts {
                 number,
-                name: worker_name(&config.name, number),
+                name: name_of(&config.name, &number.to_string()),
                 orders: from,
                 reports: reports_to.clone(),
                 inbox: Arc::clone(&inbox),
@@ -512,6 +528,7 @@ impl Workshop {
                 tls: tls.clone(),
                 resolver: resolver.clone(),
                 starts: Arc::clone(&starts),
+                turns: Arc::clone(&turns),
                 lease: Arc::clone(&lease),
             };
             workers.push(spawn(&format!("worker-{number}"), move || worker::run(parts))?);
@@ -524,6 +541,7 @@ impl Workshop {
         let commit_thread = spawn("committer", move || committer.run())?;
         drop(reports_to);
         let scheduler = Scheduler {
+            name: name_of(&config.name, "scheduler"),
             frontier,
             state,
             sync,
@@ -607,6 +625,7 @@ impl Workshop {
         }
         frontier.give_up(at);
         let mut changes = frontier.take_changes();
+        let is_member = member.is_some();
         if let Some(mut member) = member {
             for job in jobs.all() {
                 let pages = frontier.return_pages(job.id);
@@ -618,15 +637,19 @@ impl Workshop {
             changes.marks.push((CLEAN.into(), 1));
         }
         state.apply(&changes)?;
-        state.sync()?;
+        // Where others have the shards already, nothing of it is taken, and none of it waited for.
+        if !(is_member && stop == Some(Stop::Now)) {
+            state.sync()?;
+        }
         let outcomes = jobs.all().iter().map(|job| (job.id, outcome_of(ends.get(&job.id)))).collect();
         let last = snapshot.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Ok(Ended { jobs: outcomes, blocked, catalogue, snapshot: last })
     }
 }
 
-fn worker_name(of: &str, number: usize) -> String {
-    if of.is_empty() { format!("worker-{number}") } else { format!("{of}/{number}") }
+/// What rows are signed with that a thread of this process has made.
+fn name_of(process: &str, thread: &str) -> String {
+    if process.is_empty() { format!("worker-{thread}") } else { format!("{process}/{thread}") }
 }
 
 fn outcome_of(end: Option<&JobEnd>) -> JobOutcome {

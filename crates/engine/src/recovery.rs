@@ -4,6 +4,9 @@
 //! were done; whatever complete visit lies beyond is committed to the catalogue (unless it is there) and ended in the
 //! frontier, links and all. What has no metadata record was in flight: it is still queued.
 //!
+//! A catalogue that is older than the frontier, restored from a backup or without its last transactions, is first brought
+//! up to it: the visits in between are ended, and only stored again.
+//!
 //! The archive is read twice: links may lead to what is itself among the visits, and those must be known first. A retry
 //! or a hop may be there beside the visit it follows; then the last one of them counts.
 
@@ -18,11 +21,11 @@ use crate::scheduler::{marks, now, offer_sitemaps, settle};
 use crate::worker::{self, Facts, ROBOTS_BYTES};
 use argiope_fetch::{DecodeScratch, Fetched, decode};
 use argiope_frontier::queue::OrderKey;
-use argiope_frontier::state::{QueueAt, ShardState};
+use argiope_frontier::state::{QueueAt, ShardState, StateBatch};
 use argiope_frontier::{Answer, Completion, Entered, Frontier, Rule, Ticket};
 use argiope_model::{Fingerprint, FingerprintKey, JobId, Millis, RequestKind, Visit};
 use argiope_politeness::{AnswerResult, parse_retry_after};
-use argiope_store::archive::{Archive, Position, RecoveredVisit, StoredExchange};
+use argiope_store::archive::{Archive, Position, RecoveredVisit, Recovery, StoredExchange};
 use argiope_store::catalogue::{CatalogueReader, RobotsRow};
 use argiope_store::error::{ErrorKind, StoreError};
 use argiope_store::warc::VisitOutcome;
@@ -38,6 +41,8 @@ use std::time::Duration;
 pub struct RecoverySummary {
     /// Visits completed from the archive.
     pub visits: u64,
+    /// Visits that the frontier had ended, put back into a catalogue that did not have them.
+    pub restored: u64,
     /// Incomplete ones that were cut off.
     pub cuts: u64,
     /// Bytes of links beyond the catalogue that were cut.
@@ -73,30 +78,65 @@ fn stage_of(visit: &Visit) -> usize {
 
 impl Recoverer<'_> {
     pub(crate) fn run(&mut self) -> Result<RecoverySummary, EngineError> {
-        let known: Vec<Position> = self
-            .state
-            .marks()?
-            .into_iter()
-            .filter_map(|(name, length)| {
-                let file = name.strip_prefix("archive/")?;
-                Some(Position { file: file.into(), length })
-            })
+        let marks = self.state.marks()?.into_iter();
+        let ended: HashMap<Arc<str>, u64> = marks
+            .filter_map(|(name, length)| Some((name.strip_prefix("archive/")?.into(), length)))
             .collect();
-        let reader = self.committer.catalogue.reader()?;
+        let restored = self.catch_up(&ended)?;
+        let known = positions(&ended);
         let archive = Arc::clone(&self.archive);
-        let mut waiting: Vec<Item> = Vec::new();
-        let mut failure = None;
         let first = archive.recover(&known, &mut |found| {
             self.expect(&found.metadata.visit);
             Ok(())
         })?;
-        let recovery = archive.recover(&known, &mut |visit| {
-            match self.item_of(visit, reader.as_ref()) {
-                Ok(item) => waiting.extend(item),
-                Err(error) => return Err(error),
+        let recovery = self.replay(&known, |_| true, Self::store)?;
+        for file in &recovery.unindexed {
+            archive.build_index(file)?;
+        }
+        let cuts = first.cuts.len() as u64;
+        Ok(RecoverySummary { visits: recovery.visits, restored, cuts, link_bytes: 0 })
+    }
+
+    /// Stores again what the frontier has ended, up to these lengths of the archive, and the catalogue does not have.
+    fn catch_up(&mut self, ended: &HashMap<Arc<str>, u64>) -> Result<u64, EngineError> {
+        let catalogued = self.committer.catalogue.reader()?.archive_positions()?.into_iter();
+        let catalogued: HashMap<Arc<str>, u64> = catalogued.map(|p| (p.file.into(), p.length)).collect();
+        let reached = |file: &Arc<str>| catalogued.get(file).copied().unwrap_or_default();
+        if ended.iter().all(|(file, length)| reached(file) >= *length) {
+            return Ok(0);
+        }
+        let from = ended.iter().map(|(file, length)| (file.clone(), reached(file).min(*length))).collect();
+        let mut restored = 0;
+        let is_ended =
+            |found: &RecoveredVisit| ended.get(&found.at.file).is_some_and(|length| found.end <= *length);
+        self.replay(&positions(&from), is_ended, |this, mut items| {
+            restored += items.len() as u64;
+            items.iter_mut().for_each(|item| item.settled = None);
+            this.committer.commit(items, Vec::new(), true)?;
+            Ok(())
+        })?;
+        let batch = self.committer.catalogue.reader()?.last_batch()?;
+        self.state.apply(&StateBatch { changes: Vec::new(), marks: marks(&[], batch) })?;
+        Ok(restored)
+    }
+
+    /// Reads the wanted visits beyond these positions, as items, and hands them on in batches.
+    fn replay(
+        &mut self,
+        known: &[Position],
+        wanted: impl Fn(&RecoveredVisit) -> bool,
+        mut store: impl FnMut(&mut Self, Vec<Item>) -> Result<(), EngineError>,
+    ) -> Result<Recovery, EngineError> {
+        let reader = self.committer.catalogue.reader()?;
+        let archive = Arc::clone(&self.archive);
+        let mut waiting: Vec<Item> = Vec::new();
+        let mut failure = None;
+        let recovery = archive.recover(known, &mut |visit| {
+            if wanted(&visit) {
+                waiting.extend(self.item_of(visit, reader.as_ref())?);
             }
             if waiting.len() >= BATCH {
-                self.store(std::mem::take(&mut waiting)).map_err(|error| stopped(&mut failure, error))?;
+                store(self, std::mem::take(&mut waiting)).map_err(|error| stopped(&mut failure, error))?;
             }
             Ok(())
         });
@@ -104,17 +144,13 @@ impl Recoverer<'_> {
             return Err(error);
         }
         let recovery = recovery?;
-        self.store(waiting)?;
-        for file in &recovery.unindexed {
-            archive.build_index(file)?;
+        if !waiting.is_empty() {
+            store(self, waiting)?;
         }
-        Ok(RecoverySummary { visits: recovery.visits, cuts: first.cuts.len() as u64, link_bytes: 0 })
+        Ok(recovery)
     }
 
     fn store(&mut self, items: Vec<Item>) -> Result<(), EngineError> {
-        if items.is_empty() {
-            return Ok(());
-        }
         let stored = self.committer.commit(items, Vec::new(), true)?;
         let mut late = Vec::new();
         for settled in stored.settled {
@@ -272,6 +308,10 @@ impl Recoverer<'_> {
             item.skipped.extend(offer_sitemaps(self.frontier, self.jobs, self.key, &news, now()));
         }
     }
+}
+
+fn positions(lengths: &HashMap<Arc<str>, u64>) -> Vec<Position> {
+    lengths.iter().map(|(file, length)| Position { file: file.clone(), length: *length }).collect()
 }
 
 fn stopped(failure: &mut Option<EngineError>, error: EngineError) -> StoreError {

@@ -75,7 +75,13 @@ pub(crate) enum Control {
     Stop(Stop),
     Politeness(Arc<PolitenessRules>),
     SetActivity(JobId, Activity),
-    Why { job: JobId, url: Url, answer: Sender<Why> },
+    /// Nothing new is asked for while there is a reason.
+    Hold(Option<String>),
+    Why {
+        job: JobId,
+        url: Url,
+        answer: Sender<Why>,
+    },
 }
 
 /// A job's end, seen from the frontier.
@@ -90,6 +96,7 @@ pub(crate) enum JobEnd {
 }
 
 pub(crate) struct Scheduler {
+    pub(crate) name: String,
     pub(crate) frontier: Frontier,
     pub(crate) state: Box<dyn ShardState>,
     pub(crate) sync: Sender<u64>,
@@ -117,6 +124,8 @@ pub(crate) struct RunState {
     pub(crate) notices: VecDeque<Notice>,
     pub(crate) next_snapshot: Millis,
     pub(crate) stopping: Option<Stop>,
+    /// Why nothing new is asked for, if so.
+    pub(crate) hold: Option<String>,
     pub(crate) give_up_at: Millis,
     pub(crate) ended: HashMap<JobId, JobEnd>,
     /// A flush was asked for and its batch has not come back.
@@ -203,6 +212,10 @@ impl Scheduler {
         if self.run.stopping.is_some() {
             self.settle_held(at);
             return Ok(Some(self.run.give_up_at));
+        }
+        if self.run.hold.is_some() {
+            self.settle_held(at);
+            return Ok(None);
         }
         if self.inbox.is_full() {
             // Storing is slower than the network; what it has stored wakes this thread.
@@ -339,7 +352,7 @@ impl Scheduler {
             charset: None,
         };
         let page = (visit.kind == RequestKind::Page)
-            .then(|| worker::failed_page(&visit, &metadata, "scheduler").capped());
+            .then(|| worker::failed_page(&visit, &metadata, &self.name).capped());
         let counted = page.is_some() && status.is_some();
         let mut settled = settled(token, ticket, visit);
         settled.completion = Completion::Done { counted };
@@ -369,7 +382,10 @@ impl Scheduler {
                 Report::Resolved { host, result } => self.frontier.resolved(host, result, at),
                 Report::NotAsked { token } => self.frontier.abandon(token, at),
                 Report::Stored(stored) => self.stored(stored, at)?,
-                Report::Synced(batches) => self.frontier.batches_durable(batches),
+                Report::Synced(batches) => {
+                    self.frontier.batches_durable(batches);
+                    self.hand_over_stored(batches, at);
+                }
                 Report::News(news) => self.news(news, at)?,
                 Report::Control(control) => self.control(control, at)?,
                 Report::Fatal(error) => return Err(error),
@@ -429,6 +445,12 @@ impl Scheduler {
                 self.frontier.set_politeness(rules, at);
             }
             Control::SetActivity(job, activity) => self.frontier.set_activity(job, activity),
+            Control::Hold(why) => {
+                if why.is_some() != self.run.hold.is_some() {
+                    log::held(why.as_deref());
+                }
+                self.run.hold = why;
+            }
             Control::Why { job, url, answer } => {
                 if let Some(context) = self.jobs.get(job) {
                     // What was decided and is not written yet is part of the answer.
@@ -535,10 +557,11 @@ impl Scheduler {
             .iter()
             .filter_map(|job| Some((job.id, self.frontier.progress(job.id)?)))
             .collect();
-        let paused = match (&self.run.stopping, overview.network_down_since) {
-            (Some(_), _) => Some(Paused::Stopping),
-            (None, Some(since)) => Some(Paused::NetworkDown { since }),
-            (None, None) => None,
+        let paused = match (&self.run.stopping, &self.run.hold, overview.network_down_since) {
+            (Some(_), _, _) => Some(Paused::Stopping),
+            (None, Some(why), _) => Some(Paused::Held { why: why.clone() }),
+            (None, None, Some(since)) => Some(Paused::NetworkDown { since }),
+            (None, None, None) => None,
         };
         let notices = self.run.notices.iter().cloned().collect();
         let snapshot = Snapshot { at, totals: self.counters.totals(), overview, jobs, paused, notices };
@@ -571,7 +594,10 @@ pub(crate) fn offer_sitemaps(
     let mut rows = Vec::new();
     for job in jobs.all() {
         let rules = job.rules();
+        // What a sitemap names is one link away from a seed.
+        let no_links = job.spec.max_depth == Some(0);
         if !job.spec.sitemaps
+            || no_links
             || of_job(&rules, &news.origin).is_err()
             || !frontier.serves(job.id, news.origin.host())
         {
@@ -648,8 +674,11 @@ pub(crate) fn refused_rows(refused: Vec<Refused>) -> Vec<SkippedRow> {
     refused.into_iter().map(row).collect()
 }
 
+/// The mark that says which batch of the catalogue was the last that the frontier was told of.
+pub(crate) const CATALOGUE: &str = "catalogue";
+
 /// How far archive and catalogue were when these visits were done: where a recovery begins.
 pub(crate) fn marks(positions: &[Position], batch: u64) -> Vec<(Box<str>, u64)> {
     let files = positions.iter().map(|p| (format!("archive/{}", p.file).into(), p.length));
-    files.chain([("catalogue".into(), batch)]).collect()
+    files.chain([(CATALOGUE.into(), batch)]).collect()
 }

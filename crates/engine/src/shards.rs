@@ -21,6 +21,8 @@ pub(crate) struct MemberState {
     owned: BTreeSet<u16>,
     /// To be handed over as soon as they are quiet.
     leaving: BTreeSet<u16>,
+    /// To be handed over as soon as so many batches of the frontier are durable.
+    storing: BTreeMap<u16, u64>,
     /// Jobs for which pages were asked and not granted yet.
     asked: HashSet<JobId>,
     /// What was said of jobs that are blocked, of each shard: how far its log was applied, and until when.
@@ -134,25 +136,36 @@ impl Scheduler {
         Ok(())
     }
 
+    /// What is not stored yet is waited for beside the crawl: that may take as long as a server is away.
     fn hand_over_quiet(&mut self, at: Millis) -> Result<(), EngineError> {
         let quiet: Vec<u16> =
             self.shards.leaving.iter().copied().filter(|shard| self.frontier.is_quiet(*shard)).collect();
-        if quiet.is_empty() {
-            return Ok(());
+        if !quiet.is_empty() {
+            for shard in &quiet {
+                self.frontier.give_up_shard(*shard, at);
+            }
+            self.apply(Vec::new())?;
+            let batches = self.frontier.batches_taken();
+            for shard in quiet {
+                self.shards.leaving.remove(&shard);
+                self.shards.storing.insert(shard, batches);
+            }
         }
-        for shard in &quiet {
-            self.frontier.give_up_shard(*shard, at);
+        if !self.shards.storing.is_empty() {
+            let _ = self.sync.try_send(self.frontier.batches_taken());
         }
-        self.apply(Vec::new())?;
-        // Whoever takes it next reads what is written now.
-        self.state.sync()?;
-        for shard in quiet {
+        Ok(())
+    }
+
+    /// So many batches are durable: whoever takes these shards next reads what is written now.
+    pub(crate) fn hand_over_stored(&mut self, batches: u64, at: Millis) {
+        let stored = self.shards.storing.iter().filter(|(_, needed)| **needed <= batches);
+        for shard in stored.map(|(shard, _)| *shard).collect::<Vec<_>>() {
             self.drop_shard(shard, at);
             if let Some(member) = &mut self.member {
                 member.handed_over(shard);
             }
         }
-        Ok(())
     }
 
     /// A job whose every shard says that nothing of it can be asked for long is not waited for.
@@ -183,6 +196,7 @@ impl Scheduler {
         self.shards.said_blocked.retain(|(_, of), _| *of != shard);
         self.shards.owned.remove(&shard);
         self.shards.leaving.remove(&shard);
+        self.shards.storing.remove(&shard);
     }
 
     fn keep_budgets(&mut self, due: bool) {

@@ -7,7 +7,13 @@ use argiope_model::{JobId, Millis};
 /// Why nothing is being asked for, though there is something to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Paused {
-    NetworkDown { since: Millis },
+    NetworkDown {
+        since: Millis,
+    },
+    /// Whoever runs the crawl wants it to wait.
+    Held {
+        why: String,
+    },
     Stopping,
 }
 

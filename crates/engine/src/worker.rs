@@ -30,7 +30,7 @@ use std::num::NonZeroU32;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, Semaphore, SemaphorePermit, mpsc};
 
 /// What a worker is asked to do.
 pub(crate) enum Order {
@@ -58,6 +58,8 @@ pub(crate) struct WorkerParts {
     pub(crate) tls: Tls,
     pub(crate) resolver: Resolver,
     pub(crate) starts: Arc<Starts>,
+    /// One for each request that may be under way.
+    pub(crate) turns: Arc<Semaphore>,
     pub(crate) lease: Arc<dyn Lease>,
 }
 
@@ -75,6 +77,7 @@ pub(crate) fn run(parts: WorkerParts) -> Result<(), EngineError> {
         fetcher: Fetcher::new(parts.fetcher, parts.tls, parts.resolver.clone()),
         resolver: parts.resolver,
         starts: parts.starts,
+        turns: parts.turns,
         lease: parts.lease,
         reports: parts.reports,
         inbox: parts.inbox,
@@ -120,6 +123,7 @@ struct Worker {
     fetcher: Fetcher,
     resolver: Resolver,
     starts: Arc<Starts>,
+    turns: Arc<Semaphore>,
     lease: Arc<dyn Lease>,
     reports: Sender<Vec<Report>>,
     inbox: Arc<Inbox>,
@@ -165,6 +169,8 @@ impl WaitingPages {
     }
 }
 
+/// Of a request that was handed out ahead.
+const LONGEST_AHEAD: Duration = Duration::from_secs(1);
 const MANY_WAITING_PAGES: usize = 64;
 const PAGES_OF_A_LONG_TURN: usize = 8;
 /// With so many the scheduler has enough to do.
@@ -244,6 +250,12 @@ impl Worker {
         }
     }
 
+    /// A visit that was handed out ahead begins when another request has ended. None if that took so long that what it was
+    /// handed out for may no longer hold.
+    async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+        tokio::time::timeout(LONGEST_AHEAD, self.turns.acquire()).await.ok()?.ok()
+    }
+
     /// When the request begins: now, or when its host's last start is far enough away. With one request at a time the
     /// end of the last one has passed when the next is handed out.
     async fn begin(&self, host: HostIndex, per_host: NonZeroU32, delay: Duration) -> Start {
@@ -266,6 +278,9 @@ impl Worker {
         let Some(job) = self.jobs.get(dispatch.visit.job) else {
             return self.report(Report::NotAsked { token: dispatch.token });
         };
+        let Some(turn) = self.turn().await else {
+            return self.report(Report::NotAsked { token: dispatch.token });
+        };
         let profile = job.profile(&dispatch.rules, &dispatch.visit.url);
         let most = usize::try_from(job.spec.max_body).unwrap_or(usize::MAX);
         let start = self.begin(dispatch.host, dispatch.per_host, dispatch.delay).await;
@@ -282,6 +297,7 @@ impl Worker {
             leave: Leave::while_it_holds(&same_term),
         };
         let fetched = self.fetcher.fetch(request).await;
+        drop(turn);
         Counters::add(&self.counters.requests, 1);
         if !same_term() {
             // As if this process had ended: whoever has the shard asks again.
@@ -450,6 +466,7 @@ impl Worker {
         let Some(job) = self.jobs.get(dispatch.job) else {
             return self.report(Report::NotAsked { token: dispatch.token });
         };
+        let turn = self.turns.acquire().await;
         let profile = job.profile(&dispatch.rules, &dispatch.errand.url);
         let start = self.begin(dispatch.host, dispatch.per_host, dispatch.delay).await;
         let same_term = || self.lease.holds() && self.lease.term() == term;
@@ -465,6 +482,7 @@ impl Worker {
             leave: Leave::while_it_holds(&same_term),
         };
         let fetched = self.fetcher.fetch(request).await;
+        drop(turn);
         let no_leave = fetched.as_ref().is_err_and(|error| error.kind == Unfetched::NoLeave);
         if no_leave || !same_term() {
             return self.report(Report::NotAsked { token: dispatch.token });
@@ -809,9 +827,11 @@ pub(crate) fn count(counters: &Counters, completion: &Completion, page: Option<&
         Completion::Redirect { .. } => Counters::add(&counters.redirects, 1),
         Completion::Done { .. } => {
             if let Some(row) = page {
-                Counters::add(&counters.pages, 1);
                 match row.page.status {
-                    Some(status) => counters.status(status),
+                    Some(status) => {
+                        Counters::add(&counters.pages, 1);
+                        counters.status(status);
+                    }
                     None => Counters::add(&counters.failed, 1),
                 }
             }

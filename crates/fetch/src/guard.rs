@@ -41,6 +41,14 @@ impl AddressClass {
     }
 }
 
+impl AddressClass {
+    /// "a private", "an unspecified".
+    pub fn with_article(self) -> String {
+        let article = if self == AddressClass::Unspecified { "an" } else { "a" };
+        format!("{article} {self}")
+    }
+}
+
 impl fmt::Display for AddressClass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
@@ -49,7 +57,7 @@ impl fmt::Display for AddressClass {
 
 /// An address that may not be connected to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{address} is a {class} address")]
+#[error("{address} is {} address", .class.with_article())]
 pub struct AddressRefused {
     pub address: IpAddr,
     pub class: AddressClass,

@@ -83,6 +83,9 @@ impl RequestProfile {
         let proxy = options.proxy.as_deref().map(Proxy::parse).transpose()?;
         let user_agent =
             headers.get(USER_AGENT).and_then(|v| v.to_str().ok()).unwrap_or(user_agent).to_owned();
+        if user_agent.trim().is_empty() {
+            return Err(String::from("the user agent is empty: sites must be able to tell who asks"));
+        }
         Ok(RequestProfile { http1: headers, http2, proxy, user_agent })
     }
 

@@ -2,7 +2,9 @@
 //! robots.txt, entries from disk, or the visit at the head of the queue whose turn it is.
 
 use crate::codec::decode_visit;
-use crate::frontier::{Dispatch, Frontier, InFlight, RobotsDispatch, Rule, Step, TakenEntry, Ticket, Token};
+use crate::frontier::{
+    Dispatch, Frontier, FrontierConfig, InFlight, RobotsDispatch, Rule, Step, TakenEntry, Ticket, Token,
+};
 use crate::host::{Address, Errand, Place, RobotsHandle};
 use crate::queue::OrderKey;
 use crate::ready::HostIndex;
@@ -93,7 +95,8 @@ impl Frontier {
     }
 
     fn has_room(&self) -> bool {
-        self.has_free_slots() && self.in_flight.len() < self.config.max_outstanding
+        let FrontierConfig { concurrency, ahead, max_outstanding, .. } = self.config;
+        self.asking + self.resolving < concurrency + ahead && self.in_flight.len() < max_outstanding
     }
 
     fn may_dispatch(&mut self, now: Millis) -> bool {

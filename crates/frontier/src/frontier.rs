@@ -42,6 +42,8 @@ pub struct FrontierConfig {
     pub leased: bool,
     /// Requests in flight in all.
     pub concurrency: usize,
+    /// Requests that are handed out beside those: each waits until one of them has ended, and begins without being asked for.
+    pub ahead: usize,
     /// Requests in flight per address.
     pub per_address: u32,
     /// Visits handed out and not yet completed: what the rooms behind may hold at most.
@@ -60,6 +62,7 @@ impl Default for FrontierConfig {
             shards: 64,
             leased: false,
             concurrency: 100,
+            ahead: 0,
             per_address: 8,
             max_outstanding: 10_000,
             window: 32,
@@ -386,13 +389,20 @@ impl Frontier {
         }
         for index in 0..self.hosts.len() {
             let index = index as HostIndex;
-            if self.host(index).is_some_and(|host| host.politeness.is_known()) {
-                let delay = self.delay_of(index, now);
-                if let Some(host) = self.host_mut(index) {
-                    host.politeness.change_delay(delay);
-                }
-            }
+            self.renew_delay(index, now);
             self.reschedule(index, now);
+        }
+    }
+
+    /// The delay that holds now is that of the wait under way, too. A host that no open job has anything on waits for
+    /// none: a job that comes to it has a delay of its own, which is kept when it is asked.
+    pub(crate) fn renew_delay(&mut self, index: HostIndex, now: Millis) {
+        let Some(host) = self.host(index) else { return };
+        if host.politeness.is_known() {
+            let delay = if host.queues.is_empty() { Duration::ZERO } else { self.delay_of(index, now) };
+            if let Some(host) = self.host_mut(index) {
+                host.politeness.change_delay(delay);
+            }
         }
     }
 

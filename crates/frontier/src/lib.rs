@@ -71,7 +71,7 @@ pub use host::{Errand, WaitReason};
 pub use job::{Activity, JobCounts, JobLimits};
 pub use ready::HostIndex;
 pub use recovered::Entered;
-pub use restore::{LastStop, read_job_counts};
+pub use restore::{LastStop, read_job_counts, stored_job_counts};
 pub use settle::{
     Answer, Completion, Disposition, JobProgress, Notice, RobotsAnswered, RobotsNews, Unresolved,
 };

@@ -110,9 +110,6 @@ impl Frontier {
         let rules = self.rules_of(index);
         if let Some(host) = self.host_mut(index) {
             host.politeness.obey_retry_after(answer.ended, &answer.outcome, &rules);
-            if let Some(until) = answer.outcome.retry_after {
-                host.politeness.note_retry_after(until);
-            }
         }
         self.mark_dirty(index);
         self.reschedule(index, now);
@@ -273,5 +270,22 @@ mod tests {
         let mut frontier = restored(&MemoryState::new());
         discover(&mut frontier, "http://b.test/x");
         assert!(matches!(frontier.next(START), Step::Wait(Some(until)) if until == START + DELAY));
+    }
+
+    #[test]
+    fn so_does_one_whose_first_url_is_not_due_yet() {
+        let mut state = MemoryState::new();
+        let mut frontier = restored(&state);
+        for number in 0..frontier.jobs[&JOB].limits.new_urls_per_source.burst {
+            discover(&mut frontier, &format!("http://b.test/{number}"));
+        }
+        discover(&mut frontier, "http://c.test/");
+        state.apply(&frontier.take_changes()).unwrap();
+        let soon = START + DELAY / 2;
+        let (waiting, next) = state.load_due(&Shards::All, soon, 10).unwrap();
+        assert_eq!(waiting.len(), 1);
+        frontier.due_loaded(waiting, next, soon);
+        let host = frontier.hosts.named("c.test").unwrap();
+        assert_eq!(frontier.host(host).unwrap().politeness.next_allowed(), START + DELAY);
     }
 }

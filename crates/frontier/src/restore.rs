@@ -86,6 +86,10 @@ impl Frontier {
         now: Millis,
     ) -> Result<(), StateError> {
         if !self.jobs.contains_key(&id) {
+            // It may have been here before, and ended while its hosts waited for pages of its budget.
+            for queue in self.hosts.iter_mut().filter_map(|host| host.queue_mut(id)) {
+                queue.waits_for_budget = false;
+            }
             let opens = HashMap::from([(id, limits.clone())]);
             let owned = self.owned();
             let mut reader = Reader { frontier: self, opens: &opens, hosts: Vec::new() };
@@ -128,6 +132,7 @@ impl Frontier {
                 host.politeness.after_unclean_stop(now, delay);
             }
         }
+        self.renew_delay(index, now);
         if let Some(host) = self.host_mut(index) {
             // Whoever is killed again and again does not serve the same job first again and again.
             host.turn = (now.0 % host.queues.len().max(1) as u64) as usize;
@@ -206,6 +211,33 @@ impl Restore for Reader<'_> {
     fn next_due(&mut self, due: Option<Millis>) {
         self.frontier.next_due = self.frontier.next_due.into_iter().chain(due).min();
     }
+}
+
+/// The counts of a job in all shards, if the state has anything of it.
+pub fn stored_job_counts(state: &dyn ShardState, job: JobId) -> Result<Option<JobCounts>, StateError> {
+    let mut record = JobRecord(None);
+    state.restore_job(&Shards::All, job, &mut record)?;
+    Ok(record.0)
+}
+
+/// The records of one job, added up.
+struct JobRecord(Option<JobCounts>);
+
+impl Restore for JobRecord {
+    fn job(&mut self, _: JobId, _: u16, record: &[u8]) -> Result<(), StateError> {
+        self.0.get_or_insert_default().add(&read_job_counts(record)?);
+        Ok(())
+    }
+
+    fn host(&mut self, _: HostKey, _: &[u8]) -> Result<(), StateError> {
+        Ok(())
+    }
+
+    fn seen(&mut self, _: JobId, _: u16, _: &mut dyn Iterator<Item = Fingerprint>) {}
+
+    fn received(&mut self, _: u16, _: u64) {}
+
+    fn next_due(&mut self, _: Option<Millis>) {}
 }
 
 /// The counts of a job in one shard as its record tells them, for those who only look.

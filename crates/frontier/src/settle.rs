@@ -113,9 +113,6 @@ impl Frontier {
         let per_host = self.per_host_of(index, &rules);
         if let Some(host) = self.hosts.get_mut(index as usize) {
             let reaction = host.politeness.answered(answer.ended, &answer.outcome, &rules, base, per_host);
-            if let Some(until) = answer.outcome.retry_after {
-                host.politeness.note_retry_after(until);
-            }
             if let Some(alert) = reaction.alert {
                 self.notices.push_back(Notice::Alert { host: host.name.clone(), alert });
             }

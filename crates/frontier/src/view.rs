@@ -1,6 +1,7 @@
 //! Looking at the frontier: for progress, `status` and `why`. Nothing here changes anything.
 
-use crate::frontier::Frontier;
+use crate::codec::decode_visit;
+use crate::frontier::{Frontier, InFlight};
 use crate::host::{Host, Place, RobotsHandle, WaitReason};
 use crate::state::HostKey;
 use argiope_model::{Fingerprint, JobId, Millis, Url};
@@ -17,6 +18,8 @@ pub struct Overview {
     pub waiting: BTreeMap<WaitReason, (usize, Millis)>,
     pub at_address: usize,
     pub in_flight: usize,
+    /// What the one of them asks for that has been under way for longest.
+    pub oldest_request: Option<Url>,
     /// Handed out, not completed.
     pub outstanding: usize,
     pub network_down_since: Option<Millis>,
@@ -55,10 +58,17 @@ impl WaitReason {
 
 impl Frontier {
     /// Goes over all hosts: a few times a second at most.
+    fn oldest_request(&self) -> Option<Url> {
+        let under_way = self.in_flight.iter().filter(|(_, flight)| flight.asking);
+        let (_, oldest) = under_way.min_by_key(|(token, _)| token.0)?;
+        requested(oldest)
+    }
+
     pub fn overview(&self) -> Overview {
         let mut view = Overview {
             hosts: self.hosts.len() - self.gone_hosts,
             in_flight: self.asking,
+            oldest_request: self.oldest_request(),
             outstanding: self.in_flight.len(),
             network_down_since: self.network.down_since(),
             next_retry: self.next_due,
@@ -234,5 +244,13 @@ impl Frontier {
     ) {
         let index = self.host_index(url.host());
         self.robots_loaded(index, url.scheme(), agent, stored, now);
+    }
+}
+
+fn requested(flight: &InFlight) -> Option<Url> {
+    match (&flight.errand, &flight.entry) {
+        (Some(errand), _) => Some(errand.url.clone()),
+        (None, Some(entry)) => decode_visit(entry.job, 0, &entry.value).ok().map(|visit| visit.url),
+        (None, None) => None,
     }
 }

@@ -302,18 +302,21 @@ fn new_settings_do_not_shorten_what_the_host_itself_asked_for() {
     assert_eq!(owner.wait(), Some(asked));
 }
 
-/// What a former process waited for may have been asked for by the host.
 #[test]
-fn new_settings_do_not_shorten_a_wait_of_a_former_process() {
-    let mut owner = Owner::with(&spec(), FrontierConfig::default(), rules_with_delay("10m"));
-    owner.add(&["http://a.test/1", "http://a.test/2"]);
-    let first = owner.fetch();
-    owner.answer(first.token, AnswerResult::Status(200));
-    owner.complete(first.token, Completion::Done { counted: true });
-    let until = owner.now + 600 * SECOND;
-    owner.restart(&spec(), LastStop::Clean, SECOND);
-    owner.frontier.set_politeness(rules_with_delay("1s"), owner.now);
-    assert_eq!(owner.wait(), Some(until));
+fn a_job_that_goes_on_with_another_delay_waits_by_that_one() {
+    let with = |delay| JobSpec { delay: Some(delay), ..spec() };
+    for (asked, expected) in [(None, 5 * SECOND), (Some(30 * SECOND), 30 * SECOND)] {
+        let mut owner = Owner::new(&with(HOUR));
+        owner.add(&["http://a.test/1", "http://a.test/2"]);
+        let first = owner.fetch();
+        let ended = owner.now;
+        let status = if asked.is_some() { 503 } else { 200 };
+        owner.answer_with(first.token, AnswerResult::Status(status), asked.map(|asked| ended + asked));
+        owner.complete(first.token, Completion::Done { counted: true });
+        assert_eq!(owner.wait(), Some(ended + HOUR));
+        owner.restart(&with(5 * SECOND), LastStop::Clean, SECOND);
+        assert_eq!(owner.wait(), Some(ended + expected), "{asked:?}");
+    }
 }
 
 #[test]
@@ -489,6 +492,19 @@ fn a_visit_that_is_never_heard_of_goes_back_to_its_queue() {
     owner.page(again.token);
     assert_eq!(owner.pages(), 1);
     assert_eq!(owner.frontier.overview().in_flight, 0);
+}
+
+#[test]
+fn the_request_that_has_been_under_way_for_longest_is_shown() {
+    let mut owner = Owner::new(&spec());
+    assert_eq!(owner.frontier.overview().oldest_request, None);
+    owner.add(&["http://a.test/1", "http://b.test/1"]);
+    let (first, second) = (owner.fetch(), owner.fetch());
+    assert_eq!(owner.frontier.overview().oldest_request, Some(first.visit.url));
+    owner.page(first.token);
+    assert_eq!(owner.frontier.overview().oldest_request, Some(second.visit.url));
+    owner.page(second.token);
+    assert_eq!(owner.frontier.overview().oldest_request, None);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The few things archive and links ask of a disk, so that tests can give them one that runs full.
 
+use argiope_store::error::{ErrorKind, StoreError};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -18,6 +19,19 @@ pub trait DiskFile: Send + Sync {
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
     fn set_len(&self, length: u64) -> io::Result<()>;
     fn sync_data(&self) -> io::Result<()>;
+}
+
+/// The directory of a store, made where it is not there.
+pub(crate) fn make_directory(path: &Path) -> Result<(), StoreError> {
+    std::fs::create_dir_all(path).map_err(|error| {
+        let subject = path.display().to_string();
+        if path.is_file() {
+            let message =
+                "is a file where a directory has to be; move it away and run the same command again";
+            return StoreError::new(ErrorKind::Io, subject, message);
+        }
+        StoreError::io(subject, error)
+    })
 }
 
 /// The machine's own.

@@ -2,13 +2,21 @@
 //!
 //! A batch is a skippable frame with the lengths of the frame that follows, then that frame, checksum included: any
 //! zstd tool unpacks a segment, and the reader knows how much to read before it trusts a byte of it.
+//!
+//! The segments of a worker of a cluster may leave its disk, as the files of its archive do ([`Segments`]).
 
-use crate::disk::{Disk, DiskFile, LocalDisk, sync_directory, write_whole};
+use crate::archive::now;
+use crate::disk::{Disk, DiskFile, LocalDisk, make_directory, sync_directory, write_whole};
+use argiope_model::Millis;
+use argiope_store::archive::Position;
 use argiope_store::error::{ErrorKind, Result, StoreError};
 use argiope_store::links::{LinkBatch, Links, LinksPosition, PageLinks, decode};
+use argiope_store::spool::Spool;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::zstd_safe::CParameter;
 
@@ -21,15 +29,46 @@ const SKIPPABLE_MAGIC: u32 = 0x184D_2A5A;
 const PREFIX: usize = 16;
 
 pub struct SegmentLinks {
+    segments: Arc<Segments>,
+    compressor: Compressor<'static>,
+    buffer: Vec<u8>,
+}
+
+/// The segments of a disk, for who writes them and who takes them away.
+pub struct Segments {
     root: PathBuf,
     disk: Box<dyn Disk>,
     segment_bytes: u64,
-    compressor: Compressor<'static>,
-    buffer: Vec<u8>,
+    /// Segments may leave: those that are missing are elsewhere, and none is written to after a restart.
+    is_spool: bool,
+    writing: Mutex<Writing>,
+}
+
+#[derive(Default)]
+struct Writing {
     current: Option<Box<dyn DiskFile>>,
     position: LinksPosition,
+    /// How far the catalogue has them.
+    committed: LinksPosition,
+    /// When the first batch of the current segment came.
+    begun: Option<Millis>,
+    /// Segments that are over and still here, with their lengths.
+    over: BTreeMap<u32, u64>,
     unsynced: bool,
     new_entries: bool,
+}
+
+impl Writing {
+    /// What comes next goes to the next segment.
+    fn end_segment(&mut self) {
+        let LinksPosition { segment, length } = self.position;
+        if length > 0 {
+            self.over.insert(segment, length);
+            self.position = LinksPosition { segment: segment + 1, length: 0 };
+        }
+        self.current = None;
+        self.begun = None;
+    }
 }
 
 impl SegmentLinks {
@@ -39,27 +78,28 @@ impl SegmentLinks {
         SegmentLinks::on_disk(root, SEGMENT_BYTES, Box::new(LocalDisk))
     }
 
-    pub fn on_disk(root: &Path, segment_bytes: u64, disk: Box<dyn Disk>) -> Result<SegmentLinks> {
-        let failed = |error| StoreError::io(root.display().to_string(), error);
-        std::fs::create_dir_all(root).map_err(failed)?;
-        let mut compressor = Compressor::new(LEVEL).map_err(failed)?;
-        compressor.set_parameter(CParameter::ChecksumFlag(true)).map_err(failed)?;
-        Ok(SegmentLinks {
-            root: root.to_owned(),
-            disk,
-            segment_bytes,
-            compressor,
-            buffer: Vec::new(),
-            current: None,
-            position: LinksPosition::default(),
-            unsynced: false,
-            new_entries: false,
-        })
+    /// The same with segments that may leave this disk once they are over.
+    pub fn open_spool(root: &Path, segment_bytes: u64) -> Result<SegmentLinks> {
+        SegmentLinks::with(root, segment_bytes, Box::new(LocalDisk), true)
     }
 
-    fn failed(&self, segment: u32) -> impl Fn(io::Error) -> StoreError + use<> {
-        let subject = name(segment);
-        move |error| StoreError::io(subject.clone(), error)
+    pub fn on_disk(root: &Path, segment_bytes: u64, disk: Box<dyn Disk>) -> Result<SegmentLinks> {
+        SegmentLinks::with(root, segment_bytes, disk, false)
+    }
+
+    fn with(root: &Path, segment_bytes: u64, disk: Box<dyn Disk>, is_spool: bool) -> Result<SegmentLinks> {
+        let failed = |error| StoreError::io(root.display().to_string(), error);
+        make_directory(root)?;
+        let mut compressor = Compressor::new(LEVEL).map_err(failed)?;
+        compressor.set_parameter(CParameter::ChecksumFlag(true)).map_err(failed)?;
+        let root = root.to_owned();
+        let segments = Segments { root, disk, segment_bytes, is_spool, writing: Mutex::default() };
+        Ok(SegmentLinks { segments: Arc::new(segments), compressor, buffer: Vec::new() })
+    }
+
+    /// The segments for who takes them away.
+    pub fn segments(&self) -> Arc<Segments> {
+        Arc::clone(&self.segments)
     }
 
     /// Compresses the batch into the buffer, with its prefix.
@@ -68,11 +108,11 @@ impl SegmentLinks {
         if plain.len() > LONGEST_BATCH {
             return Err(StoreError::new(ErrorKind::Usage, "links", "a batch of links is longer than 256 MB"));
         }
-        let failed = self.failed(self.position.segment);
         let bound = zstd::zstd_safe::compress_bound(plain.len());
         self.buffer.resize(PREFIX + bound, 0);
         let (prefix, room) = self.buffer.split_at_mut_checked(PREFIX).unwrap_or_default();
-        let length = self.compressor.compress_to_buffer(plain, room).map_err(failed)?;
+        let compressed = self.compressor.compress_to_buffer(plain, room);
+        let length = compressed.map_err(|error| StoreError::io("links", error))?;
         let words = [SKIPPABLE_MAGIC, 8, length as u32, plain.len() as u32];
         for (place, word) in prefix.chunks_exact_mut(4).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
@@ -80,72 +120,57 @@ impl SegmentLinks {
         self.buffer.truncate(PREFIX + length);
         Ok(())
     }
+}
 
-    /// The open segment; the next one if it is long enough.
-    fn segment(&mut self) -> Result<&dyn DiskFile> {
-        if self.position.length >= self.segment_bytes {
-            self.sync()?;
-            self.current = None;
-            self.position = LinksPosition { segment: self.position.segment + 1, length: 0 };
+impl Segments {
+    fn writing(&self) -> MutexGuard<'_, Writing> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn append(&self, writing: &mut Writing, bytes: &[u8]) -> Result<()> {
+        if writing.position.length >= self.segment_bytes {
+            self.sync(writing)?;
+            writing.end_segment();
         }
-        let failed = self.failed(self.position.segment);
-        let path = self.root.join(name(self.position.segment));
-        let file = match self.current.take() {
+        let LinksPosition { segment, length } = writing.position;
+        let failed = |error| StoreError::io(name(segment), error);
+        let path = self.root.join(name(segment));
+        let file = match writing.current.take() {
             Some(file) => file,
             None if path.exists() => self.disk.open(&path).map_err(failed)?,
             None => {
-                self.new_entries = true;
+                writing.new_entries = true;
                 self.disk.create(&path).map_err(failed)?
             }
         };
-        Ok(&**self.current.insert(file))
-    }
-}
-
-impl Links for SegmentLinks {
-    fn append(&mut self, batch: &LinkBatch) -> Result<()> {
-        if batch.is_empty() {
-            return Ok(());
-        }
-        self.encode(batch)?;
-        let bytes = std::mem::take(&mut self.buffer);
-        self.segment()?;
-        let written = match &self.current {
-            Some(file) => write_whole(&**file, &bytes, self.position.length),
-            None => Ok(()),
-        };
-        match written {
-            Ok(()) => {
-                self.position.length += bytes.len() as u64;
-                self.unsynced = true;
-                self.buffer = bytes;
-                Ok(())
-            }
-            // Whether or not the segment could be cut back: the next write goes to the same place, and what lies
-            // beyond the position is cut at the next start.
-            Err(unwritten) => Err(StoreError::io(name(self.position.segment), unwritten.error)),
-        }
+        // Whether or not the segment can be cut back after a failure: the next write goes to the same place, and what
+        // lies beyond the position is cut at the next start.
+        let written = write_whole(&**writing.current.insert(file), bytes, length);
+        written.map_err(|unwritten| failed(unwritten.error))?;
+        writing.begun.get_or_insert_with(now);
+        writing.position.length += bytes.len() as u64;
+        writing.unsynced = true;
+        Ok(())
     }
 
-    fn sync(&mut self) -> Result<LinksPosition> {
-        if let (true, Some(file)) = (self.unsynced, &self.current) {
-            file.sync_data().map_err(self.failed(self.position.segment))?;
-            self.unsynced = false;
+    fn sync(&self, writing: &mut Writing) -> Result<LinksPosition> {
+        if let (true, Some(file)) = (writing.unsynced, &writing.current) {
+            file.sync_data().map_err(|error| StoreError::io(name(writing.position.segment), error))?;
+            writing.unsynced = false;
         }
-        if self.new_entries {
+        if writing.new_entries {
             sync_directory(&self.root)
                 .map_err(|error| StoreError::io(self.root.display().to_string(), error))?;
-            self.new_entries = false;
+            writing.new_entries = false;
         }
-        Ok(self.position)
+        Ok(writing.position)
     }
 
-    fn truncate_to(&mut self, valid: LinksPosition) -> Result<u64> {
-        let failed = |error| StoreError::io(self.root.display().to_string(), error);
-        self.current = None;
-        let lengths = segments(&self.root).map_err(failed)?;
-        for number in 0..=valid.segment {
-            let length = lengths.iter().find(|(known, _)| *known == number).map(|(_, length)| *length);
+    /// Finds each segment that the catalogue has links in, in full.
+    fn check(&self, found: &[(u32, u64)], valid: LinksPosition) -> Result<()> {
+        let first = if self.is_spool { valid.segment } else { 0 };
+        for number in first..=valid.segment {
+            let length = found.iter().find(|(known, _)| *known == number).map(|(_, length)| *length);
             let wanted = if number == valid.segment { valid.length } else { 1 };
             if length.unwrap_or(0) < wanted {
                 let message = format!(
@@ -155,29 +180,111 @@ impl Links for SegmentLinks {
                 return Err(StoreError::new(ErrorKind::Corrupt, name(number), message));
             }
         }
+        Ok(())
+    }
+
+    fn truncate_to(&self, valid: LinksPosition) -> Result<u64> {
+        let failed = |error| StoreError::io(self.root.display().to_string(), error);
+        let mut writing = self.writing();
+        *writing = Writing::default();
+        let found = segments(&self.root).map_err(failed)?;
+        self.check(&found, valid)?;
         let mut cut = 0;
         // The newest first: a crash in between leaves no hole.
-        for (number, length) in lengths.iter().rev() {
+        for (number, length) in found.iter().rev() {
             let path = self.root.join(name(*number));
-            if *number > valid.segment {
+            let is_current = *number == valid.segment;
+            if *number > valid.segment || is_current && self.is_spool && valid.length == 0 {
                 std::fs::remove_file(&path).map_err(failed)?;
                 cut += length;
-            } else if *number == valid.segment && *length > valid.length {
+            } else if is_current && *length > valid.length {
                 let file = self.disk.open(&path).map_err(failed)?;
                 file.set_len(valid.length).and_then(|()| file.sync_data()).map_err(failed)?;
                 cut += length - valid.length;
+            } else if !is_current {
+                writing.over.insert(*number, *length);
             }
         }
         if cut > 0 {
             sync_directory(&self.root).map_err(failed)?;
         }
-        self.position = valid;
-        self.unsynced = false;
+        writing.position = valid;
+        writing.committed = valid;
+        if self.is_spool {
+            writing.end_segment();
+        }
         Ok(cut)
+    }
+}
+
+/// Segments go by their numbers, as they do in the catalogue.
+impl Spool for Segments {
+    fn path(&self, file: &str) -> PathBuf {
+        self.root.join(file.parse().map_or_else(|_| file.to_owned(), name))
+    }
+
+    fn end_files(&self, begun_before: Millis) -> Result<Option<Millis>> {
+        let mut writing = self.writing();
+        // What is not catalogued yet is looked at again when it is.
+        let Some(begun) = writing.begun.filter(|_| writing.committed == writing.position) else {
+            return Ok(None);
+        };
+        if begun >= begun_before {
+            return Ok(Some(begun));
+        }
+        writing.end_segment();
+        Ok(None)
+    }
+
+    fn finished(&self) -> Result<Vec<Position>> {
+        let writing = self.writing();
+        let known = writing.over.iter().map(|(segment, length)| (*segment, *length));
+        let is_catalogued = |(segment, length): &(u32, u64)| {
+            LinksPosition { segment: *segment, length: *length } <= writing.committed
+        };
+        let position = |(segment, length): (u32, u64)| Position { file: segment.to_string().into(), length };
+        Ok(known.filter(is_catalogued).map(position).collect())
+    }
+
+    fn remove(&self, file: &str) -> Result<()> {
+        let is_finished = self.finished()?.iter().any(|finished| &*finished.file == file);
+        let segment = file.parse().ok().filter(|_| is_finished);
+        let Some(segment) = segment else {
+            return Err(StoreError::new(ErrorKind::Usage, file, "is not finished, or was removed before"));
+        };
+        self.writing().over.remove(&segment);
+        match std::fs::remove_file(self.root.join(name(segment))) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(StoreError::io(name(segment), error))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Links for SegmentLinks {
+    fn append(&mut self, batch: &LinkBatch) -> Result<()> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        self.encode(batch)?;
+        self.segments.append(&mut self.segments.writing(), &self.buffer)
+    }
+
+    fn sync(&mut self) -> Result<LinksPosition> {
+        self.segments.sync(&mut self.segments.writing())
+    }
+
+    fn committed(&mut self, reached: LinksPosition) {
+        self.segments.writing().committed = reached;
+    }
+
+    fn truncate_to(&mut self, valid: LinksPosition) -> Result<u64> {
+        self.segments.truncate_to(valid)
     }
 
     fn read(&self, until: LinksPosition, page: &mut dyn FnMut(&PageLinks<'_>) -> Result<()>) -> Result<()> {
-        read_segments(&self.root, until, page)
+        read_segments(&self.segments.root, until, page)
     }
 }
 
@@ -187,7 +294,6 @@ pub fn read_segments(
     until: LinksPosition,
     page: &mut dyn FnMut(&PageLinks<'_>) -> Result<()>,
 ) -> Result<()> {
-    let mut decompressor = Decompressor::new().map_err(|error| StoreError::io(name(0), error))?;
     for segment in 0..=until.segment {
         let failed = |error| StoreError::io(name(segment), error);
         let file = match File::open(root.join(name(segment))) {
@@ -197,12 +303,24 @@ pub fn read_segments(
         };
         let length = file.metadata().map_err(failed)?.len();
         let length = if segment == until.segment { until.length } else { length };
-        let mut source = BufReader::with_capacity(1 << 16, file.take(length));
-        let mut offset = 0;
-        while offset < length {
-            offset += read_batch(&mut source, &mut decompressor, page)
-                .map_err(|error| placed(error, segment, offset))?;
-        }
+        read_segment(&name(segment), file, length, page)?;
+    }
+    Ok(())
+}
+
+/// The same of one segment, wherever it comes from. `name` is how it is called in errors.
+pub fn read_segment(
+    name: &str,
+    source: impl Read,
+    length: u64,
+    page: &mut dyn FnMut(&PageLinks<'_>) -> Result<()>,
+) -> Result<()> {
+    let mut decompressor = Decompressor::new().map_err(|error| StoreError::io(name, error))?;
+    let mut source = BufReader::with_capacity(1 << 16, source.take(length));
+    let mut offset = 0;
+    while offset < length {
+        offset +=
+            read_batch(&mut source, &mut decompressor, page).map_err(|error| placed(error, name, offset))?;
     }
     Ok(())
 }
@@ -215,7 +333,10 @@ fn read_batch(
 ) -> Result<u64> {
     let damaged = |what: &str| StoreError::new(ErrorKind::Corrupt, "links", what);
     let mut prefix = [0u8; PREFIX];
-    source.read_exact(&mut prefix).map_err(|_| damaged("ends within a batch"))?;
+    source.read_exact(&mut prefix).map_err(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => damaged("ends within a batch"),
+        _ => StoreError::io("links", error),
+    })?;
     let mut words =
         prefix.chunks_exact(4).map(|word| word.iter().rev().fold(0, |n, b| (n << 8) | u32::from(*b)));
     let mut word = || words.next().unwrap_or(0);
@@ -240,9 +361,9 @@ fn read_batch(
 }
 
 /// Damage with its place and what to do.
-fn placed(mut error: StoreError, segment: u32, offset: u64) -> StoreError {
+fn placed(mut error: StoreError, name: &str, offset: u64) -> StoreError {
     if error.kind == ErrorKind::Corrupt {
-        error.subject = name(segment);
+        error.subject = name.to_owned();
         error.message = format!("at offset {offset}: {}; restore the segment from a backup", error.message);
     }
     error

@@ -6,9 +6,12 @@ mod filling_disk;
 
 use argiope_local::disk::LocalDisk;
 use argiope_local::links::SegmentLinks;
+use argiope_model::Millis;
+use argiope_store::archive::Position;
 use argiope_store::error::ErrorKind;
 use argiope_store::links::contract::{self, batch, numbers};
 use argiope_store::links::{Links, LinksPosition};
+use argiope_store::spool::Spool;
 use filling_disk::FillingDisk;
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +28,62 @@ fn the_contract_of_links_holds_in_one_segment_and_in_many() {
             let directory = tempfile::tempdir().unwrap();
             Box::new(move || Box::new(open(&directory.path().join("links"), segment_bytes)))
         });
+        contract::run(&|| {
+            let directory = tempfile::tempdir().unwrap();
+            Box::new(move || Box::new(SegmentLinks::open_spool(directory.path(), segment_bytes).unwrap()))
+        });
     }
+}
+
+fn files(finished: &[Position]) -> Vec<&str> {
+    finished.iter().map(|position| &*position.file).collect()
+}
+
+/// Later than anything was begun.
+const EVER: Millis = Millis(u64::MAX);
+
+#[test]
+fn a_segment_may_leave_when_it_is_over_and_all_of_it_is_catalogued() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut links = SegmentLinks::open_spool(directory.path(), 100).unwrap();
+    links.truncate_to(LinksPosition::default()).unwrap();
+    let spool = links.segments();
+    assert_eq!(spool.end_files(EVER).unwrap(), None, "nothing was written");
+    links.append(&batch(0, 30)).unwrap();
+    let first = links.sync().unwrap();
+    links.append(&batch(30, 1)).unwrap();
+    assert_eq!(spool.finished().unwrap(), [], "it is long enough, and not catalogued");
+    links.committed(first);
+    assert_eq!(spool.finished().unwrap(), [Position { file: "0".into(), length: first.length }]);
+    assert_eq!(spool.end_files(EVER).unwrap(), None, "the next one is not catalogued yet");
+    let second = links.sync().unwrap();
+    assert_eq!(second.segment, 1);
+    links.committed(second);
+    assert!(spool.end_files(Millis(0)).unwrap().is_some(), "when it was begun");
+    assert_eq!(files(&spool.finished().unwrap()), ["0"]);
+    assert_eq!(spool.end_files(EVER).unwrap(), None);
+    assert_eq!(files(&spool.finished().unwrap()), ["0", "1"], "it was open for long enough");
+    assert!(spool.path("0").exists());
+    spool.remove("0").unwrap();
+    assert!(!spool.path("0").exists());
+    for file in ["0", "2", "../links"] {
+        assert_eq!(spool.remove(file).unwrap_err().kind, ErrorKind::Usage, "{file}");
+    }
+    links.append(&batch(31, 1)).unwrap();
+    let third = links.sync().unwrap();
+    assert_eq!(third.segment, 2);
+    drop((links, spool));
+    // A start finds what is left, whether or not the ones before are still here.
+    let mut links = SegmentLinks::open_spool(directory.path(), 100).unwrap();
+    assert_eq!(links.truncate_to(second).unwrap(), third.length);
+    assert_eq!(files(&links.segments().finished().unwrap()), ["1"]);
+    // All have left.
+    links.segments().remove("1").unwrap();
+    let mut links = SegmentLinks::open_spool(directory.path(), 100).unwrap();
+    links.truncate_to(LinksPosition { segment: 2, length: 0 }).unwrap();
+    links.append(&batch(40, 1)).unwrap();
+    assert_eq!(links.sync().unwrap().segment, 2);
+    assert_eq!(links.segments().finished().unwrap(), []);
 }
 
 #[test]

@@ -4,9 +4,10 @@
 
 use argiope_local::archive::{ArchiveOptions, FileArchive};
 use argiope_model::Millis;
-use argiope_store::archive::contract::{Sample, recovered};
-use argiope_store::archive::{Appended, Appender, Archive, Position, Spool};
+use argiope_store::archive::contract::Sample;
+use argiope_store::archive::{Appended, Appender, Archive};
 use argiope_store::error::ErrorKind;
+use argiope_store::spool::Spool;
 use std::path::Path;
 
 /// Later than any file was begun.
@@ -91,21 +92,23 @@ fn what_is_open_or_not_catalogued_is_not_removed() {
 }
 
 #[test]
-fn what_an_earlier_process_left_is_finished_once_it_is_catalogued() {
+fn what_an_earlier_process_left_is_finished_once_it_is_cut_to_what_is_catalogued() {
     let directory = tempfile::tempdir().unwrap();
     let archive = open(directory.path());
     let (mut one, mut two) = (archive.appender().unwrap(), archive.appender().unwrap());
-    let catalogued = append(&mut one, 1);
+    let mut three = archive.appender().unwrap();
+    let whole = append(&mut one, 1);
     let known = append(&mut two, 2);
-    let unknown = append(&mut two, 3);
-    drop((one, two, archive));
+    append(&mut two, 3);
+    append(&mut three, 4);
+    drop((one, two, three, archive));
     let archive = open(directory.path());
     assert_eq!(archive.finished().unwrap(), [], "nobody has looked yet");
-    let known: Vec<Position> = vec![catalogued.position(), known.position()];
-    assert_eq!(recovered(&archive, &known).len(), 1);
-    assert_eq!(archive.finished().unwrap(), [catalogued.position()]);
-    archive.committed(&[unknown.position()]);
-    assert_eq!(archive.finished().unwrap(), [catalogued.position(), unknown.position()]);
+    let catalogued = [whole.position(), known.position()];
+    assert_eq!(archive.truncate_to(&catalogued).unwrap().len(), 2);
+    assert_eq!(archive.finished().unwrap(), catalogued);
+    let entries = std::fs::read_dir(directory.path()).unwrap().count();
+    assert_eq!(entries, 4, "two files with an index each");
 }
 
 #[test]

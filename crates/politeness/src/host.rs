@@ -77,6 +77,8 @@ pub struct HostState {
     /// What the delay runs from: the end of the last answer, or with several in flight the last start. A delay that
     /// grows during the wait is counted from there, too.
     free_since: Millis,
+    /// What `Retry-After` asked for without parking the host: a wait that ends no later is no delay.
+    asked_until: Millis,
     parked: Option<Parked>,
     /// Of the host's robots.txt; http and https share the longer one.
     crawl_delay_ms: Option<u32>,
@@ -98,10 +100,14 @@ impl HostState {
         self.next_allowed <= now
     }
 
-    /// New settings make the delay this long, for the wait that is under way as well. `floor` is what the host may not be
-    /// asked before for other reasons.
-    pub fn change_delay(&mut self, delay: Duration, floor: Millis) {
-        self.next_allowed = floor.max(self.free_since + delay);
+    /// The delay is this long now, for the wait that is under way as well. What the host itself asked for stays.
+    pub fn change_delay(&mut self, delay: Duration) {
+        self.next_allowed = self.asked_until.max(self.free_since + delay);
+    }
+
+    /// Whether a wait until then is one that the host asked for.
+    pub fn is_asked_for(&self, until: Millis) -> bool {
+        until <= self.asked_until
     }
 
     /// A request has ended, with an answer or without. robots.txt and redirect hops are requests like any other.
@@ -161,6 +167,7 @@ impl HostState {
         match RetryAfter::classify(outcome.retry_after?, ended, rules.park_over()) {
             RetryAfter::Wait(until) => {
                 self.next_allowed = self.next_allowed.max(until);
+                self.asked_until = self.asked_until.max(until);
                 None
             }
             RetryAfter::Park(until) => Some(self.park(until, ParkReason::RetryAfter)),
@@ -244,7 +251,9 @@ impl HostState {
     }
 }
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+/// Does not tell what the host asked for from its delay: all of its wait is taken for asked.
+const WITHOUT_ASKED: u8 = 1;
 
 /// The stored form: version, times as numbers of variable length, and the two parts with memory only if they have
 /// one. A host that answers well takes some 30 bytes.
@@ -261,7 +270,8 @@ impl HostState {
             | u8::from(self.crawl_delay_ms.is_some()) << 2
             | u8::from(adaptive) << 3
             | u8::from(breaker) << 4
-            | u8::from(self.free_since != Millis(0)) << 5;
+            | u8::from(self.free_since != Millis(0)) << 5
+            | u8::from(self.asked_until != Millis(0)) << 6;
         to.extend_from_slice(&[VERSION, flags]);
         put_number(to, self.next_allowed.0);
         if let Some(parked) = self.parked {
@@ -279,15 +289,19 @@ impl HostState {
         if self.free_since != Millis(0) {
             put_number(to, self.free_since.0);
         }
+        if self.asked_until != Millis(0) {
+            put_number(to, self.asked_until.0);
+        }
     }
 
     pub fn decode(bytes: &[u8]) -> Result<HostState, PolitenessError> {
         let mut from = Reader::new(bytes);
-        if from.byte()? != VERSION {
+        let version = from.byte()?;
+        if !(WITHOUT_ASKED..=VERSION).contains(&version) {
             return Err(from.error("version not known; it was written by a newer program"));
         }
         let flags = from.byte()?;
-        if flags >> 6 != 0 {
+        if flags >> 7 != 0 || (version == WITHOUT_ASKED && flags >> 6 != 0) {
             return Err(from.error("unknown flags"));
         }
         let next_allowed = Millis(from.number()?);
@@ -305,8 +319,13 @@ impl HostState {
         let adaptive = if flags & 8 != 0 { Adaptive::decode(&mut from)? } else { Adaptive::default() };
         let breaker = if flags & 16 != 0 { Breaker::decode(&mut from)? } else { Breaker::default() };
         let free_since = if flags & 32 != 0 { Millis(from.number()?) } else { Millis(0) };
+        let asked_until = match version {
+            WITHOUT_ASKED => next_allowed,
+            _ if flags & 64 != 0 => Millis(from.number()?),
+            _ => Millis(0),
+        };
         from.end()?;
-        Ok(HostState { next_allowed, free_since, parked, crawl_delay_ms, adaptive, breaker })
+        Ok(HostState { next_allowed, free_since, asked_until, parked, crawl_delay_ms, adaptive, breaker })
     }
 }
 

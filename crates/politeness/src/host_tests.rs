@@ -45,12 +45,26 @@ fn new_settings_change_the_wait_for_the_delay_and_keep_to_what_else_there_is() {
     host.started(at(0), 60 * BASE);
     host.answered(at(2), &status(200), &rules, 60 * BASE, ONE);
     assert_eq!(host.ready_at(at(3), &rules), at(62));
-    host.change_delay(5 * BASE, Millis(0));
+    host.change_delay(5 * BASE);
     assert_eq!(host.ready_at(at(3), &rules), at(7));
-    host.change_delay(5 * BASE, at(20));
-    assert_eq!(host.ready_at(at(3), &rules), at(20));
-    host.change_delay(90 * BASE, at(20));
-    assert_eq!(host.ready_at(at(3), &rules), at(92));
+    host.obey_retry_after(at(3), &AnswerOutcome { retry_after: Some(at(20)), ..status(503) }, &rules);
+    let mut restored = HostState::decode(&encoded(&host)).unwrap();
+    for host in [&mut host, &mut restored] {
+        host.change_delay(5 * BASE);
+        assert_eq!(host.ready_at(at(3), &rules), at(20));
+        host.change_delay(90 * BASE);
+        assert_eq!(host.ready_at(at(3), &rules), at(92));
+    }
+}
+
+#[test]
+fn a_wait_that_an_older_program_stored_is_kept() {
+    let mut host = HostState::default();
+    host.started(at(0), 60 * BASE);
+    let older: Vec<u8> = std::iter::once(WITHOUT_ASKED).chain(encoded(&host).into_iter().skip(1)).collect();
+    let mut restored = HostState::decode(&older).unwrap();
+    restored.change_delay(BASE);
+    assert_eq!(restored.next_allowed(), at(60));
 }
 
 #[test]

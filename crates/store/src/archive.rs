@@ -18,12 +18,14 @@
 //!   (A small payload is stored again rather than referred to, and so is one whose body was cut.)
 //! * [`Archive::recover`] runs at start, before the first appender. It cuts what is incomplete, only beyond the
 //!   catalogued position, and gives out the complete visits found there. Calling it twice gives the same answer.
+//! * [`Archive::truncate_to`] takes its place where what is not catalogued is fetched again, maybe by another: then a
+//!   visit that nobody knows of would be there twice.
 
 pub mod payload;
 pub mod reading;
 mod spool;
 
-pub use spool::{Elsewhere, Spool};
+pub use spool::{ArchiveSpool, Elsewhere};
 
 #[cfg(any(test, feature = "contract"))]
 pub mod contract;
@@ -146,7 +148,7 @@ pub struct RecoveredVisit {
     pub duplicate_of: Option<Url>,
 }
 
-/// A tail that was cut off: the visit in it was not complete.
+/// A tail that was cut off: the visit in it was not complete, or nobody knew of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
     /// The file as it is now; length 0 if nothing was left and the file is gone.
@@ -160,8 +162,6 @@ pub struct Cut {
 pub struct Recovery {
     pub visits: u64,
     pub cuts: Vec<Cut>,
-    /// Catalogued files that are not there any more: moved away, or lost. Their pages cannot be read.
-    pub missing: Vec<Arc<str>>,
     /// Files whose index is missing, to be given to [`Archive::build_index`] when there is time.
     pub unindexed: Vec<Arc<str>>,
 }
@@ -187,11 +187,15 @@ pub trait Archive: Send + Sync {
     /// last sync. A failed sync must end the process: the kernel may have dropped the pages it could not write.
     fn sync(&self) -> Result<Vec<Position>>;
 
-    /// The catalogue holds all visits up to these positions, or, where a recovery gave them out, never will.
+    /// The catalogue holds all visits up to these positions.
     fn committed(&self, positions: &[Position]);
 
     /// See the module's contract. Visits come in the order of their file; files in no certain order.
     fn recover(&self, catalogued: &[Position], found: OnRecovered<'_>) -> Result<Recovery>;
+
+    /// Cuts each file to its catalogued position; one that the catalogue does not know is deleted. Files that are missing
+    /// are passed over.
+    fn truncate_to(&self, catalogued: &[Position]) -> Result<Vec<Cut>>;
 
     /// The exchange whose first record is at `at`; a revisit is followed to the body it refers to.
     fn read(&self, at: &ArchiveRef) -> Result<StoredExchange>;

@@ -91,6 +91,8 @@ pub struct AuditReport {
     pub requests: u64,
     pub host_count: u64,
     pub robots_checked: u64,
+    /// Jobs that were told to ignore robots.txt. They ask for none; where another job did, they are judged by that.
+    pub robots_ignored_by: Vec<JobId>,
     pub violation_count: u64,
     /// The first of them.
     pub violations: Vec<Violation>,

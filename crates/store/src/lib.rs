@@ -6,5 +6,6 @@ pub mod error;
 pub mod export;
 pub mod links;
 pub mod report;
+pub mod spool;
 mod table;
 pub mod warc;

@@ -10,6 +10,7 @@
 //!   process: the kernel may have dropped the pages it could not write.
 //! * [`Links::truncate_to`] runs at start with the catalogued position (or the default one, if there is none): what lies
 //!   beyond it is cut. What is missing before it is an error of kind `Corrupt`.
+//! * [`Links::committed`] is called when the catalogue has a position: what lies before it is not cut any more.
 //! * [`Links::read`] gives the pages up to a position, in the order they were appended, once each.
 
 use crate::error::{ErrorKind, Result, StoreError};
@@ -287,6 +288,9 @@ pub trait Links: Send {
     fn append(&mut self, batch: &LinkBatch) -> Result<()>;
 
     fn sync(&mut self) -> Result<LinksPosition>;
+
+    /// The catalogue has the links up to here.
+    fn committed(&mut self, reached: LinksPosition);
 
     /// Gives the number of bytes cut.
     fn truncate_to(&mut self, valid: LinksPosition) -> Result<u64>;

@@ -69,7 +69,7 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.head(f)?;
         section(f, "Statuses", &self.statuses(), None)?;
-        section(f, "Errors", &self.errors(), None)?;
+        section(f, "What went wrong", &self.errors(), None)?;
         section(f, "Skipped", &self.skipped(), None)?;
         section(f, "Hosts", &hosts(&self.hosts), Some((self.host_count, self.hosts.len())))?;
         section(f, "Slowest hosts", &hosts(&self.slow_hosts), None)?;
@@ -96,29 +96,34 @@ impl Report {
             0 => String::from("-"),
             ms => format!("{:.1} pages/s", counts.pages as f64 * 1000.0 / ms as f64),
         };
-        writeln!(f, "\n\n  pages     {} ({} failed)", grouped(counts.pages), grouped(counts.failed))?;
+        writeln!(f, "\n\n  pages     {}", grouped(counts.pages))?;
+        writeln!(f, "  failed    {}", grouped(counts.failed))?;
         writeln!(f, "  requests  {}", grouped(counts.requests))?;
         writeln!(f, "  hosts     {}", grouped(self.host_count))?;
         writeln!(f, "  skipped   {}", grouped(counts.skipped()))?;
         writeln!(f, "  bytes     {} of pages, {} received", bytes(counts.bytes), bytes(counts.received))?;
+        if counts.content_lost > 0 {
+            writeln!(f, "  lost      the content of {}, with a worker's disk", grouped(counts.content_lost))?;
+        }
         writeln!(f, "  duration  {}, {rate}", milliseconds(self.duration_ms))
     }
 
     fn statuses(&self) -> Table {
         let mut table =
             Table::new(&[("status", Align::Left), ("pages", Align::Right), ("share", Align::Right)]);
+        let ended = self.counts.pages + self.counts.failed;
         for (status, count) in &self.counts.by_status {
-            table.row([status.to_string(), grouped(*count), share(*count, self.counts.pages)]);
+            table.row([status.to_string(), grouped(*count), share(*count, ended)]);
         }
         if self.counts.failed > 0 {
             let failed = self.counts.failed;
-            table.row(["no answer".to_owned(), grouped(failed), share(failed, self.counts.pages)]);
+            table.row(["no answer".to_owned(), grouped(failed), share(failed, ended)]);
         }
         table
     }
 
     fn errors(&self) -> Table {
-        let mut table = Table::new(&[("error", Align::Left), ("pages", Align::Right)]);
+        let mut table = Table::new(&[("error", Align::Left), ("urls", Align::Right)]);
         let mut errors: Vec<_> = self.counts.by_error.iter().collect();
         errors.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
         for (kind, count) in errors {
@@ -245,7 +250,7 @@ mod tests {
                 user: None,
             },
             counts: JobCounts {
-                pages: 1500,
+                pages: 1480,
                 failed: 20,
                 bytes: 45_000_000,
                 requests: 1600,
@@ -271,8 +276,8 @@ mod tests {
         let text = report().to_string();
         for part in [
             "Job 3 (shop), completed",
-            "pages     1,500 (20 failed)",
-            "10.0 s, 150.0 pages/s",
+            "pages     1,480\n  failed    20\n",
+            "10.0 s, 148.0 pages/s",
             "no answer",
             "93.3 %",
             "1.2 s  https://a.test/slow",

@@ -3,6 +3,7 @@
 use super::number::{UNBOUNDED, whole};
 use crate::config::pattern_problem;
 use argiope_model::{Scope, parse_duration};
+use argiope_politeness::robots::MAX_CRAWL_DELAY;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
@@ -54,7 +55,7 @@ pub(crate) struct CrawlArgs {
     pub(crate) exclude: Vec<String>,
 
     /// Between two requests to a host: 0, 250ms, 2s (default 1s); never below robots.txt's Crawl-delay
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration, help_heading = "How fast")]
+    #[arg(long, value_name = "DURATION", value_parser = delay, help_heading = "How fast")]
     pub(crate) delay: Option<Duration>,
     /// Connections in all (default 100)
     #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "How fast")]
@@ -69,7 +70,7 @@ pub(crate) struct CrawlArgs {
     pub(crate) timeout: Option<Duration>,
 
     /// What the crawler calls itself; it should name a contact
-    #[arg(long, value_name = "S", help_heading = "Manners")]
+    #[arg(long, value_name = "S", value_parser = some_name, help_heading = "Manners")]
     pub(crate) user_agent: Option<String>,
     /// Fetch what robots.txt forbids: only for sites that are yours
     #[arg(long, help_heading = "Manners")]
@@ -101,6 +102,18 @@ pub(super) fn pattern(text: &str) -> Result<String, String> {
         Ok(_) => Ok(text.to_owned()),
         Err(error) => Err(format!("not a regular expression: {}", pattern_problem(&error))),
     }
+}
+
+fn delay(text: &str) -> Result<Duration, String> {
+    let delay = parse_duration(text)?;
+    if delay > MAX_CRAWL_DELAY { Err(String::from("must be 24h at most")) } else { Ok(delay) }
+}
+
+fn some_name(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() {
+        return Err(String::from("must not be empty: sites must be able to tell who asks"));
+    }
+    Ok(text.to_owned())
 }
 
 fn some_time(text: &str) -> Result<Duration, String> {

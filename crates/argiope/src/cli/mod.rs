@@ -243,7 +243,10 @@ mod tests {
     fn wrong_values_are_usage_errors() {
         for words in [
             "argiope crawl a.test --delay soon",
+            "argiope crawl a.test --delay 25h",
+            "argiope crawl a.test --delay 99999999999999h",
             "argiope crawl a.test --scope galaxy",
+            "argiope crawl a.test --user-agent=",
             "argiope crawl a.test --include (",
             "argiope crawl a.test --concurrency 0",
             "argiope crawl a.test --timeout 0",

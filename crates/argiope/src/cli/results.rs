@@ -1,5 +1,6 @@
 //! The options of the commands that read what a crawl has stored. JOB is a job's name or number.
 
+use crate::exit::Failure;
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
@@ -52,6 +53,9 @@ pub(crate) struct ExportArgs {
     pub(crate) output: PathBuf,
     #[arg(long, value_enum, default_value = "pages")]
     pub(crate) what: ExportWhat,
+    /// With pages that say noindex, which are left out unless the job has index_noindex
+    #[arg(long)]
+    pub(crate) noindex: bool,
     /// With the content of each page, as text in the field 'html', read from the archive
     #[arg(long, conflicts_with = "what")]
     pub(crate) html: bool,
@@ -62,19 +66,26 @@ pub(crate) struct ExportArgs {
 
 impl ExportArgs {
     /// The format asked for, or else the one that the ending of the file says.
-    pub(crate) fn format(&self) -> ExportFormat {
-        self.format.unwrap_or_else(|| match self.output.extension().and_then(|e| e.to_str()) {
-            Some("csv") => ExportFormat::Csv,
-            Some("json") => ExportFormat::Json,
-            _ => ExportFormat::Jsonl,
-        })
+    pub(crate) fn format(&self) -> Result<ExportFormat, Failure> {
+        match (self.format, self.output.extension().and_then(|e| e.to_str())) {
+            (Some(format), _) => Ok(format),
+            (None, Some("csv")) => Ok(ExportFormat::Csv),
+            (None, Some("json")) => Ok(ExportFormat::Json),
+            (None, Some("jsonl" | "ndjson") | None) => Ok(ExportFormat::Jsonl),
+            (None, Some(_)) => {
+                let text = format!("cannot tell the format of '{}'", self.output.display());
+                Err(Failure::usage(text)
+                    .hint("name it with -f jsonl, json or csv, or by the ending of the file"))
+            }
+        }
     }
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  argiope why https://example.com/private\n\n\
     The first word is the decision: fetched failed pending robots_disallowed robots_unreachable\n\
-    out_of_scope filtered trap blacklisted duplicate unknown.")]
+    out_of_scope filtered trap blacklisted duplicate unknown. What export calls too_deep, over_budget,\n\
+    queue_full, private_address, not_crawlable or too_many_links is filtered; the steps name it.")]
 pub(crate) struct WhyArgs {
     /// The URL to explain
     #[arg(value_hint = ValueHint::Url)]

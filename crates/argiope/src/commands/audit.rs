@@ -20,20 +20,13 @@ pub(crate) fn run(global: &GlobalOptions, args: &AuditArgs) -> Result<(), Failur
     let reader = stores.reader()?;
     let jobs = selection::jobs(reader.as_ref(), args.job.as_deref(), args.all)?;
     let only = if args.all { None } else { jobs.first().map(|job| job.id) };
-    let audited = prove(reader.as_ref(), &jobs, only, &load_config(global)?)?;
+    let report = prove(reader.as_ref(), &jobs, only, &load_config(global)?)?;
     if args.json {
-        print_json(&audited.report)?;
+        print_json(&report)?;
     } else {
-        let notes: String = audited.notes.iter().map(|note| format!("{note}\n")).collect();
-        print(&format!("{}{notes}", audited.report))?;
+        print(&report.to_string())?;
     }
-    if audited.report.violation_count == 0 { Ok(()) } else { Err(Failure::silent()) }
-}
-
-pub(crate) struct Audited {
-    pub(crate) report: AuditReport,
-    /// What one should know to read it.
-    notes: Vec<String>,
+    if report.violation_count == 0 { Ok(()) } else { Err(Failure::silent()) }
 }
 
 /// `only` limits the history to a job; `jobs` are all that may have made requests in it.
@@ -42,24 +35,22 @@ pub(crate) fn prove(
     jobs: &[Job],
     only: Option<JobId>,
     config: &LoadedConfig,
-) -> Result<Audited, Failure> {
+) -> Result<AuditReport, Failure> {
     let mut agents = HashMap::new();
-    let mut notes = Vec::new();
+    let mut ignoring = Vec::new();
     for job in jobs {
         let spec = selection::spec(job)?;
         agents.insert(job.id, agent_of(&spec)?);
         if !spec.respect_robots {
-            notes.push(format!(
-                "\nJob {} ignored robots.txt because it was told to (--ignore-robots); it is judged all the same.",
-                job.id
-            ));
+            ignoring.push(job.id);
         }
     }
     let rules = PolitenessRules::compile(&politeness_of(&config.file)).map_err(Failure::usage_all)?;
     let mut judge = RobotsJudge { rules, agents, known: None };
-    let report = audit(reader, only, &mut |version, job, path| judge.allows(version, job, path))
+    let mut report = audit(reader, only, &mut |version, job, path| judge.allows(version, job, path))
         .map_err(|e| data::store_failure(&e))?;
-    Ok(Audited { report, notes })
+    report.robots_ignored_by = ignoring;
+    Ok(report)
 }
 
 /// How robots.txt knows the job.

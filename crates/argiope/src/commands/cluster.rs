@@ -1,19 +1,30 @@
-//! `cluster init` and `cluster status`.
+//! `cluster init`, `status`, `lost` and `accept-loss`.
 
 use super::crawl::now;
-use super::selection::{print, print_json};
+use super::selection::{print, print_json, printable};
+use crate::bucket;
 use crate::cli::{ClusterCommand, GlobalOptions};
 use crate::cluster::{ClusterPlace, database_failure, kafka_failure};
+use crate::data::store_failure;
 use crate::exit::Failure;
-use crate::progress::numbers::{bytes, count, counted};
+use crate::progress::numbers::{bytes, count, counted, elapsed, fit};
 use crate::settings::load_config;
-use argiope_cluster::members::{ClusterStatus, cluster_status, log_lag};
+use argiope_cluster::catalogue::{KeptFiles, mark_all};
+use argiope_cluster::members::{ClusterStatus, accept_losses, cluster_status, log_lag};
+use argiope_cluster::objects::Objects;
 use argiope_cluster::publishing::unpublished_pages;
+use argiope_cluster::receiving::{self, ReceivedUrls, received_urls};
 use argiope_cluster::redis::WorkerFigures;
 use argiope_cluster::transport::Log;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// Characters of a URL in a line of the table.
+const WIDEST_URL: usize = 80;
 
 pub(crate) fn run(global: &GlobalOptions, command: &ClusterCommand) -> Result<(), Failure> {
     let config = load_config(global)?;
@@ -28,6 +39,7 @@ pub(crate) fn run(global: &GlobalOptions, command: &ClusterCommand) -> Result<()
                 place.cluster.transport.as_str(),
             ))
         }
+        ClusterCommand::AcceptLoss => accept_loss(&ClusterPlace::open(&config.file)?),
         ClusterCommand::Status { json } => {
             let place = ClusterPlace::open(&config.file)?;
             let status = status(&place)?;
@@ -38,7 +50,52 @@ pub(crate) fn run(global: &GlobalOptions, command: &ClusterCommand) -> Result<()
                 print(&text(&status, &live))
             }
         }
+        ClusterCommand::Lost { worker } => {
+            let place = ClusterPlace::open(&config.file)?;
+            print(&lost(&place, bucket::open(&config.file)?, worker)?)
+        }
     }
+}
+
+fn accept_loss(place: &ClusterPlace) -> Result<(), Failure> {
+    let failed = |e| kafka_failure(&e);
+    let Some(mut log) = place.carrier.log().map_err(failed)? else {
+        return Err(Failure::usage(
+            "links of this cluster do not travel through Kafka: nothing of them can be lost",
+        ));
+    };
+    place.carrier.verify().map_err(failed)?;
+    let shards: Vec<u16> = (0..place.cluster.shards).collect();
+    let (ranges, identity) = (log.ranges(&shards).map_err(failed)?, log.identity().map_err(failed)?);
+    let accepted = accept_losses(&mut place.session()?, &ranges, identity.as_deref());
+    let accepted = accepted.map_err(|e| database_failure(&e))?.len() as u64;
+    print(&format!("{} read from the beginning\n", counted(accepted, "log is", "logs are")))
+}
+
+/// Marks what a worker had on its disk.
+fn lost(place: &ClusterPlace, objects: Option<Arc<dyn Objects>>, worker: &str) -> Result<String, Failure> {
+    let status = cluster_status(&mut place.session()?).map_err(|e| database_failure(&e))?;
+    if status.workers.iter().any(|here| here.name == worker && here.state != "dead") {
+        return Err(Failure::failed(format!("the worker {worker} is here, and so is its disk"))
+            .hint("stop it first; when it starts again it finds out by itself what is gone"));
+    }
+    if !status.absent.contains_key(worker) {
+        return Err(Failure::failed(format!("no worker {worker} has files on its disk"))
+            .hint("'argiope cluster status' names those that have"));
+    }
+    if let Some(objects) = &objects {
+        objects.check().map_err(|e| bucket::failure(&e))?;
+    }
+    let failed = |e| store_failure(&e);
+    let mut kept = KeptFiles::open(&place.database, worker, objects).map_err(failed)?;
+    let stock = kept.take_stock(&|_| false).map_err(failed)?;
+    let pages = mark_all(&mut kept, &stock, &AtomicBool::new(false)).map_err(failed)?;
+    Ok(format!(
+        "marked as lost: {} with the content of {}, {}\n",
+        counted(stock.lost.len() as u64, "archive file", "archive files"),
+        counted(pages, "page", "pages"),
+        counted(stock.lost_links, "segment of links", "segments of links")
+    ))
 }
 
 /// What is in Kafka's logs is asked of Kafka. Whatever else there is to say is said without it.
@@ -47,6 +104,9 @@ fn status(place: &ClusterPlace) -> Result<ClusterStatus, Failure> {
     let mut session = place.session()?;
     let mut status = cluster_status(&mut session).map_err(failed)?;
     let Some(mut log) = place.carrier.log().map_err(|e| kafka_failure(&e))? else { return Ok(status) };
+    let Some((mut kafka, topics)) = place.carrier.client().map_err(|e| kafka_failure(&e))? else {
+        return Ok(status);
+    };
     status.unpublished = Some(unpublished_pages(&mut session).map_err(failed)?);
     let shards: Vec<u16> = (0..place.cluster.shards).collect();
     status.lag = match log.ends(&shards) {
@@ -56,6 +116,9 @@ fn status(place: &ClusterPlace) -> Result<ClusterStatus, Failure> {
             None
         }
     };
+    // Once is enough to find that it does not answer.
+    let ends = status.lag.and_then(|_| receiving::ends(&mut kafka, &topics).ok());
+    status.url_ingest = Some(received_urls(&mut session, ends.as_deref()).map_err(failed)?);
     Ok(status)
 }
 
@@ -81,13 +144,42 @@ fn text(status: &ClusterStatus, live: &BTreeMap<String, WorkerFigures>) -> Strin
     );
     let _ = writeln!(
         text,
-        "queue {}, on its way to other shards {}, on the workers' disks {}",
+        "queue {}, on its way to other shards {}, on the workers' disks {} and {}",
         counted(status.queue, "URL", "URLs"),
         status.lag.map_or_else(|| String::from("not known"), |lag| counted(lag, "message", "messages")),
-        counted(status.archive_files_on_disks, "archive file", "archive files")
+        counted(status.archive_files_on_disks, "archive file", "archive files"),
+        counted(status.link_segments_on_disks, "segment of links", "segments of links")
     );
+    if status.archive_files_lost + status.link_segments_lost > 0 {
+        let _ = writeln!(
+            text,
+            "lost with the disks of workers: {} with the content of {}, {}",
+            counted(status.archive_files_lost, "archive file", "archive files"),
+            counted(status.pages_lost, "page", "pages"),
+            counted(status.link_segments_lost, "segment of links", "segments of links")
+        );
+    }
+    for (worker, files) in &status.absent {
+        let files = counted(*files, "file", "files");
+        let _ = writeln!(
+            text,
+            "{files} on the disk of {worker}, which is not here; if that is gone: 'argiope cluster lost {worker}'"
+        );
+    }
     if let Some(pages) = status.unpublished {
         let _ = writeln!(text, "{} not published yet", counted(pages, "page", "pages"));
+    }
+    if let Some(received) = &status.url_ingest {
+        text.push_str(&url_ingest(received));
+    }
+    if let Some(loss) = status.log_losses.first() {
+        let _ = writeln!(
+            text,
+            "{} lost links and been read no further since {}: {}\n'argiope cluster accept-loss' goes on without them",
+            counted(status.log_losses.len() as u64, "log has", "logs have"),
+            loss.at,
+            loss.what,
+        );
     }
     let widest = status.workers.iter().map(|worker| worker.name.chars().count()).max().unwrap_or(0).max(6);
     if !status.workers.is_empty() {
@@ -100,11 +192,7 @@ fn text(status: &ClusterStatus, live: &BTreeMap<String, WorkerFigures>) -> Strin
     for worker in &status.workers {
         let leads = if status.leader.as_ref() == Some(&worker.name) { ", leads" } else { "" };
         let figures = live.get(&worker.name).filter(|_| worker.state == "working");
-        let figures = figures.map(|live| {
-            let (cpu, memory) = (live.cpu_percent, bytes(live.memory_bytes));
-            format!(", {:.1} pages/s, {cpu:.0} % of a core, {memory}", live.pages_per_second)
-        });
-        let figures = figures.unwrap_or_default();
+        let figures = figures.map(live_figures).unwrap_or_default();
         let note = worker.note.as_ref().map(|note| format!(", {note}")).unwrap_or_default();
         let _ = writeln!(
             text,
@@ -121,4 +209,33 @@ fn text(status: &ClusterStatus, live: &BTreeMap<String, WorkerFigures>) -> Strin
         text.push_str("no worker is up; start one with 'argiope worker'\n");
     }
     text
+}
+
+/// Nothing where nothing ever came.
+fn url_ingest(received: &ReceivedUrls) -> String {
+    let ReceivedUrls { taken, left_out, bad, lost, waiting, examples } = received;
+    if taken + left_out + bad + lost + waiting.unwrap_or(0) == 0 {
+        return String::new();
+    }
+    let waiting = waiting.map_or_else(|| String::from("unknown"), count);
+    let mut text = format!(
+        "url_ingest: {} taken in, {} left out, {} bad, {} lost, {waiting} not read yet\n",
+        counted(*taken, "URL", "URLs"),
+        count(*left_out),
+        count(*bad),
+        count(*lost),
+    );
+    if let Some(last) = examples.first() {
+        let place = format!("record {} of partition {}", last.offset, last.partition);
+        let _ = writeln!(text, "  the last of them, {place}: {}", printable(&last.why));
+    }
+    text
+}
+
+fn live_figures(live: &WorkerFigures) -> String {
+    let (cpu, memory) = (live.cpu_percent, bytes(live.memory_bytes));
+    let up = elapsed(Duration::from_secs(live.uptime_seconds));
+    let at =
+        live.current_url.as_ref().map(|url| format!(", at {}", fit(url, WIDEST_URL))).unwrap_or_default();
+    format!(", {:.1} pages/s, {cpu:.0} % of a core, {memory}, up {up}{at}", live.pages_per_second)
 }

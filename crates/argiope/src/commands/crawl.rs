@@ -1,5 +1,6 @@
 //! `crawl`: create a job or go on with it, run it to its end, show how it goes.
 
+use crate::brake::Brake;
 use crate::cli::{CrawlArgs, GlobalOptions};
 use crate::commands::progress::{self, Narrator};
 use crate::commands::submit;
@@ -16,6 +17,7 @@ use argiope_engine::{
     Ended, Engine, EngineConfig, EngineError, JobOutcome, JobStart, OutputFile, Ports, Stop,
 };
 use argiope_fetch::{AddressPolicy, FetcherOptions, RequestProfile};
+use argiope_frontier::stored_job_counts;
 use argiope_model::{JobId, JobSpec, Millis, Url};
 use argiope_store::catalogue::{BriefKind, Catalogue, CatalogueReader, Job, NewJob};
 use std::path::PathBuf;
@@ -63,7 +65,17 @@ pub(crate) fn crawl(mut settings: CrawlSettings, quiet: bool, display: &Display)
     let state = directory.state()?;
     let signals =
         Signals::listen().map_err(|e| Failure::failed(format!("cannot listen for signals: {e}")))?;
-    let (job, is_new) = find_or_create(catalogue.as_mut(), &settings, display)?;
+    let (mut job, is_new) = find_or_create(catalogue.as_mut(), &settings, display)?;
+    // A catalogue from before a job gives that one's number to another.
+    let is_there = |job| stored_job_counts(state.as_ref(), job).map(|counts| counts.is_some());
+    while is_new && is_there(job.id).map_err(|e| data::state_failure(&directory.path, &e))? {
+        display.message(&format!(
+            "the catalogue is older than the rest and does not know job {}, which stays in the archive only",
+            job.id
+        ));
+        catalogue.delete_job(job.id).map_err(|e| data::store_failure(&e))?;
+        (job, _) = find_or_create(catalogue.as_mut(), &settings, display)?;
+    }
     let start = JobStart { id: job.id, spec: settings.job.clone(), seeds, graph: None };
     let output = settings.output.as_ref().map(|output| OutputFile { job: job.id, path: output_path(output) });
     let ports = Ports {
@@ -87,7 +99,9 @@ pub(crate) fn crawl(mut settings: CrawlSettings, quiet: bool, display: &Display)
     tell_recovery(&engine, display);
     let mut narrator = Narrator::new(progress::title(&job, &settings.job), settings.job.max_pages);
     let mut interrupted = 0;
+    let mut brake = Brake::new(settings.process.disk, &directory.path);
     while !engine.has_ended() {
+        brake.keep(engine.handle(), || 0);
         match signals.wait(LOOK_EVERY) {
             Some(Signal::Stop) => {
                 interrupted += 1;
@@ -142,13 +156,13 @@ pub(crate) fn without_any_answer(
 ) -> Result<Option<Failure>, Failure> {
     let store = |e| data::store_failure(&e);
     let counts = reader.counts(job.id).map_err(store)?;
-    if counts.pages == 0 || counts.failed < counts.pages {
+    if counts.pages > 0 || counts.failed == 0 {
         return Ok(None);
     }
     let first = reader.briefs(job.id, BriefKind::Broken, 1).map_err(store)?;
     let Some(page) = first.first() else { return Ok(None) };
     let error = page.error.as_deref().unwrap_or("no answer");
-    if counts.by_error.get(PRIVATE_ADDRESS) == Some(&counts.pages) {
+    if counts.by_error.get(PRIVATE_ADDRESS) == Some(&counts.failed) {
         let refused = Failure::usage(format!("no seed may be asked; {}: {error}", page.url));
         return Ok(Some(refused.hint(address_hint(error.contains("--allow-private")))));
     }
@@ -297,6 +311,12 @@ fn tell_missing_archive(
 
 fn tell_recovery(engine: &Engine, display: &Display) {
     let found = engine.recovery();
+    if found.restored > 0 {
+        display.message(&format!(
+            "the catalogue was older than the rest: {} put back from the archive",
+            counted(found.restored, "visit was", "visits were")
+        ));
+    }
     if found.visits > 0 || found.cuts > 0 {
         display.message(&format!(
             "the last run was cut off: {} completed from the archive, {} fetched again",

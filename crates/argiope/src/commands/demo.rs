@@ -164,10 +164,9 @@ fn blocked(reader: &dyn CatalogueReader, job: JobId) -> Result<Option<String>, F
 /// The audit of the crawler's own history, and the same from the other side: what the sites saw.
 fn proof(lab: &Lab, reader: &dyn CatalogueReader, job: JobId) -> Result<String, Failure> {
     let jobs: Vec<_> = reader.job(job).map_err(|e| data::store_failure(&e))?.into_iter().collect();
-    let audited = prove(reader, &jobs, Some(job), &LoadedConfig::default())?;
+    let report = prove(reader, &jobs, Some(job), &LoadedConfig::default())?;
     let requests = lab.access_log();
     let early = check(&requests, |host| HostRule::one_at_a_time(owed(lab, host).saturating_sub(TICK)));
-    let report = &audited.report;
     let Some(first) = early.first() else {
         if report.violation_count > 0 {
             return Err(Failure::failed(format!("the audit found {}", report.verdict())));

@@ -1,14 +1,13 @@
 //! `export`: the results of a job, streamed to a file or to stdout.
 
 use super::selection;
-use crate::bodies::{Bodies, Content};
+use crate::bodies::{Bodies, Content, ReadAhead};
 use crate::cli::{ExportArgs, ExportFormat, ExportWhat, GlobalOptions};
 use crate::data;
 use crate::exit::Failure;
 use crate::progress::Display;
 use crate::progress::numbers::counted;
 use crate::stores::Stores;
-use argiope_fetch::DecodeScratch;
 use argiope_store::catalogue::{CatalogueReader, Job, PageQuery};
 use argiope_store::error::{Result as Stored, StoreError};
 use argiope_store::export::{Format, PageWithHtml, Record, RecordWriter, SkippedRecord, write_atomically};
@@ -18,27 +17,44 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 pub(crate) fn run(global: &GlobalOptions, args: &ExportArgs, display: &Display) -> Result<(), Failure> {
-    let stores = Stores::of(global)?;
-    let reader = stores.reader()?;
-    let jobs = selection::jobs(reader.as_ref(), args.job.as_deref(), args.all)?;
-    let format = match args.format() {
+    let format = match args.format()? {
         ExportFormat::Jsonl => Format::Jsonl,
         ExportFormat::Json => Format::Json,
         ExportFormat::Csv => Format::Csv,
     };
-    let queries: Vec<PageQuery> = jobs.iter().map(query).collect::<Result<_, _>>()?;
+    let stores = Stores::of(global)?;
+    let reader = stores.reader()?;
+    let jobs = selection::jobs(reader.as_ref(), args.job.as_deref(), args.all)?;
+    let queries: Vec<PageQuery> =
+        jobs.iter().map(|job| query(job, args.noindex)).collect::<Result<_, _>>()?;
     let bodies = if args.html { Some(Bodies::of(global, &stores)?) } else { None };
-    let mut missing = 0;
-    let count = write_to(&args.output, |to| match (args.what, &bodies) {
+    let with_html = bodies.is_some();
+    let mut without = Without::default();
+    let count = write_to(&args.output, |to| match (args.what, bodies) {
         (ExportWhat::Pages, None) => pages(reader.as_ref(), &queries, format, to),
         (ExportWhat::Pages, Some(bodies)) => {
-            pages_with_html(reader.as_ref(), &queries, bodies, format, to, &mut missing)
+            pages_with_html(reader.as_ref(), &queries, bodies, format, to, &mut without)
         }
         (ExportWhat::Skipped, _) => skipped(reader.as_ref(), &jobs, format, to),
     })?;
-    if missing > 0 {
-        let of = counted(missing, "page", "pages");
+    if without.missing > 0 {
+        let of = counted(without.missing, "page", "pages");
         display.message(&format!("warning: the content of {of} is not there: {}", where_else(&stores)));
+    }
+    if with_html {
+        let lost: Result<u64, _> = jobs.iter().map(|job| Ok(reader.counts(job.id)?.content_lost)).sum();
+        let lost = lost.map_err(|e| data::store_failure(&e))?;
+        if lost > 0 {
+            let of = counted(lost, "page", "pages");
+            display.message(&format!("warning: the content of {of} was lost with the disk of a worker"));
+        }
+    }
+    if let Some(first) = &without.first_damage {
+        let of = counted(without.damaged, "page", "pages");
+        display.message(&format!("warning: the content of {of} cannot be read; the first: {first}"));
+    }
+    if args.what == ExportWhat::Pages {
+        tell_left_out(reader.as_ref(), &queries, display)?;
     }
     if !is_stdout(&args.output) {
         let what = match args.what {
@@ -50,10 +66,34 @@ pub(crate) fn run(global: &GlobalOptions, args: &ExportArgs, display: &Display) 
     Ok(())
 }
 
-/// `noindex` pages are for those jobs only that want them shown.
-fn query(job: &Job) -> Result<PageQuery, Failure> {
+/// `noindex` pages are for those only who ask for them, here or in the job.
+fn query(job: &Job, noindex: bool) -> Result<PageQuery, Failure> {
     let spec = selection::spec(job)?;
-    Ok(PageQuery { include_noindex: spec.index_noindex, ..PageQuery::of(job.id) })
+    Ok(PageQuery { include_noindex: noindex || spec.index_noindex, ..PageQuery::of(job.id) })
+}
+
+fn tell_left_out(
+    reader: &dyn CatalogueReader,
+    queries: &[PageQuery],
+    display: &Display,
+) -> Result<(), Failure> {
+    let mut left_out = 0;
+    for job in queries.iter().filter(|query| !query.include_noindex).filter_map(|query| query.job) {
+        left_out += reader.counts(job).map_err(|e| data::store_failure(&e))?.noindex;
+    }
+    if left_out > 0 {
+        let (one, more) = ("page says noindex and is left out", "pages say noindex and are left out");
+        display.message(&format!("{}; --noindex has them, too", counted(left_out, one, more)));
+    }
+    Ok(())
+}
+
+/// Pages whose content there should be.
+#[derive(Default)]
+struct Without {
+    missing: u64,
+    damaged: u64,
+    first_damage: Option<String>,
 }
 
 fn pages(
@@ -72,26 +112,37 @@ fn pages(
 fn pages_with_html(
     reader: &dyn CatalogueReader,
     queries: &[PageQuery],
-    bodies: &Bodies,
+    bodies: Bodies,
     format: Format,
     to: &mut dyn Write,
-    missing: &mut u64,
+    without: &mut Without,
 ) -> Stored<u64> {
-    let mut scratch = DecodeScratch::new();
     let mut document = Document::new(format, to)?;
+    let mut add = |(page, content)| {
+        let html = match content {
+            Content::Text(text) => Some(text),
+            Content::None => None,
+            Content::Missing => {
+                without.missing += 1;
+                None
+            }
+            Content::Damaged(how) => {
+                without.damaged += 1;
+                without.first_damage.get_or_insert(how);
+                None
+            }
+        };
+        document.add(&PageWithHtml { page, html })
+    };
+    let mut ahead = ReadAhead::start(bodies)?;
     for query in queries {
-        reader.pages(query, &mut |stored| {
-            let page = stored.row.page;
-            let html = match bodies.content(&page, &mut scratch)? {
-                Content::Text(text) => Some(text),
-                Content::None => None,
-                Content::Missing => {
-                    *missing += 1;
-                    None
-                }
-            };
-            document.add(&PageWithHtml { page, html })
+        reader.pages(query, &mut |stored| match ahead.push(stored.row.page)? {
+            Some(read) => add(read),
+            None => Ok(ControlFlow::Continue(())),
         })?;
+    }
+    while let Some(read) = ahead.pop()? {
+        let _ = add(read)?;
     }
     document.finish()
 }
@@ -100,7 +151,7 @@ fn where_else(stores: &Stores) -> &'static str {
     match stores {
         Stores::Directory(_) => "files of archive/ are missing",
         Stores::Cluster(_) => {
-            "it is still on the disk of a worker, or was lost with one; 'argiope cluster status' tells what is waited for"
+            "it is still on the disk of a worker; 'argiope cluster status' tells what is waited for"
         }
     }
 }

@@ -6,20 +6,23 @@ use crate::cli::{GlobalOptions, IngestArgs};
 use crate::cluster::{CLIENT, ClusterPlace, database_failure, kafka_failure};
 use crate::commands::crawl::now;
 use crate::commands::selection::print;
+use crate::config::ConfigFile;
 use crate::data;
 use crate::exit::Failure;
+use crate::job::identity::hex;
 use crate::job::{SeedRules, parse_seed, seed::SeedProblem};
 use crate::progress::Display;
 use crate::progress::numbers::{count, counted};
-use crate::settings::{addresses_of, load_config, merge_job};
+use crate::settings::{addresses_of, check_name, load_config, merge_job};
 use argiope_cluster::catalogue::PostgresCatalogue;
 use argiope_cluster::database::Session;
 use argiope_cluster::members::{
-    IngestProgress, Post, ingest_chunk, ingest_progress, recently_fetched, set_job_state,
+    IngestProgress, Post, ingest_chunk, ingest_progress, keep_job_open, recently_fetched, set_job_state,
 };
 use argiope_model::{JobId, JobSpec, Scope, Url};
 use argiope_store::catalogue::{Catalogue, JobState, NewJob, url_key};
 use flate2::read::MultiGzDecoder;
+use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
@@ -33,6 +36,7 @@ const SHOWN: u64 = 10;
 const SAY_EVERY: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(global: &GlobalOptions, args: &IngestArgs, display: &Display) -> Result<(), Failure> {
+    check_name(&args.name)?;
     let config = load_config(global)?;
     let place = ClusterPlace::open(&config.file)?;
     let mut spec = merge_job(JobSpec::default(), &config.file.crawl.job).map_err(Failure::usage)?;
@@ -44,26 +48,39 @@ pub(crate) fn run(global: &GlobalOptions, args: &IngestArgs, display: &Display) 
         normal: spec.normal_form.compile(),
         addresses: addresses_of(&config.file, spec.allow_private)?,
     };
-    let listed = args.source.to_str().and_then(|source| bucket::list(&config.file, source)).transpose()?;
-    let is_object = listed.is_some();
-    let lines = open(&args.source, listed)?;
+    let list = args.source.as_deref().map(|source| List::open(&config.file, source)).transpose()?;
     let mut session = place.session()?;
     let post = place.post(CLIENT)?;
-    let job = job_of(&mut session, &place, &spec, &args.name)?;
+    let (job, is_new) = job_of(&place, &spec, args)?;
+    if args.keep_open || args.let_end {
+        keep_job_open(&mut session, job, args.keep_open).map_err(|e| database_failure(&e))?;
+    }
+    let set_state = |session: &mut Session, state: JobState| {
+        set_job_state(session, job, state.as_str(), None, None).map_err(|e| database_failure(&e))
+    };
+    let Some(list) = list else {
+        if is_new {
+            set_state(&mut session, JobState::Running)?;
+        }
+        let how = if args.keep_open { "is kept open" } else { "ends when all is crawled" };
+        return print(&format!("job {job} {how}\n"));
+    };
+    // It does not end before the whole list is sent.
+    set_state(&mut session, JobState::Pending)?;
     let mut ingest = Ingest {
         session,
         post,
         place: &place,
         rules,
         job,
-        source: if is_object { args.source.display().to_string() } else { name_of(&args.source)? },
+        source: list.name,
         skip_recent: args.skip_recent,
         problems: 0,
+        beginning: None,
         display,
     };
-    let reached = ingest.run(lines)?;
-    set_job_state(&mut ingest.session, job, JobState::Running.as_str(), None, None)
-        .map_err(|e| database_failure(&e))?;
+    let reached = ingest.run(list.lines)?;
+    set_state(&mut ingest.session, JobState::Running)?;
     print(&format!(
         "{} sent to job {job}, {} left out; 'argiope status {}' tells how far the crawl is\n",
         counted(reached.sent, "URL", "URLs"),
@@ -72,25 +89,26 @@ pub(crate) fn run(global: &GlobalOptions, args: &IngestArgs, display: &Display) 
     ))
 }
 
-/// The job of that name, unless it is finished: then a new one. It is pending until the whole list is sent, so that it
-/// does not end before.
-fn job_of(session: &mut Session, place: &ClusterPlace, spec: &JobSpec, name: &str) -> Result<JobId, Failure> {
+/// The job of that name, unless it is finished: then a new one, and true. One that is to end has to be there.
+fn job_of(place: &ClusterPlace, spec: &JobSpec, args: &IngestArgs) -> Result<(JobId, bool), Failure> {
     let store = |e| data::store_failure(&e);
+    let name = &args.name;
     let mut catalogue = PostgresCatalogue::open(&place.database, CLIENT).map_err(store)?;
     let known = catalogue.reader().and_then(|reader| reader.find_job(name)).map_err(store)?;
     if let Some(job) = known.filter(|job| !job.state.is_finished()) {
-        set_job_state(session, job.id, JobState::Pending.as_str(), None, None)
-            .map_err(|e| database_failure(&e))?;
-        return Ok(job.id);
+        return Ok((job.id, false));
+    }
+    if args.let_end {
+        return Err(Failure::usage(format!("there is no job '{name}' that has not ended")));
     }
     let new = NewJob {
-        name: Some(name.to_owned()),
-        seeds_hash: name.to_owned(),
+        name: Some(name.clone()),
+        seeds_hash: name.clone(),
         spec: serde_json::to_string(spec).map_err(|e| Failure::failed(e.to_string()))?,
         created_at: now(),
         user: None,
     };
-    Ok(catalogue.create_job(&new).map_err(store)?.id)
+    Ok((catalogue.create_job(&new).map_err(store)?.id, true))
 }
 
 fn name_of(path: &Path) -> Result<String, Failure> {
@@ -102,6 +120,19 @@ fn name_of(path: &Path) -> Result<String, Failure> {
 }
 
 type Lines = BufReader<Box<dyn Read>>;
+
+struct List {
+    name: String,
+    lines: Lines,
+}
+
+impl List {
+    fn open(file: &ConfigFile, source: &Path) -> Result<List, Failure> {
+        let object = source.to_str().and_then(|source| bucket::list(file, source)).transpose()?;
+        let name = if object.is_some() { source.display().to_string() } else { name_of(source)? };
+        Ok(List { name, lines: open(source, object)? })
+    }
+}
 
 /// Plain or gzip, told by how it begins.
 fn open(path: &Path, object: Option<Box<dyn Read>>) -> Result<Lines, Failure> {
@@ -129,32 +160,36 @@ struct Ingest<'i> {
     source: String,
     skip_recent: Option<u32>,
     problems: u64,
+    /// Of what is read, while it is the first chunk: a list is known by where it is and how it begins.
+    beginning: Option<Sha256>,
     display: &'i Display,
 }
 
 impl Ingest<'_> {
     fn run(&mut self, mut lines: Lines) -> Result<IngestProgress, Failure> {
-        let failed = |e| database_failure(&e);
-        let mut done = ingest_progress(&mut self.session, self.job, &self.source).map_err(failed)?;
-        if done.finished {
-            self.display.message("the list was sent before, all of it");
-            return Ok(done);
-        }
-        if done.lines > 0 {
-            self.display.message(&format!("going on after line {}", count(done.lines)));
-        }
-        for _ in 0..done.lines {
-            if self.line(&mut lines)?.is_none() {
-                break;
+        self.beginning = Some(Sha256::new());
+        let (mut chunk, mut reached) = self.chunk(&mut lines, IngestProgress::default())?;
+        let beginning = self.beginning.take().map(|hash| hex(&hash.finalize())).unwrap_or_default();
+        let source = format!("{}#{beginning}", self.source);
+        let stored =
+            ingest_progress(&mut self.session, self.job, &source).map_err(|e| database_failure(&e))?;
+        let mut done = IngestProgress::default();
+        if stored.lines > 0 {
+            self.skip(&mut lines, stored.lines.saturating_sub(reached.lines))?;
+            done = stored;
+            (chunk, reached) = self.chunk(&mut lines, done)?;
+            if stored.finished && reached.lines == stored.lines {
+                self.display.message("the list was sent before, all of it");
+                return Ok(stored);
             }
+            self.display.message(&format!("going on after line {}", count(stored.lines)));
         }
         let (began, mut said, before) = (Instant::now(), Instant::now(), done.lines);
         loop {
-            let (chunk, reached) = self.chunk(&mut lines, done)?;
             let outgoing = self.place.addressing().seeds(self.job, &chunk, now());
             let posted = self.post.prepare(outgoing).map_err(|e| kafka_failure(&e))?;
-            ingest_chunk(&mut self.session, self.job, &self.source, done, reached, &posted)
-                .map_err(failed)?;
+            ingest_chunk(&mut self.session, self.job, &source, done, reached, &posted)
+                .map_err(|e| database_failure(&e))?;
             done = reached;
             if said.elapsed() >= SAY_EVERY {
                 said = Instant::now();
@@ -164,7 +199,22 @@ impl Ingest<'_> {
             if done.finished {
                 return Ok(done);
             }
+            (chunk, reached) = self.chunk(&mut lines, done)?;
         }
+    }
+
+    /// What was sent before.
+    fn skip(&mut self, lines: &mut Lines, count_of: u64) -> Result<(), Failure> {
+        for _ in 0..count_of {
+            if self.line(lines)?.is_none() {
+                return Err(Failure::usage(format!(
+                    "{} ends before what was sent of it before",
+                    self.source
+                ))
+                .hint("the same list goes on where it stopped; another one needs another --name"));
+            }
+        }
+        Ok(())
     }
 
     fn chunk(
@@ -172,7 +222,7 @@ impl Ingest<'_> {
         lines: &mut Lines,
         before: IngestProgress,
     ) -> Result<(Vec<Url>, IngestProgress), Failure> {
-        let mut reached = before;
+        let mut reached = IngestProgress { finished: false, ..before };
         let mut urls = Vec::new();
         while urls.len() < CHUNK {
             let Some(line) = self.line(lines)? else {
@@ -218,11 +268,15 @@ impl Ingest<'_> {
     }
 
     /// Without its end; what is too long is cut.
-    fn line(&self, lines: &mut Lines) -> Result<Option<String>, Failure> {
-        let unreadable = |error: io::Error| Failure::failed(format!("cannot read {}: {error}", self.source));
+    fn line(&mut self, lines: &mut Lines) -> Result<Option<String>, Failure> {
+        let source = &self.source;
+        let unreadable = |error: io::Error| Failure::failed(format!("cannot read {source}: {error}"));
         let mut bytes = Vec::new();
         if lines.by_ref().take(MAX_LINE).read_until(b'\n', &mut bytes).map_err(unreadable)? == 0 {
             return Ok(None);
+        }
+        if let Some(beginning) = &mut self.beginning {
+            beginning.update(&bytes);
         }
         if bytes.last() != Some(&b'\n') && bytes.len() as u64 == MAX_LINE {
             lines.skip_until(b'\n').map_err(unreadable)?;

@@ -50,6 +50,7 @@ impl Narrator {
             phase: match &seen.paused {
                 Some(Paused::NetworkDown { .. }) => Phase::NetworkDown,
                 Some(Paused::Stopping) => Phase::Stopping,
+                Some(Paused::Held { why }) => Phase::Held(why.clone()),
                 None => Phase::Running,
             },
             elapsed,
@@ -61,10 +62,10 @@ impl Narrator {
             retries: progress.delayed,
             next_retry: seen.overview.next_retry.map(|due| due.since(seen.at)),
             in_flight: seen.overview.in_flight as u64,
-            errors: totals.failed,
+            failed: totals.failed,
             skipped: totals.skipped.values().sum(),
             bytes: totals.bytes,
-            hosts_active: seen.overview.active as u64,
+            hosts_active: Some(seen.overview.active as u64),
             waiting: waiting(seen),
             slowest: slowest(seen),
         }
@@ -193,7 +194,7 @@ fn summary(reader: &dyn CatalogueReader, facts: &EndFacts<'_>) -> argiope_store:
         bytes: counts.received,
         queued,
         statuses: counts.by_status.iter().map(|(s, n)| (*s, *n)).collect(),
-        without_answer: counts.failed,
+        failed: counts.failed,
         errors: counts.by_error.iter().map(|(e, n)| (e.clone(), *n)).collect(),
         skipped: counts.by_skip.iter().map(|(r, n)| (*r, *n)).collect(),
         slowest: slowest

@@ -9,9 +9,8 @@ use crate::exit::Failure;
 use crate::progress::numbers::{bytes, count, counted};
 use crate::progress::retries;
 use crate::stores::{Stores, Work};
-use argiope_frontier::state::{HostKey, Restore, Shards, StateError};
-use argiope_frontier::{JobCounts as QueueCounts, read_job_counts};
-use argiope_model::{Fingerprint, JobId, Millis};
+use argiope_frontier::{JobCounts as QueueCounts, stored_job_counts};
+use argiope_model::{JobId, Millis};
 use argiope_store::catalogue::{Job, JobCounts};
 use serde::Serialize;
 use std::fmt::Write;
@@ -98,33 +97,7 @@ impl Queue<'_> {
 fn stored_counts(global: &GlobalOptions, job: JobId) -> Result<Option<QueueCounts>, Failure> {
     let directory = DataDirectory::open_existing(&global.data)?;
     let state = directory.state()?;
-    let mut record = JobRecord { counts: None };
-    state
-        .restore_job(&Shards::All, job, &mut record)
-        .map_err(|e| data::state_failure(&directory.path, &e))?;
-    Ok(record.counts)
-}
-
-/// The records of one job, added up.
-struct JobRecord {
-    counts: Option<QueueCounts>,
-}
-
-impl Restore for JobRecord {
-    fn job(&mut self, _: JobId, _: u16, record: &[u8]) -> Result<(), StateError> {
-        self.counts.get_or_insert_default().add(&read_job_counts(record)?);
-        Ok(())
-    }
-
-    fn host(&mut self, _: HostKey, _: &[u8]) -> Result<(), StateError> {
-        Ok(())
-    }
-
-    fn seen(&mut self, _: JobId, _: u16, _: &mut dyn Iterator<Item = Fingerprint>) {}
-
-    fn received(&mut self, _: u16, _: u64) {}
-
-    fn next_due(&mut self, _: Option<Millis>) {}
+    stored_job_counts(state.as_ref(), job).map_err(|e| data::state_failure(&directory.path, &e))
 }
 
 fn status(
@@ -192,7 +165,7 @@ fn text(status: &Status, queue: &Queue<'_>) -> String {
     line("seeds", printable(&seeds_in_short(&status.seeds)));
     line(
         "pages",
-        format!("{} ({} failed), {}", count(status.pages), count(status.failed), bytes(status.bytes)),
+        format!("{}, {} failed, {}", count(status.pages), count(status.failed), bytes(status.bytes)),
     );
     line("requests", count(status.requests));
     line("skipped", counted(status.skipped, "URL", "URLs"));

@@ -209,10 +209,10 @@ impl Following<'_> {
             retries: 0,
             next_retry: None,
             in_flight: status.workers.iter().map(|worker| worker.active).sum(),
-            errors: counts.failed,
+            failed: counts.failed,
             skipped: counts.skipped(),
             bytes: counts.bytes,
-            hosts_active: 0,
+            hosts_active: None,
             waiting: Vec::new(),
             slowest: Vec::new(),
         });

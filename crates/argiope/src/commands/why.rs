@@ -15,7 +15,7 @@ use crate::exit::Failure;
 use crate::job::parse_typed;
 use crate::stores::Stores;
 use argiope_engine::WhyStep;
-use argiope_model::{Decision, JobSpec, NormalForm, Url};
+use argiope_model::{Decision, JobSpec, NormalForm, SkipReason, Url};
 use argiope_store::catalogue::{CatalogueReader, Job};
 use serde::Serialize;
 use std::fmt::Write;
@@ -76,8 +76,8 @@ impl Asked<'_> {
     fn about(&self, typed: &str, spellings: &[Url]) -> Result<Answer, Failure> {
         let texts = spellings.iter().map(Url::as_str).chain(std::iter::once(typed));
         for text in texts {
-            if let Some((decision, steps)) = known::of(self.reader, self.job.id, text)? {
-                return Ok(self.answer(text, decision, steps));
+            if let Some((decision, steps)) = known::of(self, text)? {
+                return self.unless_it_waits(self.answer(text, decision, steps));
             }
         }
         let mut best: Option<Answer> = None;
@@ -95,6 +95,20 @@ impl Asked<'_> {
         best.ok_or_else(|| Failure::usage("no URL was given"))
     }
 
+    /// What was too deep may have been found again nearer to a seed, and wait.
+    fn unless_it_waits(&self, refused: Answer) -> Result<Answer, Failure> {
+        let too_deep = SkipReason::TooDeep.as_str();
+        if refused.steps.iter().any(|step| step.step == too_deep)
+            && let Ok(url) = Url::from_stored(&refused.url)
+        {
+            let answer = frontier::ask(self, &url)?;
+            if answer.decision == Decision::Pending {
+                return Ok(answer);
+            }
+        }
+        Ok(refused)
+    }
+
     fn answer(&self, url: &str, decision: Decision, steps: Vec<WhyStep>) -> Answer {
         Answer {
             url: url.to_owned(),
@@ -108,7 +122,7 @@ impl Asked<'_> {
 
     /// Links to what is no web page are refused by that alone.
     fn about_no_url(&self, typed: &str, problem: &str) -> Result<Answer, Failure> {
-        if let Some((decision, steps)) = known::of(self.reader, self.job.id, typed)? {
+        if let Some((decision, steps)) = known::of(self, typed)? {
             return Ok(self.answer(typed, decision, steps));
         }
         Ok(self.answer(typed, Decision::Filtered, vec![WhyStep::new("normal_form", false, problem)]))

@@ -1,16 +1,18 @@
 //! `worker`: one member of a cluster. It works on whatever jobs there are until it is told to stop; then its shards are
 //! stored and others go on with them.
 
-use crate::bucket::{Bucket, Uploads, WorkerArchive};
+use crate::brake::{Brake, DiskLimits};
+use crate::bucket::{Bucket, Uploads, WorkerFiles};
 use crate::cli::{GlobalOptions, WorkerArgs};
 use crate::cluster::{ClusterPlace, database_failure, kafka_failure};
 use crate::commands::crawl::{engine_config, failure_of, now};
-use crate::data::{self, WorkerDirectory};
+use crate::data::{self, Fixed, WorkerDirectory};
 use crate::exit::Failure;
 use crate::health::domains::Counts;
 use crate::health::figures::Figures as Exposed;
 use crate::health::{Dependency, HealthServer, State, Vitals};
 use crate::heartbeat::{Heartbeat, Own};
+use crate::job::{SeedRules, parse_seed};
 use crate::progress::Display;
 use crate::progress::numbers::{bytes, count, counted};
 use crate::settings::{
@@ -19,17 +21,19 @@ use crate::settings::{
 use crate::signals::{Signal, Signals};
 use argiope_cluster::autoscale::{Bounds, Load, workers_desired};
 use argiope_cluster::catalogue::PostgresCatalogue;
-use argiope_cluster::members::{Epochs, Figures, MemberOptions, Members, Post, Tell};
+use argiope_cluster::members::{Epochs, Figures, MemberOptions, Members, Post, Tell, is_up};
 use argiope_cluster::objects::UploadStatus;
 use argiope_cluster::publishing::Publisher;
+use argiope_cluster::receiving::{Addresses, Receiver};
 use argiope_cluster::redis::{Doorbell, Heard, Redis, RobotsCache};
 use argiope_cluster::state::PostgresState;
 use argiope_cluster::transport::Carrier;
 use argiope_engine::{Engine, EngineConfig, EngineError, EngineHandle, Paused, Ports, Snapshot, Stop};
+use argiope_fetch::AddressPolicy;
 use argiope_frontier::member::News;
 use argiope_frontier::ownership;
-use argiope_model::{JobSpec, SkipReason};
-use std::net::SocketAddr;
+use argiope_model::{JobSpec, Millis, SkipReason};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -46,22 +50,39 @@ pub(crate) fn run(global: &GlobalOptions, args: &WorkerArgs, display: &Display) 
     let signals =
         Signals::listen().map_err(|e| Failure::failed(format!("cannot listen for signals: {e}")))?;
     display.message(&format!("worker {} joins {}", worker.name, worker.place.database.place()));
+    let mut was_member = false;
     loop {
-        match worker.work(&signals, display)? {
-            End::Left => {
+        match worker.work(&signals, display) {
+            Ok(End::Left) => {
                 display.message("all is stored, the shards are free for others");
                 return Ok(());
             }
-            End::Dead => {
-                display.message("it was silent for so long that others have its shards; it joins again");
-                std::thread::sleep(REJOIN_PAUSE);
+            Ok(End::CutOff) => {
+                display.message(CUT_OFF);
+                return Ok(());
             }
+            Ok(End::Dead) => {
+                display.message("it was silent for so long that others have its shards; it joins again");
+            }
+            // The database is away once more: that has not ended it before.
+            Err(_) if was_member && !worker.place.database.answers() => {}
+            Err(failure) => return Err(failure),
+        }
+        was_member = true;
+        if !worker.wait_for_database(&signals) {
+            return Ok(());
         }
     }
 }
 
+/// What is left to say when others have the shards, or take them.
+const CUT_OFF: &str = "its lease is over: others take the shards, and what is not stored is fetched again";
+
 enum End {
+    /// It was stopped, and all is stored.
     Left,
+    /// It was stopped when its shards were not its own any more.
+    CutOff,
     Dead,
 }
 
@@ -71,10 +92,13 @@ struct Worker {
     bucket: Option<Bucket>,
     directory: WorkerDirectory,
     engine: EngineConfig,
+    addresses: AddressPolicy,
     config_path: Option<std::path::PathBuf>,
     listen: Option<SocketAddr>,
     bounds: Bounds,
     redis: Option<Redis>,
+    started_at: Millis,
+    disk: DiskLimits,
 }
 
 /// News that come before there is an engine wait for it; so does whether the doorbell is heard, for those it is rung for.
@@ -131,8 +155,12 @@ impl Worker {
         let allow_private = args.allow_private || defaults.allow_private;
         let addresses = addresses_of(&config.file, allow_private)?;
         let redis = place.redis(&config.file)?;
-        place.carrier.verify().map_err(|e| kafka_failure(&e))?;
+        place.verify_carrier()?;
         let bucket = Bucket::open(&config.file)?;
+        // Bound when it is a member; what speaks against it is said before.
+        if let Some(address) = args.listen {
+            TcpListener::bind(address).map_err(|e| cannot_listen(address, &e))?;
+        }
         let directory = WorkerDirectory::open(&global.data, &place.cluster.id, name, own_name)?;
         let engine = engine_config(&process, &addresses, &place.fixed);
         Ok(Worker {
@@ -141,9 +169,12 @@ impl Worker {
             bucket,
             directory,
             engine,
+            addresses,
             config_path: config.path.clone(),
             listen: args.listen,
             redis,
+            started_at: now(),
+            disk: process.disk,
             bounds: Bounds {
                 least: config.file.workers.pod_count_min,
                 most: config.file.workers.pod_count_max,
@@ -151,8 +182,37 @@ impl Worker {
         })
     }
 
+    /// Waits while a worker of this name is up: one that was killed is so until its lease ends, a second one for longer. False
+    /// if this one is stopped meanwhile.
+    fn has_name_to_itself(&self, signals: &Signals, display: &Display) -> Result<bool, Failure> {
+        let failed = |e| database_failure(&e);
+        let mut session = self.place.session()?;
+        let until = Instant::now() + ownership::LEASE + 2 * ownership::RENEW_EVERY;
+        let mut said = false;
+        while is_up(&mut session, &self.name).map_err(failed)? {
+            if Instant::now() >= until {
+                return Err(Failure::failed(format!("a worker named {} is up already", self.name)).hint(
+                    "names belong to disks: give this one another with --name, and a --data of its own",
+                ));
+            }
+            if !std::mem::replace(&mut said, true) {
+                display.message(&format!(
+                    "a worker named {} was up a moment ago; waiting for its lease to end",
+                    self.name
+                ));
+            }
+            if signals.wait(REJOIN_PAUSE) == Some(Signal::Stop) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Until it is stopped or declared dead.
     fn work(&self, signals: &Signals, display: &Display) -> Result<End, Failure> {
+        if !self.has_name_to_itself(signals, display)? {
+            return Ok(End::Left);
+        }
         let owner = format!("{}#{:x}", self.name, unique());
         let database = &self.place.database;
         let epochs = Arc::new(Epochs::default());
@@ -162,8 +222,8 @@ impl Worker {
         let post = Post::new(carrier, &self.name, "the writer of the frontier");
         let post = post.map_err(|e| kafka_failure(&e))?;
         let store = |e| data::store_failure(&e);
-        let archive = WorkerArchive::open(&self.directory, self.bucket.as_ref(), database)?;
-        let uploads = archive.uploads();
+        let files = WorkerFiles::open(&self.directory, self.bucket.as_ref(), database, &owner)?;
+        let WorkerFiles { archive, links, uploads, marks: _marks } = files;
         let ports = Ports {
             state: Box::new(
                 PostgresState::open(database, &self.name, Arc::clone(&epochs), post, doorbell.clone())
@@ -173,8 +233,8 @@ impl Worker {
             catalogue: Box::new(
                 PostgresCatalogue::open_for_worker(database, &self.name, &owner).map_err(store)?,
             ),
-            archive: Some(archive.port()),
-            links: Box::new(self.directory.links()?),
+            archive: Some(archive),
+            links,
         };
         let heard = Arc::clone(&ears);
         let tell: Tell = Arc::new(move |news| heard.tell(news));
@@ -190,6 +250,8 @@ impl Worker {
             Members::join(database, options, epochs, tell).map_err(|e| database_failure(&e))?;
         let publisher = Publisher::start(database, carrier, Arc::clone(&self.place.fixed.suffixes), &owner);
         let publisher = publisher.map_err(|e| kafka_failure(&e))?;
+        let receiver = Receiver::start(database, carrier, self.addresses(), &owner);
+        let receiver = receiver.map_err(|e| kafka_failure(&e))?;
         let config = EngineConfig { name: owner, ..self.engine.clone() };
         let engine = Engine::join_cluster(config, ports, membership).map_err(|e| failure_of(&e))?;
         ears.listen(engine.handle());
@@ -201,17 +263,28 @@ impl Worker {
         let stopped = self.watch(&engine, &members, &uploads, signals, display);
         let ended = engine.join();
         // While it still leads: what it has stored last is published before it goes.
-        drop((publisher, heartbeat));
+        drop((receiver, publisher, heartbeat));
         match ended {
-            Ok(_) if stopped => {
+            Ok(_) | Err(EngineError::Fenced(_)) if stopped => {
+                let end = if members.is_dead() { End::CutOff } else { End::Left };
                 members.leave();
                 finish_uploads(&uploads, signals, display);
                 drop(health);
-                Ok(End::Left)
+                Ok(end)
             }
             Ok(_) | Err(EngineError::Fenced(_)) => Ok(End::Dead),
             Err(error) => Err(failure_of(&error)),
         }
+    }
+
+    /// Before it joins again. False if it is stopped meanwhile.
+    fn wait_for_database(&self, signals: &Signals) -> bool {
+        while signals.wait(REJOIN_PAUSE) != Some(Signal::Stop) {
+            if self.place.database.answers() {
+                return true;
+            }
+        }
+        false
     }
 
     /// True if a person or the system stopped it.
@@ -224,6 +297,7 @@ impl Worker {
         display: &Display,
     ) -> bool {
         let mut stops = 0;
+        let mut brake = Brake::new(self.disk, &self.directory.path);
         let mut next_figures = Instant::now();
         let mut next_line = Instant::now() + LINE_EVERY;
         while !engine.has_ended() {
@@ -242,13 +316,21 @@ impl Worker {
             }
             if members.is_dead() {
                 engine.handle().stop(Stop::Now);
+            } else if stops > 0 && members.is_cut_off() {
+                // All threads wait for the database, and what they hold it would not take any more. It is on this disk.
+                display.message(CUT_OFF);
+                std::process::exit(0);
             }
+            brake.keep(engine.handle(), || uploads.waiting_bytes());
             let at = Instant::now();
             if at >= next_figures {
                 next_figures = at + FIGURES_EVERY;
-                let note =
-                    self.place.carrier.trouble().or_else(|| uploads.trouble()).or_else(|| note(members));
-                members.set_figures(Figures { note, ..figures(&engine.handle().snapshot()) });
+                let snapshot = engine.handle().snapshot();
+                let held = held(&snapshot).map(|why| format!("nothing new is asked for: {why}"));
+                let notes = [held, self.place.carrier.trouble(), uploads.trouble(), redis_trouble(members)];
+                let notes: Vec<String> = notes.into_iter().flatten().collect();
+                let note = (!notes.is_empty()).then(|| notes.join("; "));
+                members.set_figures(Figures { note, ..figures(&snapshot) });
             }
             if at >= next_line {
                 next_line = at + LINE_EVERY;
@@ -256,6 +338,22 @@ impl Worker {
             }
         }
         stops > 0
+    }
+
+    /// URLs from other programs are read as those of a list are.
+    fn addresses(&self) -> Addresses {
+        let Fixed { shards, fingerprint_key, suffixes } = &self.place.fixed;
+        let own = self.addresses.clone();
+        Addresses {
+            suffixes: Arc::clone(suffixes),
+            key: fingerprint_key.clone(),
+            shards: *shards,
+            read_url: Box::new(move |spec, text| {
+                let addresses = AddressPolicy { allow_private: spec.allow_private, ..own.clone() };
+                let rules = SeedRules { normal: spec.normal_form.compile(), addresses };
+                parse_seed(text, &rules).map_err(|problem| problem.message().to_owned())
+            }),
+        }
     }
 
     fn doorbell(&self, ears: &Arc<Ears>) -> Result<Option<Arc<Doorbell>>, Failure> {
@@ -277,7 +375,7 @@ impl Worker {
         let Some(redis) = self.redis.clone() else { return Ok(None) };
         let (handle, members) = (engine.handle().clone(), Arc::clone(members));
         let own = move || own_figures(&handle.snapshot(), &members);
-        let heartbeat = Heartbeat::start(redis, self.name.clone(), now, own)
+        let heartbeat = Heartbeat::start(redis, self.name.clone(), self.started_at, now, own)
             .map_err(|e| Failure::failed(format!("no thread can be started: {e}")))?;
         Ok(Some(heartbeat))
     }
@@ -295,11 +393,10 @@ impl Worker {
         let tell = move || {
             let mut vitals = vitals(&handle.snapshot(), &members, bounds, shards);
             vitals.dependencies.extend(kafka(&carrier));
+            vitals.dependencies.push(disk(&handle.snapshot()));
             with_uploads(vitals, uploads.status())
         };
-        HealthServer::start(address, tell).map_err(|e| {
-            Failure::failed(format!("cannot listen on {address}: {e}")).hint("--listen names another")
-        })
+        HealthServer::start(address, tell).map_err(|e| cannot_listen(address, &e))
     }
 
     fn reload(&self, engine: &Engine, display: &Display) {
@@ -319,8 +416,11 @@ impl Worker {
     }
 }
 
-/// What an operator should know of a worker that works all the same.
-fn note(members: &Members) -> Option<String> {
+fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Failure {
+    Failure::failed(format!("cannot listen on {address}: {error}")).hint("--listen names another")
+}
+
+fn redis_trouble(members: &Members) -> Option<String> {
     (members.doorbell_answers() == Some(false))
         .then(|| String::from("redis does not answer: links are looked for by the clock"))
 }
@@ -332,8 +432,7 @@ fn vitals(snapshot: &Snapshot, members: &Members, bounds: Bounds, shards: u32) -
     let load =
         Load { queued: load.queued, pages_per_second: load.pages_per_second, workers: load.workers, shards };
     let skipped: u64 = totals.skipped.values().sum();
-    let counts =
-        Counts { success: totals.pages.saturating_sub(totals.failed), failed: totals.failed, skipped };
+    let counts = Counts { success: totals.pages, failed: totals.failed, skipped };
     Vitals {
         state: match (&snapshot.paused, up, members.owned()) {
             (Some(Paused::Stopping), _, _) => State::Draining,
@@ -357,7 +456,7 @@ fn vitals(snapshot: &Snapshot, members: &Members, bounds: Bounds, shards: u32) -
 /// The object store is away while files cannot be uploaded.
 fn with_uploads(mut vitals: Vitals, uploads: Option<UploadStatus>) -> Vitals {
     if let Some(status) = &uploads {
-        let detail = status.trouble.clone();
+        let detail = status.trouble.clone().filter(|_| status.store_fails);
         vitals.dependencies.push(Dependency { name: "object_store", up: detail.is_none(), detail });
     }
     vitals.figures.uploads = uploads;
@@ -373,6 +472,19 @@ fn finish_uploads(uploads: &Uploads, signals: &Signals, display: &Display) {
     });
     if let Some(left) = left {
         display.message(&left);
+    }
+}
+
+/// Its own, which is no server, and can be too full for the worker to go on.
+fn disk(snapshot: &Snapshot) -> Dependency {
+    let detail = held(snapshot).map(str::to_owned);
+    Dependency { name: "disk", up: detail.is_none(), detail }
+}
+
+fn held(snapshot: &Snapshot) -> Option<&str> {
+    match &snapshot.paused {
+        Some(Paused::Held { why }) => Some(why),
+        _ => None,
     }
 }
 
@@ -394,6 +506,7 @@ fn own_figures(snapshot: &Snapshot, members: &Members) -> Own {
             (None, true, 0) => "idle",
             (None, true, _) => "active",
         },
+        current_url: snapshot.overview.oldest_request.as_ref().map(|url| url.as_str().to_owned()),
         shards: u32::try_from(members.owned()).unwrap_or(u32::MAX),
         pages: snapshot.totals.pages,
         failures: snapshot.totals.failed,
@@ -402,8 +515,12 @@ fn own_figures(snapshot: &Snapshot, members: &Members) -> Own {
 }
 
 fn dependencies(members: &Members) -> Vec<Dependency> {
-    let postgres = Dependency { name: "postgresql", up: members.database_answers(), detail: None };
-    let redis = members.doorbell_answers().map(|up| Dependency { name: "redis", up, detail: note(members) });
+    let up = members.database_answers();
+    let detail =
+        (!up).then(|| String::from("it does not answer: nothing new is asked for once the lease is over"));
+    let postgres = Dependency { name: "postgresql", up, detail };
+    let redis = members.doorbell_answers();
+    let redis = redis.map(|up| Dependency { name: "redis", up, detail: redis_trouble(members) });
     std::iter::once(postgres).chain(redis).collect()
 }
 

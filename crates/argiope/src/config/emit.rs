@@ -9,7 +9,7 @@ const MASK: &str = "***";
 /// Where a list in brackets is broken.
 const LINE: usize = 80;
 /// Keys whose values are secrets, wherever they stand.
-const SECRET_KEYS: [&str; 3] = ["password", "secret", "token"];
+const SECRET_KEYS: [&str; 4] = ["password", "secret", "token", "kafka_sasl_password"];
 /// Sections whose values may all be secrets: what is sent along to sites.
 const SECRET_SECTIONS: [&str; 2] = ["headers", "cookies"];
 

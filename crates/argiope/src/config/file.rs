@@ -84,6 +84,10 @@ pub(crate) struct StorageSection {
     /// or so old.
     #[serde(with = "human_duration")]
     pub(crate) archive_file_age: Duration,
+    /// Nothing new is asked for while less than this is free on the disk,
+    pub(crate) disk_reserve: Option<u64>,
+    /// or more than this waits there to be uploaded.
+    pub(crate) upload_backlog: Option<u64>,
 }
 
 impl Default for StorageSection {
@@ -98,6 +102,8 @@ impl Default for StorageSection {
             archive_layout: ArchiveLayout::Warc,
             archive_file_size: 256_000_000,
             archive_file_age: Duration::from_secs(300),
+            disk_reserve: None,
+            upload_backlog: None,
         }
     }
 }
@@ -171,13 +177,41 @@ pub(crate) enum Transport {
     Kafka,
 }
 
+/// Kafka's own words for how its clients speak to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub(crate) enum SecurityProtocol {
+    #[default]
+    Plaintext,
+    Ssl,
+    SaslPlaintext,
+    SaslSsl,
+}
+
+impl SecurityProtocol {
+    pub(crate) fn is_encrypted(self) -> bool {
+        matches!(self, SecurityProtocol::Ssl | SecurityProtocol::SaslSsl)
+    }
+
+    pub(crate) fn has_login(self) -> bool {
+        matches!(self, SecurityProtocol::SaslPlaintext | SecurityProtocol::SaslSsl)
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ClusterSection {
+    /// Fixed when the cluster is created; where it is given, a database with another one is refused.
+    pub(crate) name: Option<String>,
     pub(crate) transport: Transport,
     pub(crate) kafka_brokers: Option<String>,
     /// Begins the names of the topics, where several clusters share one Kafka.
     pub(crate) kafka_topic_prefix: Option<String>,
+    pub(crate) kafka_security_protocol: SecurityProtocol,
+    /// A PEM file with the authorities that brokers' certificates are from; without it, the system's.
+    pub(crate) kafka_ssl_ca: Option<PathBuf>,
+    pub(crate) kafka_sasl_username: Option<String>,
+    pub(crate) kafka_sasl_password: Option<String>,
     /// Fixed when a data directory or cluster is created.
     pub(crate) shards: u16,
 }
@@ -185,9 +219,14 @@ pub(crate) struct ClusterSection {
 impl Default for ClusterSection {
     fn default() -> ClusterSection {
         ClusterSection {
+            name: None,
             transport: Transport::Postgres,
             kafka_brokers: None,
             kafka_topic_prefix: None,
+            kafka_security_protocol: SecurityProtocol::Plaintext,
+            kafka_ssl_ca: None,
+            kafka_sasl_username: None,
+            kafka_sasl_password: None,
             shards: 64,
         }
     }

@@ -100,7 +100,7 @@ macro_rules! with_job_keys {
 pub(crate) const JOB: &[Key] = with_job_keys![
     Key::new("name", Kind::Parsed(forms::JOB_NAME)),
     Key::new("seeds", Kind::List(&Kind::Text)),
-    Key::new("delay", Kind::Duration).or_null().alias(&[
+    Key::new("delay", Kind::Delay).or_null().alias(&[
         ("delay_seconds", Unit::Seconds),
         ("crawl_delay", Unit::Same),
         ("crawl_delay_seconds", Unit::Seconds),
@@ -109,7 +109,7 @@ pub(crate) const JOB: &[Key] = with_job_keys![
 
 /// Section `crawl`: what holds for all jobs that do not say otherwise.
 const CRAWL: &[Key] = with_job_keys![
-    Key::new("default_crawl_delay", Kind::Duration)
+    Key::new("default_crawl_delay", Kind::Delay)
         .alias(&[("default_crawl_delay_seconds", Unit::Seconds), ("delay", Unit::Same)]),
     Key::new("max_retries", Kind::Whole { least: 0, most: 100 }),
     Key::new("allow_addresses", Kind::List(&Kind::Parsed(forms::NETWORK))),
@@ -152,6 +152,8 @@ const STORAGE: &[Key] = &[
     Key::new("archive_layout", Kind::Word(&["warc", "objects"])),
     Key::new("archive_file_size", Kind::Size),
     Key::new("archive_file_age", Kind::SomeTime),
+    Key::new("disk_reserve", Kind::Size).or_null(),
+    Key::new("upload_backlog", Kind::Size).or_null(),
 ];
 
 const TOPICS: &[Key] = &[
@@ -173,9 +175,14 @@ const DNS: &[Key] = &[
 const SERVER: &[Key] = &[Key::new("listen", Kind::Parsed(forms::LISTEN))];
 
 const CLUSTER: &[Key] = &[
+    Key::new("name", Kind::Text).or_null(),
     Key::new("transport", Kind::Word(&["kafka", "postgres"])),
     Key::new("kafka_brokers", Kind::Text).or_null(),
     Key::new("kafka_topic_prefix", Kind::Text).or_null(),
+    Key::new("kafka_security_protocol", Kind::Word(&["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"])),
+    Key::new("kafka_ssl_ca", Kind::Text).or_null(),
+    Key::new("kafka_sasl_username", Kind::Text).or_null(),
+    Key::new("kafka_sasl_password", Kind::Text).or_null(),
     Key::new("shards", Kind::Whole { least: 1, most: 65_535 }),
 ];
 

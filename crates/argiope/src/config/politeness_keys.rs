@@ -14,7 +14,7 @@ const WHEN_UNAVAILABLE: Kind = Kind::Word(&["allow", "disallow"]);
 const ADAPTIVE: &[Key] = &[
     Key::new("slow_above", Kind::Duration).alias(&[("slow_above_seconds", Unit::Seconds)]),
     Key::new("fast_below", Kind::Duration).alias(&[("fast_below_seconds", Unit::Seconds)]),
-    Key::new("longest_delay", Kind::Duration).alias(&[("longest_delay_seconds", Unit::Seconds)]),
+    Key::new("longest_delay", Kind::Delay).alias(&[("longest_delay_seconds", Unit::Seconds)]),
 ];
 
 const BREAKER: &[Key] = &[
@@ -57,7 +57,7 @@ const WINDOW: &[Key] = &[
     Key::new("zone", Kind::Parsed(forms::ZONE))
         .alias(&[("timezone", Unit::Same), ("utc_offset", Unit::Same)]),
     Key::new("factor", FACTOR),
-    Key::new("delay", Kind::Duration).alias(&[("delay_seconds", Unit::Seconds)]),
+    Key::new("delay", Kind::Delay).alias(&[("delay_seconds", Unit::Seconds)]),
     Key::new("closed", Kind::Flag),
 ];
 
@@ -65,7 +65,7 @@ const FILTERS: &[Key] =
     &[Key::new("include", Kind::List(&Kind::Pattern)), Key::new("exclude", Kind::List(&Kind::Pattern))];
 
 const DOMAIN: &[Key] = &[
-    Key::new("delay", Kind::Duration).alias(&[
+    Key::new("delay", Kind::Delay).alias(&[
         ("crawl_delay", Unit::Same),
         ("crawl_delay_seconds", Unit::Seconds),
         ("delay_seconds", Unit::Seconds),
@@ -90,7 +90,7 @@ const DOMAIN: &[Key] = &[
 ];
 
 const CLASS: &[Key] = &[
-    Key::new("delay", Kind::Duration).alias(&[
+    Key::new("delay", Kind::Delay).alias(&[
         ("delay_seconds", Unit::Seconds),
         ("crawl_delay", Unit::Same),
         ("crawl_delay_seconds", Unit::Seconds),
@@ -100,7 +100,7 @@ const CLASS: &[Key] = &[
 ];
 
 pub(crate) const POLITENESS: &[Key] = &[
-    Key::new("default_delay", Kind::Duration).alias(&[
+    Key::new("default_delay", Kind::Delay).alias(&[
         ("default_delay_seconds", Unit::Seconds),
         ("default_crawl_delay", Unit::Same),
         ("default_crawl_delay_seconds", Unit::Seconds),

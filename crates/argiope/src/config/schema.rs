@@ -32,6 +32,8 @@ pub(crate) enum Kind {
     },
     /// With a unit; a bare number is seconds.
     Duration,
+    /// Between two requests to a host: a [`Kind::Duration`] of no more than a day.
+    Delay,
     /// A duration that is not 0.
     SomeTime,
     /// Bytes, with a unit.
@@ -113,6 +115,7 @@ impl Kind {
             Kind::Whole { least, most: u64::MAX } => format!("a whole number, {least} or more"),
             Kind::Whole { least, most } => format!("a whole number from {least} to {most}"),
             Kind::Number { least, most } => format!("a number from {least} to {most}"),
+            Kind::Delay => String::from("a duration of at most 24h, such as 250ms, 2s or 5m"),
             Kind::Duration => String::from("a duration such as 250ms, 2s, 5m, 24h or 7d"),
             Kind::SomeTime => String::from("a duration longer than 0 such as 250ms, 2s or 5m"),
             Kind::Size => String::from("a size such as 500KB, 10MB or 1GiB"),
@@ -271,6 +274,12 @@ impl Checker<'_> {
         };
         let expected = match value::read_in_unit(text, unit) {
             Ok(value) if matches!(kind, Kind::SomeTime) && value == "0" => String::from("more than 0"),
+            Ok(value)
+                if matches!(kind, Kind::Delay)
+                    && value.as_str().is_none_or(|v| value::read(v, kind).is_err()) =>
+            {
+                String::from("at most 24h")
+            }
             Ok(value) => return Some(value),
             Err(expected) => expected,
         };

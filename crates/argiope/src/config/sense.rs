@@ -97,6 +97,7 @@ fn storage(storage: &StorageSection) -> Vec<Problem> {
             ("storage.html_bucket_region", storage.html_bucket_region.is_some()),
             ("storage.html_endpoint", storage.html_endpoint.is_some()),
             ("storage.archive_layout", storage.archive_layout == ArchiveLayout::Objects),
+            ("storage.upload_backlog", storage.upload_backlog.is_some()),
         ];
         let given = depending.into_iter().filter(|(_, is_given)| *is_given);
         problems.extend(given.map(|(key, _)| needs(key, "storage.html_bucket")));
@@ -149,6 +150,19 @@ fn kafka(cluster: &ClusterSection) -> Option<Problem> {
         let message =
             "'cluster.transport': kafka needs 'cluster.kafka_brokers', HOST:PORT with commas between them";
         return Some(Problem::new("cluster.transport", message));
+    }
+    let protocol = cluster.kafka_security_protocol;
+    let login = (&cluster.kafka_sasl_username, &cluster.kafka_sasl_password);
+    if protocol.has_login() != matches!(login, (Some(_), Some(_)))
+        || matches!(login, (Some(_), None) | (None, Some(_)))
+    {
+        let message = "'cluster.kafka_security_protocol': those that begin with SASL, and no others, go with \
+                       'cluster.kafka_sasl_username' and 'cluster.kafka_sasl_password'";
+        return Some(Problem::new("cluster.kafka_security_protocol", message));
+    }
+    if cluster.kafka_ssl_ca.is_some() && !protocol.is_encrypted() {
+        let message = "'cluster.kafka_ssl_ca' goes with 'cluster.kafka_security_protocol': SSL or SASL_SSL";
+        return Some(Problem::new("cluster.kafka_ssl_ca", message));
     }
     let prefix = cluster.kafka_topic_prefix.as_deref()?;
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');

@@ -98,6 +98,7 @@ fn a_store_that_nobody_would_use_is_refused() {
         ("storage: {metadata_db_url: x, html_endpoint: x}", "storage.html_endpoint"),
         ("storage: {metadata_db_url: x, html_bucket_region: x}", "storage.html_bucket_region"),
         ("storage: {metadata_db_url: x, archive_layout: objects}", "storage.archive_layout"),
+        ("storage: {metadata_db_url: x, upload_backlog: 1GB}", "storage.upload_backlog"),
     ] {
         let errors = errors_of(text);
         assert!(errors[0].contains(&format!("'{key}' means nothing without")), "{errors:?}");
@@ -117,6 +118,15 @@ fn kafka_needs_its_brokers_and_names_that_it_takes() {
         errors.len() == 1 && errors[0].contains("'cluster.kafka_topic_prefix' takes letters"),
         "{errors:?}"
     );
+    for (wrong, named) in [
+        ("kafka_security_protocol: SASL_SSL", "kafka_sasl_username"),
+        ("kafka_sasl_username: me", "kafka_sasl_password"),
+        ("kafka_ssl_ca: ca.pem", "SSL or SASL_SSL"),
+        ("kafka_security_protocol: tls", "SASL_PLAINTEXT"),
+    ] {
+        let errors = errors_of(&format!("cluster:\n  {wrong}\n"));
+        assert!(errors.len() == 1 && errors[0].contains(named), "{errors:?}");
+    }
     let text = "cluster:\n  transport: kafka\n  kafka_brokers: \"a:1,b:2\"\n  kafka_topic_prefix: \"one.\"\n";
     assert_eq!(config(text).unwrap().cluster.kafka_topic_prefix.as_deref(), Some("one."));
 }
@@ -376,7 +386,7 @@ fn example(kind: &schema::Kind) -> String {
         Kind::Flag | Kind::Switch(_) => String::from("true"),
         Kind::Whole { least, .. } => (*least).max(1).to_string(),
         Kind::Number { .. } => String::from("1"),
-        Kind::Duration | Kind::SomeTime => String::from("2s"),
+        Kind::Delay | Kind::Duration | Kind::SomeTime => String::from("2s"),
         Kind::Size => String::from("1MB"),
         Kind::Word(words) => words[0].to_owned(),
         // Each has an example in what it says it expects.
@@ -419,7 +429,16 @@ fn every_key_of_the_tables_has_a_place_in_the_types() {
             // Some mean nothing alone.
             let beside = match (section.name, key.name) {
                 ("storage", "html_bucket") => "metadata_db_url: x, ",
-                ("storage", "html_bucket_region" | "html_endpoint") => "metadata_db_url: x, html_bucket: x, ",
+                ("cluster", "kafka_ssl_ca") => "kafka_security_protocol: SSL, ",
+                ("cluster", "kafka_sasl_username") => {
+                    "kafka_security_protocol: SASL_SSL, kafka_sasl_password: x, "
+                }
+                ("cluster", "kafka_sasl_password") => {
+                    "kafka_security_protocol: SASL_SSL, kafka_sasl_username: x, "
+                }
+                ("storage", "html_bucket_region" | "html_endpoint" | "upload_backlog") => {
+                    "metadata_db_url: x, html_bucket: x, "
+                }
                 _ => "",
             };
             let text = format!("{}: {{{beside}{}: {value}}}", section.name, key.name);

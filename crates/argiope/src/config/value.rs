@@ -2,6 +2,7 @@
 //! bytes, which is how the typed structures take them.
 
 use super::schema::{Kind, Unit};
+use argiope_politeness::robots::MAX_CRAWL_DELAY;
 use serde_json::Value;
 use std::time::Duration;
 
@@ -24,6 +25,10 @@ pub(crate) fn read(text: &str, kind: &Kind) -> Result<Value, String> {
             .filter(|number| (*least..=*most).contains(number))
             .map(Value::from)
             .ok_or_else(found),
+        Kind::Delay => match argiope_model::parse_duration(text) {
+            Ok(time) if time <= MAX_CRAWL_DELAY => Ok(duration(time)),
+            _ => Err(found()),
+        },
         Kind::Duration => argiope_model::parse_duration(text).map(duration).map_err(|_| found()),
         Kind::SomeTime => match argiope_model::parse_duration(text) {
             Ok(time) if time >= Duration::from_millis(1) => Ok(duration(time)),
@@ -128,6 +133,8 @@ mod tests {
     fn durations_come_out_with_units() {
         assert_eq!(read("1.5s", &Kind::Duration), Ok(Value::from("1500ms")));
         assert_eq!(read("24h", &Kind::Duration), Ok(Value::from("1d")));
+        assert_eq!(read("24h", &Kind::Delay), Ok(Value::from("1d")));
+        assert_eq!(read("25h", &Kind::Delay), Err(String::from("found '25h'")));
         assert_eq!(read("soon", &Kind::Duration), Err(String::from("found 'soon'")));
         assert_eq!(read_in_unit("24", Unit::Hours), Ok(Value::from("1d")));
         assert!(read_in_unit("-1", Unit::Seconds).is_err());

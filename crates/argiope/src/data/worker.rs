@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// Where a worker of a cluster keeps what is not yet in the cluster's own stores.
 pub(crate) struct WorkerDirectory {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     /// What the worker is called whose files are here.
     pub(crate) worker: String,
     _lock: File,
@@ -102,7 +102,7 @@ impl WorkerDirectory {
         FileArchive::open(&self.path.join("archive"), options).map_err(|e| store_failure(&e))
     }
 
-    pub(crate) fn links(&self) -> Result<SegmentLinks, Failure> {
-        SegmentLinks::open(&self.path.join("links")).map_err(|e| store_failure(&e))
+    pub(crate) fn links(&self, segment_bytes: u64) -> Result<SegmentLinks, Failure> {
+        SegmentLinks::open_spool(&self.path.join("links"), segment_bytes).map_err(|e| store_failure(&e))
     }
 }

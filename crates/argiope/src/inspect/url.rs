@@ -3,6 +3,7 @@
 use super::json_line;
 use crate::cli::UrlArgs;
 use crate::exit::Failure;
+use crate::job::parse_typed;
 use argiope_model::{NormalRules, PublicSuffixes, Url};
 use serde::Serialize;
 use std::io::{self, BufRead, Write};
@@ -45,7 +46,8 @@ fn inspect(
     suffixes: &PublicSuffixes,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let url = match Url::parse(input, rules) {
+    // As crawl and why take it: a host without a scheme is one to ask by https.
+    let url = match Url::parse(input, rules).or_else(|error| parse_typed(input, rules).map_err(|_| error)) {
         Ok(url) => url,
         Err(error) => return json_line(out, &Refused { input, error: error.to_string() }),
     };

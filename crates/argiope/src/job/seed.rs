@@ -137,7 +137,7 @@ pub(crate) fn check_address(url: &Url, policy: &AddressPolicy) -> Result<(), See
     let Err(refused) = policy.check(address) else { return Ok(()) };
     let opened = refused.class.opened_by_allow_private();
     let what = match class_name {
-        "an address" => format!("{literal} is a {} address", refused.class),
+        "an address" => format!("{literal} is {} address", refused.class.with_article()),
         other => format!("{name} is {other}"),
     };
     Err(SeedProblem::Closed {

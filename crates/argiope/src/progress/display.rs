@@ -207,7 +207,12 @@ mod tests {
     }
 
     fn at(ms: u64) -> Snapshot {
-        Snapshot { title: "t".into(), elapsed: Duration::from_millis(ms), ..Snapshot::default() }
+        Snapshot {
+            title: "t".into(),
+            elapsed: Duration::from_millis(ms),
+            hosts_active: Some(0),
+            ..Snapshot::default()
+        }
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub(crate) fn block(snapshot: &Snapshot, width: usize, style: Style) -> Vec<Stri
     let line = |text: String| format!("  {}", fit(&text, width.saturating_sub(2)));
     lines.push(line(figures(snapshot)));
     lines.push(line(work(snapshot)));
-    lines.push(line(hosts(snapshot)));
+    lines.extend(hosts(snapshot).map(line));
     for host in snapshot.slowest.iter().take(SLOWEST_SHOWN) {
         let due = host.due.map(|due| format!(", due in {}", until(due))).unwrap_or_default();
         let text = format!("{}: {}{due}, {} queued", host.host, host.reason.of_one(), count(host.queued));
@@ -58,14 +58,9 @@ pub(crate) fn block(snapshot: &Snapshot, width: usize, style: Style) -> Vec<Stri
 
 /// One line that stands by itself, for logs and pipes.
 pub(crate) fn plain_line(snapshot: &Snapshot) -> String {
-    let phase = phase_note(&snapshot.phase).map(|note| format!(" | {note}")).unwrap_or_default();
-    format!(
-        "{} | {} | {} | {}{phase}",
-        elapsed(snapshot.elapsed),
-        figures(snapshot),
-        work(snapshot),
-        hosts(snapshot)
-    )
+    let parts = [elapsed(snapshot.elapsed), figures(snapshot), work(snapshot)];
+    let parts = parts.into_iter().chain(hosts(snapshot)).chain(phase_note(&snapshot.phase));
+    parts.collect::<Vec<String>>().join(" | ")
 }
 
 fn headline(snapshot: &Snapshot, width: usize, style: Style) -> String {
@@ -90,6 +85,7 @@ fn phase_note(phase: &Phase) -> Option<String> {
         Phase::Running => None,
         Phase::Stopping => Some(String::from("stopping; Ctrl-C again stops at once")),
         Phase::NetworkDown => Some(String::from("network down: waiting for it to come back")),
+        Phase::Held(why) => Some(format!("waiting: {why}")),
     }
 }
 
@@ -107,22 +103,22 @@ fn figures(snapshot: &Snapshot) -> String {
 
 fn work(snapshot: &Snapshot) -> String {
     format!(
-        "{} queued, {} in flight, {}, {} skipped",
+        "{} queued, {} in flight, {} failed, {} skipped",
         count(snapshot.queued),
         count(snapshot.in_flight),
-        counted(snapshot.errors, "error", "errors"),
+        count(snapshot.failed),
         count(snapshot.skipped)
     )
 }
 
-/// "4 hosts active, 39 waiting: 37 in their crawl delay, next due in 0.4 s; 2 backing off"
-fn hosts(snapshot: &Snapshot) -> String {
-    let active = counted(snapshot.hosts_active, "host active", "hosts active");
+/// "4 hosts active, 39 waiting: 37 in their crawl delay, next due in 0.4 s; 2 backing off"; nothing where that is not known.
+fn hosts(snapshot: &Snapshot) -> Option<String> {
+    let active = counted(snapshot.hosts_active?, "host active", "hosts active");
     let mut waiting: Vec<&Waiting> = snapshot.waiting.iter().filter(|group| group.hosts > 0).collect();
     let retries = retries(snapshot.retries, snapshot.next_retry).map(|text| format!("; {text}"));
     let retries = retries.unwrap_or_default();
     if waiting.is_empty() {
-        return format!("{active}, none waiting{retries}");
+        return Some(format!("{active}, none waiting{retries}"));
     }
     waiting.sort_by_key(|group| group.reason);
     let groups: Vec<String> = waiting
@@ -132,7 +128,7 @@ fn hosts(snapshot: &Snapshot) -> String {
             format!("{} {}{due}", count(group.hosts), group.reason.of_many())
         })
         .collect();
-    format!("{active}, {} waiting: {}{retries}", count(snapshot.hosts_waiting()), groups.join("; "))
+    Some(format!("{active}, {} waiting: {}{retries}", count(snapshot.hosts_waiting()), groups.join("; ")))
 }
 
 /// "1 URL waits for its retry, next in 12 s"; None if none waits.
@@ -160,10 +156,10 @@ mod tests {
             retries: 0,
             next_retry: None,
             in_flight: 41,
-            errors: 12,
+            failed: 12,
             skipped: 1203,
             bytes: 420_000_000,
-            hosts_active: 4,
+            hosts_active: Some(4),
             waiting: vec![
                 Waiting { reason: WaitReason::BackingOff, hosts: 2, next_due: Some(Duration::from_secs(28)) },
                 Waiting {
@@ -189,7 +185,7 @@ mod tests {
             [
                 "example.com  3m 12s",
                 "  12,345 pages, 82.1/s now, 64.3/s overall, 420.0 MB",
-                "  1,204,332 queued, 41 in flight, 12 errors, 1,203 skipped",
+                "  1,204,332 queued, 41 in flight, 12 failed, 1,203 skipped",
                 "  4 hosts active, 39 waiting: 37 in their crawl delay, next due in 0.4 s; 2 backing off, next due in 28 s",
                 "    news.example.com: parked by Retry-After, due in 1h 00m, 40,210 queued",
             ]
@@ -220,10 +216,10 @@ mod tests {
 
     #[test]
     fn a_plain_line_stands_by_itself() {
-        let mut one = Snapshot { pages: 1, hosts_active: 1, errors: 1, ..Snapshot::default() };
+        let mut one = Snapshot { pages: 1, hosts_active: Some(1), failed: 1, ..Snapshot::default() };
         assert_eq!(
             plain_line(&one),
-            "0s | 1 page, 0.0/s now, 0.0/s overall, 0 B | 0 queued, 0 in flight, 1 error, 0 skipped | \
+            "0s | 1 page, 0.0/s now, 0.0/s overall, 0 B | 0 queued, 0 in flight, 1 failed, 0 skipped | \
              1 host active, none waiting"
         );
         one.phase = Phase::NetworkDown;
@@ -235,7 +231,7 @@ mod tests {
 
     #[test]
     fn retries_are_told_where_nothing_else_is_waited_for() {
-        let mut one = Snapshot { queued: 1, retries: 1, ..Snapshot::default() };
+        let mut one = Snapshot { queued: 1, retries: 1, hosts_active: Some(0), ..Snapshot::default() };
         one.next_retry = Some(Duration::from_secs(12));
         assert!(
             plain_line(&one)

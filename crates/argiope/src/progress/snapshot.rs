@@ -11,6 +11,8 @@ pub(crate) enum Phase {
     Stopping,
     /// Too many hosts failed at once; probing until the network is back.
     NetworkDown,
+    /// Nothing new is asked for, and why.
+    Held(String),
 }
 
 /// Why a host is not asked now. The order is the order of display.
@@ -89,11 +91,13 @@ pub(crate) struct Snapshot {
     pub(crate) retries: u64,
     pub(crate) next_retry: Option<Duration>,
     pub(crate) in_flight: u64,
-    pub(crate) errors: u64,
+    /// URLs that ended without an answer.
+    pub(crate) failed: u64,
     pub(crate) skipped: u64,
     /// Received from the network.
     pub(crate) bytes: u64,
-    pub(crate) hosts_active: u64,
+    /// None where only the workers of a cluster know.
+    pub(crate) hosts_active: Option<u64>,
     pub(crate) waiting: Vec<Waiting>,
     /// The hosts that hold the crawl up most, worst first.
     pub(crate) slowest: Vec<WaitingHost>,

@@ -97,8 +97,8 @@ pub(crate) struct Summary {
     pub(crate) queued: u64,
     /// Status -> pages.
     pub(crate) statuses: Vec<(u16, u64)>,
-    /// URLs that got none.
-    pub(crate) without_answer: u64,
+    /// URLs that ended without an answer.
+    pub(crate) failed: u64,
     /// What went wrong, with a response or without -> URLs.
     pub(crate) errors: Vec<(String, u64)>,
     pub(crate) skipped: Vec<(SkipReason, u64)>,
@@ -117,14 +117,17 @@ pub(crate) struct Summary {
 impl Summary {
     pub(crate) fn lines(&self, style: Style) -> Vec<String> {
         let mut lines = vec![String::new(), self.headline(style)];
-        let errors: u64 = self.errors.iter().map(|(_, n)| n).sum();
         let skipped: u64 = self.skipped.iter().map(|(_, n)| n).sum();
         let now = match self.pages_now {
             all if all == self.pages => String::new(),
             some => format!(", {} of them", count(some)),
         };
+        let failed = match self.failed {
+            0 => String::new(),
+            some => format!("; {} without an answer", counted(some, "URL", "URLs")),
+        };
         lines.push(format!(
-            "  {} from {}{now} in {}, {}; {} of data in {}",
+            "  {} from {}{now} in {}, {}; {} of data in {}{failed}",
             counted(self.pages, "page", "pages"),
             counted(self.hosts, "host", "hosts"),
             elapsed(self.elapsed),
@@ -135,9 +138,10 @@ impl Summary {
         self.waits(&mut lines, style);
         let mut statuses: Vec<(String, u64)> =
             self.statuses.iter().map(|(s, n)| (status_words(*s), *n)).collect();
-        statuses.push((String::from("no answer"), self.without_answer));
-        table(&mut lines, style, "By status", statuses, self.pages);
-        table(&mut lines, style, &format!("Errors: {}", count(errors)), self.errors.clone(), errors);
+        statuses.push((String::from("no answer"), self.failed));
+        let ended = self.pages + self.failed;
+        table(&mut lines, style, "By status", statuses, ended);
+        table(&mut lines, style, "What went wrong", self.errors.clone(), ended);
         let skips: Vec<(String, u64)> =
             self.skipped.iter().map(|(reason, n)| (reason.as_str().to_owned(), *n)).collect();
         table(&mut lines, style, &format!("Skipped: {}", count(skipped)), skips, skipped);
@@ -158,8 +162,9 @@ impl Summary {
                 counted(self.queued, "URL was", "URLs were")
             )),
             Ending::Interrupted => style.yellow(&format!(
-                "Job {job} is interrupted: {} queued. Run the same command to go on.",
-                counted(self.queued, "URL is", "URLs are")
+                "Job {job} is interrupted: {} queued.{}",
+                counted(self.queued, "URL is", "URLs are"),
+                if self.data.is_some() { " Run the same command to go on." } else { "" }
             )),
             Ending::Blocked { groups, next_due } => style.yellow(&format!(
                 "Job {job} is done as far as it goes: {}. Run the same command in {} to go on.",
@@ -201,7 +206,7 @@ impl Summary {
             lines.push(format!(
                 "  {:widest$}  {:>7} a page  {}",
                 host.host,
-                until(host.mean_fetch),
+                short(host.mean_fetch),
                 counted(host.pages, "page", "pages")
             ));
         }
@@ -252,6 +257,11 @@ fn waiting_urls(groups: &[(BlockedBy, u64)]) -> String {
         Some((by, _)) if words.is_empty() => format!("a sitemap waits {}", by.words()),
         _ => words.join(", "),
     }
+}
+
+/// "4 ms", and from a second on as a wait is told.
+fn short(time: Duration) -> String {
+    if time < Duration::from_secs(1) { format!("{} ms", time.as_millis()) } else { until(time) }
 }
 
 /// With the data directory where it is not the usual one.
@@ -331,14 +341,14 @@ mod tests {
             job: String::from("3"),
             ending: Ending::Done,
             elapsed: Duration::from_secs(192),
-            pages: 12_345,
-            pages_now: 12_345,
+            pages: 12_342,
+            pages_now: 12_342,
             hosts: 41,
             requests: 12_801,
             bytes: 420_000_000,
             queued: 0,
             statuses: vec![(404, 342), (200, 12_000)],
-            without_answer: 3,
+            failed: 3,
             errors: vec![(String::from("timeout"), 3)],
             skipped: vec![
                 (SkipReason::OutOfScope, 1000),
@@ -362,15 +372,15 @@ mod tests {
     fn the_summary_tells_how_it_went_and_what_to_do_next() {
         let expected = "
 Job 3 is done.
-  12,345 pages from 41 hosts in 3m 12s, 64.3/s; 420.0 MB of data in 12,801 requests
+  12,342 pages from 41 hosts in 3m 12s, 64.3/s; 420.0 MB of data in 12,801 requests; 3 URLs without an answer
 
 By status
   200 OK         12,000   97.2 %
   404 not found     342    2.8 %
   no answer           3    0.0 %
 
-Errors: 3
-  timeout  3  100.0 %
+What went wrong
+  timeout  3    0.0 %
 
 Skipped: 1,203
   out_of_scope       1,000   83.1 %
@@ -378,7 +388,7 @@ Skipped: 1,203
 
 Slowest hosts
   slow.test    2.4 s a page  12 pages
-  a.test       0.2 s a page  1 page
+  a.test      120 ms a page  1 page
 
 Where it is
   pages    out.jsonl
@@ -405,7 +415,7 @@ What to type next
     fn a_crawl_that_went_on_tells_its_rate_from_this_run() {
         let resumed = Summary { pages_now: 192, ..summary() }.lines(Style::Plain)[2].clone();
         assert!(
-            resumed.starts_with("  12,345 pages from 41 hosts, 192 of them in 3m 12s, 1.0/s;"),
+            resumed.starts_with("  12,342 pages from 41 hosts, 192 of them in 3m 12s, 1.0/s;"),
             "{resumed}"
         );
     }
@@ -414,6 +424,9 @@ What to type next
     fn data_that_is_not_kept_is_not_pointed_at() {
         let text = Summary { data: None, ..summary() }.lines(Style::Plain).join("\n");
         assert!(!text.contains("Where it is") && !text.contains("What to type next"), "{text}");
+        let ending = Ending::Interrupted;
+        let text = Summary { data: None, ending, ..summary() }.lines(Style::Plain).join("\n");
+        assert!(text.contains("is interrupted") && !text.contains("to go on"), "{text}");
     }
 
     #[test]
@@ -422,7 +435,7 @@ What to type next
             pages: 0,
             pages_now: 0,
             elapsed: Duration::ZERO,
-            without_answer: 0,
+            failed: 0,
             statuses: Vec::new(),
             errors: Vec::new(),
             skipped: Vec::new(),
@@ -433,7 +446,7 @@ What to type next
             ..summary()
         };
         let text = empty.lines(Style::Plain).join("\n");
-        for absent in ["By status", "Errors", "Skipped", "Slowest", "pages    ", "archive", "why"] {
+        for absent in ["By status", "What went wrong", "Skipped", "Slowest", "pages    ", "archive", "why"] {
             assert!(!text.contains(absent), "{absent} in {text}");
         }
     }

@@ -4,9 +4,9 @@ use crate::cli::CrawlArgs;
 use crate::config::JobFile;
 use crate::data;
 use crate::exit::Failure;
+use crate::stores::Stores;
 use argiope_model::JobSpec;
-use argiope_store::catalogue::{CatalogueReader, Job};
-use std::path::Path;
+use argiope_store::catalogue::Job;
 
 /// The name of a job for which no seed is given.
 pub(super) fn name_alone<'n>(args: &'n CrawlArgs, job_file: Option<&'n JobFile>) -> Option<&'n str> {
@@ -18,16 +18,15 @@ pub(super) fn name_alone<'n>(args: &'n CrawlArgs, job_file: Option<&'n JobFile>)
 }
 
 /// The job of that name, which can go on without being told where it began.
-pub(super) fn find(data: &Path, name: &str) -> Result<(Job, JobSpec), Failure> {
-    let reader = data::reader_if_any(data)?;
-    let found = match &reader {
+pub(super) fn find(stores: &Stores, name: &str) -> Result<(Job, JobSpec), Failure> {
+    let found = match stores.reader_if_any()? {
         Some(reader) => reader.find_job(name).map_err(|error| data::store_failure(&error))?,
         None => None,
     };
     let Some(job) = found else {
         return Err(Failure::usage(format!(
             "no seed was given, and there is no job '{name}' in {} to go on with",
-            data.display()
+            stores.place()
         ))
         .hint(format!("name a place to start, as in 'argiope crawl https://example.com --name {name}'; 'argiope jobs' lists the jobs that are there")));
     };

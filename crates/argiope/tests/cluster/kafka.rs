@@ -1,5 +1,6 @@
 //! Links that travel through Kafka.
 
+use crate::listening::{free_address, health, is_up};
 use crate::scenarios;
 use crate::site::{DELAY, Site, assert_polite, assert_whole, lab};
 use argiope_cluster::kafka::{Kafka, Outgoing, Topic, Topics};
@@ -128,6 +129,64 @@ fn a_log_that_has_lost_what_was_not_taken_in_is_named_on_kafka() {
     // The other host, in another shard, is crawled; the job cannot end.
     site.wait_for_pages(3);
     assert_eq!(site.job()["state"], "running");
+    let loss = site.status()["log_losses"][0].clone();
+    assert_eq!(loss["shard"], sent);
+    // Until somebody says that it may, without that seed.
+    let said = site.run(&["cluster", "accept-loss"]).ok().stdout;
+    assert_eq!(said, "1 log is read from the beginning\n");
+    site.wait_for_end();
+    site.wait_until("nobody to complain", || {
+        let status = site.status();
+        status["workers"][0]["note"].is_null() && status["log_losses"] == serde_json::json!([])
+    });
+}
+
+/// However much comes into the new topic, that it is another one stays known; and nothing that came is passed over.
+#[test]
+fn a_topic_that_was_deleted_and_made_anew_is_named_until_that_is_accepted_on_kafka() {
+    let Some(site) = Site::new_with_kafka("remade") else { return };
+    site.run(&["cluster", "init"]).ok();
+    let lab = lab(6, 30, 20);
+    let address = free_address();
+    let mut worker = site.worker_with("one", &["--listen", &address]);
+    site.submit(&lab, &["--delay", "300ms"]);
+    site.wait_for_pages(20);
+    let topics = Topics { prefix: site.topic_prefix(), shards: 16 };
+    let topic = topics.name(Topic::UrlScheduled);
+    let mut kafka = Kafka::new(site.brokers()).unwrap();
+    kafka.delete(&topic).unwrap();
+    topics.init(&mut kafka).unwrap();
+    // Far beyond where the logs were applied.
+    let records: Vec<Outgoing<'_>> =
+        (0..16 * 200).map(|number| Outgoing { partition: number % 16, key: None, value: b"none" }).collect();
+    kafka.write(&topic, &records).unwrap();
+    site.wait_until("the loss to be stored", || site.status()["log_losses"].as_array().unwrap().len() == 16);
+    site.wait_until("the worker to say so", || {
+        let detail =
+            health(&address)["dependencies"]["kafka"]["detail"].as_str().unwrap_or_default().to_owned();
+        detail.contains("this cluster has used") && is_up(&address, "kafka") == Some(false)
+    });
+    let status = site.run(&["cluster", "status"]).ok().stdout;
+    assert!(status.contains("16 logs have lost links"), "{status}");
+    // What is queued is crawled. No job ends, nobody joins, and nobody sends.
+    site.wait_until("the queue to be empty", || site.status()["queue"] == 0);
+    assert_eq!(site.job()["state"], "running");
+    assert_eq!(worker.leave(), 0, "{}", worker.said());
+    for words in [&["worker", "--name", "two", "--data", "two"][..], &["crawl", "http://127.0.0.1:9/"]] {
+        let refused = site.run(words);
+        assert_eq!(refused.code, 1);
+        assert!(refused.stderr.contains("cluster accept-loss"), "{}", refused.stderr);
+    }
+    site.run(&["cluster", "accept-loss"]).ok();
+    assert_eq!(site.status()["log_losses"], serde_json::json!([]));
+    let _worker = site.worker("two");
+    site.wait_for_end();
+    site.wait_until("all to be well", || {
+        let status = site.status();
+        status["lag"] == 0 && status["workers"][0]["note"].is_null()
+    });
+    assert_polite(&lab, Duration::from_millis(300));
+    assert!(site.run(&["cluster", "accept-loss"]).ok().stdout.starts_with("0 logs"));
 }
 
 #[test]
@@ -167,6 +226,21 @@ fn what_is_wrong_is_said_with_the_name_of_the_setting_on_kafka() {
     site.write("cluster.yaml", &config.replace(&site.topic_prefix(), &format!("{}2-", site.topic_prefix())));
     site.run(&["cluster", "init"]).ok();
     site.run(&["cluster", "init"]).ok();
+    // They are this cluster's: another one, in a database of its own, keeps away from them.
+    let Some(second) = Site::new_with_kafka("second") else { return };
+    let theirs = std::fs::read_to_string(second.path("cluster.yaml")).unwrap();
+    second.write(
+        "cluster.yaml",
+        &theirs.replace(&second.topic_prefix(), &format!("{}2-", site.topic_prefix())),
+    );
+    let run = second.run(&["cluster", "init"]);
+    assert_eq!(run.code, 1, "{}", run.stdout);
+    assert!(
+        run.stderr.contains("another cluster") && run.stderr.contains("kafka_topic_prefix"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(second.sql("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"), "0");
     site.write("cluster.yaml", &config.replace(&site.topic_prefix(), &format!("{}3-", site.topic_prefix())));
     for words in [&["worker"][..], &["crawl", "http://127.0.0.1:9/"], &["ingest", "-", "--name", "x"]] {
         refused(words, "argiope cluster init");

@@ -9,12 +9,17 @@
 )]
 
 mod archive;
+mod disks;
+mod door;
+mod encryption;
 mod kafka;
+mod listening;
 mod outages;
 mod scenarios;
 mod site;
 mod store;
 
+use argiope_lab::{Lab, LabConfig, SiteKind};
 use site::{DELAY, Site, assert_whole, lab};
 use std::time::Duration;
 
@@ -43,6 +48,23 @@ fn max_pages_is_never_exceeded_on_postgres() {
 }
 
 #[test]
+fn a_redirect_that_may_not_be_followed_is_a_page_of_the_limit() {
+    let Some(site) = Site::new("refused") else { return };
+    site.run(&["cluster", "init"]).ok();
+    let lab = Lab::start_on_thread(LabConfig {
+        hosts: 1,
+        pages: 2,
+        kinds: vec![SiteKind::RobotsPaths],
+        ..LabConfig::mixed()
+    })
+    .expect("a lab");
+    let _worker = site.worker("one");
+    let hop = format!("{}hop/into-private", lab.seeds()[0]);
+    let run = site.run(&["crawl", &hop, "--max-pages", "1"]).ok();
+    assert!(run.stdout.contains("max_pages is reached"), "{}", run.stdout);
+}
+
+#[test]
 fn a_list_waits_for_workers_and_is_sent_once_on_postgres() {
     let Some(site) = Site::new("list") else { return };
     scenarios::a_list_waits_for_workers_and_is_sent_once(&site);
@@ -53,13 +75,17 @@ fn a_worker_that_hangs_for_longer_than_its_lease_does_no_harm_on_postgres() {
     let Some(site) = Site::new("hung") else { return };
     site.run(&["cluster", "init"]).ok();
     let lab = lab(16, 60, 20);
-    let mut hung = site.worker("hung");
+    let (mut hung, mut stopped) = (site.worker("hung"), site.worker("stopped"));
     let _other = site.worker("other");
     site.submit(&lab, &[]);
     site.wait_for_pages(60);
-    hung.pause();
+    [&hung, &stopped].iter().for_each(|worker| worker.pause());
     std::thread::sleep(Duration::from_secs(20));
-    hung.resume();
+    stopped.stop();
+    [&hung, &stopped].iter().for_each(|worker| worker.resume());
+    // One that is to end does not join again.
+    assert_eq!(stopped.code(), 0, "{}", stopped.said());
+    assert!(stopped.said().contains("others take the shards"), "{}", stopped.said());
     site.wait_for_end();
     assert_whole(&site, &lab, DELAY);
     assert!(hung.is_alive(), "{}", hung.said());
@@ -149,6 +175,9 @@ fn what_is_wrong_is_said_with_the_name_of_the_setting_on_postgres() {
     site.write("cluster.yaml", &config.replace("shards: 16", "shards: 32"));
     refused(&site, &["worker"], "cluster.shards");
     refused(&site, &["cluster", "init"], "cluster.shards");
+    site.write("cluster.yaml", &config.replace("shards: 16", "shards: 16\n  name: another"));
+    refused(&site, &["worker"], "cluster.name");
+    refused(&site, &["cluster", "init"], "cluster.name");
     site.sql("UPDATE argiope_cluster SET schema_version = 99");
     site.write("cluster.yaml", &config);
     refused(&site, &["worker"], "newer");
@@ -162,4 +191,16 @@ fn what_is_wrong_is_said_with_the_name_of_the_setting_on_postgres() {
     assert_eq!(run.code, 1, "{}", run.stderr);
     site.write("cluster.yaml", &config.replace(after.split('/').next().unwrap(), "127.0.0.1:9"));
     refused(&site, &["worker"], "127.0.0.1:9");
+}
+
+#[test]
+fn a_name_that_is_up_is_refused_to_a_second_worker_on_postgres() {
+    let Some(site) = Site::new("twins") else { return };
+    site.run(&["cluster", "init"]).ok();
+    let mut first = site.worker("twin");
+    site.wait_until("the first", || site.shares().contains_key("twin"));
+    let run = site.run(&["worker", "--name", "twin", "--data", "elsewhere"]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(run.stderr.contains("named twin is up already"), "{}", run.stderr);
+    assert!(first.is_alive());
 }

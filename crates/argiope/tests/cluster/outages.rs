@@ -1,41 +1,27 @@
 //! Servers that go away in the middle of a crawl. Nothing is lost, nothing is stored twice, no host is asked too soon; what
 //! is wrong is said; and when they are back, all goes on by itself.
 
-use crate::site::{Site, assert_whole, lab};
-use serde_json::Value;
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use crate::listening::{free_address, health, is_up};
+use crate::site::{Site, Worker, asked_twice, assert_whole, lab};
+use crate::store::Store;
+use argiope_lab::Lab;
 use std::time::Duration;
 
 /// Long enough for a crawl that is still there when the servers are back.
 const DELAY: Duration = Duration::from_millis(400);
-
-fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
-}
-
-/// What `/health` says.
-fn health(address: SocketAddr) -> Value {
-    let Ok(mut stream) = TcpStream::connect(address) else { return Value::Null };
-    stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-    let request = format!("GET /health HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut text = String::new();
-    if stream.read_to_string(&mut text).is_err() {
-        return Value::Null;
-    }
-    let body = text.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-    serde_json::from_str(body).unwrap_or(Value::Null)
-}
-
-/// Is this server there, as the worker sees it?
-fn is_up(address: SocketAddr, server: &str) -> Option<bool> {
-    health(address)["dependencies"][server]["up"].as_bool()
-}
+/// Longer than a lease, whenever it was renewed.
+const LEASE_IS_OVER: Duration = Duration::from_secs(15);
 
 fn notes(site: &Site) -> Vec<String> {
     let workers = site.status()["workers"].as_array().unwrap().clone();
     workers.iter().filter_map(|worker| worker["note"].as_str().map(str::to_owned)).collect()
+}
+
+/// Without a lease nobody is asked.
+fn assert_quiet(lab: &Lab) {
+    let before = lab.request_count();
+    std::thread::sleep(Duration::from_secs(2));
+    assert_eq!(lab.request_count(), before, "requests without a lease");
 }
 
 #[test]
@@ -44,18 +30,18 @@ fn redis_that_goes_away_and_is_wiped_slows_nothing_down_on_postgres() {
     site.run(&["cluster", "init"]).ok();
     let lab = lab(12, 60, 20);
     let address = free_address();
-    let mut workers = [site.worker_with("one", &["--listen", &address.to_string()]), site.worker("two")];
+    let mut workers = [site.worker_with("one", &["--listen", &address]), site.worker("two")];
     site.submit(&lab, &["--delay", "400ms"]);
     site.wait_for_pages(40);
-    site.wait_until("redis to be there", || is_up(address, "redis") == Some(true));
+    site.wait_until("redis to be there", || is_up(&address, "redis") == Some(true));
     assert_eq!(notes(&site), Vec::<String>::new());
     site.wait_until("live figures of both", || {
         let live = &site.status()["live"];
         ["one", "two"].iter().all(|name| live[name]["memory_bytes"].as_u64() > Some(0))
     });
     site.one_server("stop", "redis");
-    site.wait_until("redis to be missed", || is_up(address, "redis") == Some(false));
-    assert_eq!(is_up(address, "postgresql"), Some(true));
+    site.wait_until("redis to be missed", || is_up(&address, "redis") == Some(false));
+    assert_eq!(is_up(&address, "postgresql"), Some(true));
     site.wait_until("both workers to say so", || {
         notes(&site).iter().filter(|note| note.contains("redis")).count() == 2
     });
@@ -63,7 +49,7 @@ fn redis_that_goes_away_and_is_wiped_slows_nothing_down_on_postgres() {
     let before = site.job()["pages"].as_u64().unwrap();
     site.wait_for_pages(before + 40);
     site.one_server("start", "redis");
-    site.wait_until("redis to be back", || is_up(address, "redis") == Some(true));
+    site.wait_until("redis to be back", || is_up(&address, "redis") == Some(true));
     site.wait_until("nobody to complain", || notes(&site).is_empty());
     site.one_server("wipe", "redis");
     site.wait_for_end();
@@ -77,28 +63,180 @@ fn redis_and_the_database_away_at_once_are_waited_for_on_postgres() {
     site.run(&["cluster", "init"]).ok();
     let lab = lab(12, 60, 20);
     let address = free_address();
-    let mut workers = [site.worker_with("one", &["--listen", &address.to_string()]), site.worker("two")];
+    let mut workers = [site.worker_with("one", &["--listen", &address]), site.worker("two")];
     site.submit(&lab, &["--delay", "400ms"]);
     site.wait_for_pages(80);
     site.one_server("kill", "redis");
     site.one_server("kill", "postgres");
     site.wait_until("both to be missed", || {
-        is_up(address, "postgresql") == Some(false) && is_up(address, "redis") == Some(false)
+        is_up(&address, "postgresql") == Some(false) && is_up(&address, "redis") == Some(false)
     });
     let status = site.run(&["cluster", "status"]);
     assert_eq!(status.code, 1);
     assert!(status.stderr.contains("storage.metadata_db_url"), "{}", status.stderr);
-    // Longer than a lease.
-    std::thread::sleep(Duration::from_secs(18));
-    let before = lab.request_count();
-    std::thread::sleep(Duration::from_secs(2));
-    assert_eq!(lab.request_count(), before, "requests without a lease");
+    std::thread::sleep(LEASE_IS_OVER);
+    assert_quiet(&lab);
     site.one_server("start", "postgres");
     site.one_server("start", "redis");
     site.wait_for_end();
     assert_whole(&site, &lab, DELAY);
     assert!(workers.iter_mut().all(|worker| worker.is_alive()));
     site.wait_until("both to be back", || {
-        is_up(address, "postgresql") == Some(true) && is_up(address, "redis") == Some(true)
+        is_up(&address, "postgresql") == Some(true) && is_up(&address, "redis") == Some(true)
     });
+}
+
+/// A server by the names that the script, the health of a worker and its note have for it.
+#[derive(Clone, Copy, PartialEq)]
+struct Server {
+    name: &'static str,
+    dependency: &'static str,
+    noted_as: &'static str,
+}
+
+const POSTGRES: Server =
+    Server { name: "postgres", dependency: "postgresql", noted_as: "storage.metadata_db_url" };
+const REDIS: Server = Server { name: "redis", dependency: "redis", noted_as: "redis does not answer" };
+const KAFKA: Server = Server { name: "kafka", dependency: "kafka", noted_as: "cluster.kafka_brokers" };
+const S3: Server = Server { name: "s3", dependency: "object_store", noted_as: "storage.html_bucket" };
+
+const ALL: [Server; 4] = [POSTGRES, REDIS, KAFKA, S3];
+
+/// Two workers, each with where it listens, and all servers.
+struct Cluster {
+    site: Site,
+    store: Store,
+    workers: Vec<(String, Worker)>,
+}
+
+impl Cluster {
+    fn both(&self, what: &str, pair: [Server; 2]) {
+        for server in pair {
+            match server {
+                S3 => self.store.server(what),
+                _ => self.site.one_server(what, server.name),
+            }
+        }
+    }
+
+    fn all_say(&self, pair: &[Server], up: bool) -> bool {
+        let says = |server: &Server| {
+            self.workers.iter().all(|(address, _)| is_up(address, server.dependency) == Some(up))
+        };
+        pair.iter().all(says)
+    }
+
+    /// In the middle of a crawl both go away, which is said; and come back, which is said, too; and it goes on to its end.
+    fn crawls_without(&self, pair: [Server; 2], pause: Duration) {
+        let names = format!("{} and {}", pair[0].name, pair[1].name);
+        let lab = lab(12, 20, 20);
+        self.site.submit(&lab, &["--delay", "400ms"]);
+        self.site.wait_for_pages(40);
+        self.both("kill", pair);
+        self.site.wait_until(&format!("{names} to be missed"), || self.all_say(&pair, false));
+        let others: Vec<Server> = ALL.into_iter().filter(|server| !pair.contains(server)).collect();
+        self.site.wait_until(&format!("none but {names} to be missed"), || self.all_say(&others, true));
+        if pair.contains(&POSTGRES) {
+            let status = self.site.run(&["cluster", "status"]);
+            assert_eq!(status.code, 1);
+            assert!(status.stderr.contains(POSTGRES.noted_as), "{}", status.stderr);
+        } else {
+            self.site.wait_until(&format!("the status to tell of {names}"), || {
+                let notes = notes(&self.site);
+                notes.len() == 2 && notes.iter().all(|note| pair.iter().all(|of| note.contains(of.noted_as)))
+            });
+        }
+        std::thread::sleep(pause);
+        if pause >= LEASE_IS_OVER {
+            assert_quiet(&lab);
+        }
+        self.both("start", pair);
+        self.site.wait_for_end();
+        assert_whole(&self.site, &lab, DELAY);
+        self.site.wait_until(&format!("{names} to be back"), || {
+            self.all_say(&pair, true)
+                && self.workers.iter().all(|(address, _)| health(address)["status"] == "ok")
+                && notes(&self.site).is_empty()
+        });
+    }
+}
+
+#[test]
+fn any_two_servers_away_at_once_are_waited_for_on_redis_on_kafka_on_s3() {
+    let Some(mut site) = Site::with_own_servers("pairs") else { return };
+    let Some(store) = Store::on_s3(&mut site, "  archive_file_age: 1s\n") else { return };
+    site.run(&["cluster", "init"]).ok();
+    let start = |name: &str| {
+        let address = free_address();
+        let worker = site.worker_with(name, &["--listen", &address]);
+        (address, worker)
+    };
+    let workers = vec![start("one"), start("two")];
+    let mut cluster = Cluster { site, store, workers };
+    let moment = Duration::from_secs(1);
+    cluster.crawls_without([POSTGRES, KAFKA], LEASE_IS_OVER);
+    cluster.crawls_without([S3, POSTGRES], moment);
+    cluster.crawls_without([KAFKA, S3], moment);
+    cluster.crawls_without([REDIS, KAFKA], moment);
+    cluster.crawls_without([REDIS, S3], moment);
+    let Cluster { site, store, workers } = &mut cluster;
+    site.wait_until("heartbeats that tell all", || {
+        let live = site.status()["live"]["one"].clone();
+        ["pages", "uptime_seconds", "memory_bytes"].iter().all(|figure| live[figure].as_u64() > Some(0))
+            && live["cpu_percent"].is_number()
+            && live["state"].is_string()
+    });
+    for (_, worker) in workers {
+        assert_eq!(worker.leave(), 0, "{}", worker.said());
+    }
+    // All is in the bucket; what was archived and could not be stored, too.
+    let archived = store.pages();
+    let stored = site.run(&["export", "--all"]).ok().json_lines();
+    assert!(stored.iter().all(|page| archived.contains_key(page["url"].as_str().unwrap())));
+    assert_eq!(site.status()["archive_files_on_disks"], 0);
+}
+
+#[test]
+fn a_worker_that_is_stopped_while_a_server_is_away_waits_no_longer_than_it_has_to_on_redis_on_kafka() {
+    let Some(site) = Site::with_own_servers("stopped") else { return };
+    site.run(&["cluster", "init"]).ok();
+    let lab = lab(12, 60, 20);
+    let address = free_address();
+    let (mut first, mut third) = (site.worker("first"), site.worker("third"));
+    let mut second = site.worker_with("second", &["--listen", &address]);
+    site.submit(&lab, &["--delay", "400ms"]);
+    site.wait_for_pages(60);
+    // What it has to hand over has ended when Kafka has its links: it waits for that.
+    site.one_server("stop", "kafka");
+    site.wait_until("kafka to be missed", || is_up(&address, "kafka") == Some(false));
+    first.stop();
+    site.wait_until("it to say that it leaves", || {
+        let workers = site.status()["workers"].as_array().unwrap().clone();
+        workers.iter().any(|worker| worker["name"] == "first" && worker["state"] == "leaving")
+    });
+    std::thread::sleep(Duration::from_secs(5));
+    assert!(first.is_alive(), "{}", first.said());
+    site.one_server("start", "kafka");
+    assert_eq!(first.code(), 0, "{}", first.said());
+    assert!(first.said().contains("all is stored"), "{}", first.said());
+    site.wait_until("the others to have all", || {
+        let shares = site.shares();
+        shares.get("second") == Some(&8) && shares.get("third") == Some(&8)
+    });
+    assert_eq!(asked_twice(&lab), 0);
+    // Once its lease is over the database takes nothing from it any more: there is nothing to wait for.
+    site.one_server("stop", "postgres");
+    [&second, &third].iter().for_each(|worker| worker.stop());
+    // And told twice it does not wait for that.
+    site.wait_until("it to be stopping", || third.said().contains("once more stops at once"));
+    third.stop();
+    assert_eq!(third.code(), 130, "{}", third.said());
+    assert_eq!(second.code(), 0, "{}", second.said());
+    assert!(second.said().contains("others take the shards"), "{}", second.said());
+    assert_quiet(&lab);
+    site.one_server("start", "postgres");
+    let mut fourth = site.worker("fourth");
+    site.wait_for_end();
+    assert_whole(&site, &lab, DELAY);
+    assert_eq!(fourth.leave(), 0, "{}", fourth.said());
 }

@@ -117,6 +117,20 @@ impl Site {
         Some(site)
     }
 
+    /// With PostgreSQL, Redis and Kafka, each of which may be stopped.
+    pub(crate) fn with_own_servers(name: &str) -> Option<Site> {
+        for server in ["POSTGRES", "REDIS", "KAFKA"] {
+            std::env::var(format!("ARGIOPE_TEST_{server}")).ok()?;
+        }
+        let (servers, address) = own_servers("postgres,redis,kafka");
+        let kafka = address("ARGIOPE_TEST_KAFKA");
+        let mut site = Site::on(name, address("ARGIOPE_TEST_POSTGRES"), Some(kafka));
+        site.servers = Some((servers, "postgres"));
+        site.redis = Some(address("ARGIOPE_TEST_REDIS"));
+        site.configure("");
+        Some(site)
+    }
+
     /// With a Kafka that may be stopped.
     pub(crate) fn with_own_kafka(name: &str) -> Option<Site> {
         std::env::var("ARGIOPE_TEST_KAFKA").ok()?;
@@ -125,6 +139,17 @@ impl Site {
         let mut site = Site::on(name, server, Some(address("ARGIOPE_TEST_KAFKA")));
         site.servers = Some((servers, "kafka"));
         Some(site)
+    }
+
+    /// With a Kafka that takes encrypted connections with a password on a second port: given, with the password.
+    pub(crate) fn with_secure_kafka(name: &str, pem: &Path) -> Option<(Site, String, String)> {
+        std::env::var("ARGIOPE_TEST_KAFKA").ok()?;
+        let server = std::env::var("ARGIOPE_TEST_POSTGRES").ok()?;
+        let (servers, address) = own_servers_with("kafka", &[("ARGIOPE_KAFKA_PEM", pem)]);
+        let brokers = address("ARGIOPE_TEST_KAFKA_SECURE");
+        let mut site = Site::on(name, server, Some(brokers.clone()));
+        site.servers = Some((servers, "kafka"));
+        Some((site, brokers, address("ARGIOPE_TEST_KAFKA_PASSWORD")))
     }
 
     /// `stop`, `start`, `kill`, `pause` or `resume` PostgreSQL.
@@ -136,6 +161,15 @@ impl Site {
     pub(crate) fn one_server(&self, what: &str, which: &str) {
         let (servers, _) = self.servers.as_ref().expect("a server of its own");
         script(&servers.path().join("servers"), &[what, which]);
+    }
+
+    pub(crate) fn redis(&self) -> &str {
+        self.redis.as_deref().expect("a site with Redis")
+    }
+
+    pub(crate) fn set_redis(&mut self, url: &str) {
+        self.redis = Some(url.to_owned());
+        self.configure("");
     }
 
     pub(crate) fn brokers(&self) -> &str {
@@ -306,10 +340,17 @@ impl Drop for Site {
 
 /// Started for this test alone, and where they are.
 fn own_servers(kinds: &str) -> (tempfile::TempDir, impl Fn(&str) -> String) {
+    own_servers_with(kinds, &[])
+}
+
+fn own_servers_with(
+    kinds: &str,
+    environment: &[(&str, &Path)],
+) -> (tempfile::TempDir, impl Fn(&str) -> String + use<>) {
     let servers = tempfile::tempdir().expect("a temporary directory");
     let root = servers.path().join("servers");
     let owner = std::process::id().to_string();
-    script(&root, &["up", "--only", kinds, "--owner", &owner]);
+    script_with(&root, &["up", "--only", kinds, "--owner", &owner], environment);
     let text = script(&root, &["env"]);
     let address = move |name: &str| {
         let value = text.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
@@ -319,12 +360,17 @@ fn own_servers(kinds: &str) -> (tempfile::TempDir, impl Fn(&str) -> String) {
 }
 
 pub(crate) fn script(root: &Path, arguments: &[&str]) -> String {
+    script_with(root, arguments, &[])
+}
+
+fn script_with(root: &Path, arguments: &[&str], environment: &[(&str, &Path)]) -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/servers");
     let done = Command::new(script)
         .args(arguments)
         .arg("--dir")
         .arg(root)
         .env_remove("ARGIOPE_TEST_SERVERS")
+        .envs(environment.iter().copied())
         .output()
         .expect("the script starts");
     assert!(done.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
@@ -338,7 +384,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    fn signal(&self, signal: &str) {
+    pub(crate) fn signal(&self, signal: &str) {
         let status = Command::new("kill").args([signal, &self.child.id().to_string()]).status();
         assert!(status.expect("kill").success());
     }
@@ -358,7 +404,17 @@ impl Worker {
 
     /// SIGTERM; returns the exit code once it has ended.
     pub(crate) fn leave(&mut self) -> i32 {
+        self.stop();
+        self.code()
+    }
+
+    /// SIGTERM.
+    pub(crate) fn stop(&self) {
         self.signal("-TERM");
+    }
+
+    /// The exit code, once it has ended.
+    pub(crate) fn code(&mut self) -> i32 {
         let began = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().expect("a child") {

@@ -1,8 +1,10 @@
 //! An object store of one's own: an S3 server that may be stopped, or a directory; and what is in it.
 
 use crate::site::{Site, script};
-use argiope_cluster::objects::{ObjectSettings, Objects, open};
+use argiope_cluster::objects::{ObjectSettings, Objects, open, stream};
+use argiope_local::links::read_segment;
 use argiope_model::RequestKind;
+use argiope_store::links::PageLinks;
 use argiope_store::warc::{VisitOutcome, VisitReader};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -81,6 +83,21 @@ impl Store {
                 }
             }
             assert_eq!(visits.complete(), length, "{key} ends in the middle of a visit");
+        }
+        pages
+    }
+
+    /// The pages whose links are in the segments of the bucket.
+    pub(crate) fn linking_pages(&self) -> Vec<String> {
+        let mut pages = Vec::new();
+        for key in self.keys("links/", ".zst") {
+            let length = self.objects.head(&key).expect("an answer").expect("an object").length;
+            let source = stream(self.objects.clone(), key.clone(), 0);
+            let mut add = |page: &PageLinks<'_>| {
+                pages.push(page.source.to_owned());
+                Ok(())
+            };
+            read_segment(&key, source, length, &mut add).unwrap_or_else(|e| panic!("{e}"));
         }
         pages
     }

@@ -57,7 +57,10 @@ fn ignoring_robots_shows_in_the_audit() {
     assert!(crawled.stderr.contains("robots.txt is IGNORED"), "{}", crawled.stderr);
     assert!(lab.access_log().iter().any(|entry| entry.path == "/private/1"));
     let run = desk.run(&["audit"]);
-    assert!(run.stdout.contains("Job 1 ignored robots.txt"), "{}", run.stdout);
+    assert!(run.stdout.contains("job 1 ignored robots.txt"), "{}", run.stdout);
+    let forbidden = lab.access_log().iter().find(|entry| entry.path == "/private/1").unwrap().url();
+    let why = desk.run(&["why", &forbidden]).ok().stdout;
+    assert!(why.contains("told to ignore robots.txt") && !why.contains("no rule forbids"), "{why}");
 }
 
 #[test]

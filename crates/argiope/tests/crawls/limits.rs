@@ -8,12 +8,24 @@ fn max_pages_is_met_exactly_and_may_be_raised() {
     let (desk, lab) = (Desk::new(), lab(&[SiteKind::Ordinary, SiteKind::Ordinary], 20, 5));
     let run = desk.crawl(&lab.seeds(), &["--delay", "0", "--max-pages", "13", "-o", "out.jsonl"]).ok();
     assert!(run.stdout.contains("the page limit is reached"), "{}", run.stdout);
+    assert!(run.stdout.contains("\n  13 pages from "), "{}", run.stdout);
     assert_eq!(json_lines(&desk.read("out.jsonl")).len(), 13);
     assert_eq!(desk.pages().len(), 13);
     desk.crawl(&lab.seeds(), &["--delay", "0", "--max-pages", "17", "-o", "out.jsonl"]).ok();
     assert_eq!(desk.pages().len(), 17);
     assert_eq!(json_lines(&desk.read("out.jsonl")).len(), 17);
     assert_eq!(desk.run(&["jobs", "--json"]).ok().json_lines().len(), 1);
+}
+
+#[test]
+fn no_more_requests_are_under_way_than_were_asked_for() {
+    let (desk, lab) = (Desk::new(), lab(&[SiteKind::Ordinary; 16], 6, 30));
+    desk.crawl(&lab.seeds(), &["--delay", "0", "--concurrency", "8"]).ok();
+    let log = lab.access_log();
+    let under_way =
+        |at: u64| log.iter().filter(|one| (one.started_us..one.answered_us).contains(&at)).count();
+    let most = log.iter().map(|one| under_way(one.started_us)).max().unwrap_or(0);
+    assert!((5..=8).contains(&most), "{most} at a time");
 }
 
 #[test]

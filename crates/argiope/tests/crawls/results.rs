@@ -1,6 +1,6 @@
 //! `export`, `report`, `jobs` and `status` of crawls that have ended.
 
-use crate::desk::{Desk, at, expected, json_lines, lab, sorted};
+use crate::desk::{Desk, Run, at, expected, json_lines, lab, sorted};
 use argiope_lab::SiteKind;
 use argiope_model::Page;
 use sha2::{Digest, Sha256};
@@ -22,6 +22,10 @@ fn every_page_is_exported_once_in_every_format() {
     let shown: Vec<String> = expected(&lab).into_iter().filter(|url| !hidden.contains(url)).collect();
     assert_eq!(urls, shown);
     assert_eq!(sorted(&json_lines(&desk.read("out.jsonl")), "url"), urls);
+    let run = desk.run(&["export"]).ok();
+    assert!(run.stderr.contains("3 pages say noindex and are left out; --noindex"), "{}", run.stderr);
+    let run = desk.run(&["export", "--noindex"]).ok();
+    assert_eq!((sorted(&run.json_lines(), "url"), &*run.stderr), (expected(&lab), ""));
 
     let line = desk.run(&["export", "1", "-f", "jsonl"]).ok().stdout;
     let mut after = 0;
@@ -61,11 +65,32 @@ fn pages_are_exported_with_their_content() {
     }
     let csv = desk.run(&["export", "--html", "-f", "csv"]).ok().stdout;
     assert_eq!(csv.lines().next().unwrap(), format!("{},html", Page::FIELDS.join(",")));
+    // One record that is written over costs one page, or those that refer to it; a file that is cut is not missing.
+    let place = pages.iter().find(|page| page["status"] == 200).unwrap()["archive"].as_str().unwrap();
+    let (name, offset) = place.rsplit_once(':').unwrap();
+    let file = desk.path("argiope-data/archive").join(name);
+    let whole = std::fs::read(&file).unwrap();
+    let mut spoilt = whole.clone();
+    let offset: usize = offset.parse().unwrap();
+    spoilt[offset..offset + 40].fill(0xa5);
+    std::fs::write(&file, spoilt).unwrap();
+    let without = |run: &Run| run.json_lines().iter().filter(|page| page["html"].is_null()).count();
+    let before = pages.iter().filter(|page| page["html"].is_null()).count();
+    let run = desk.run(&["export", "--html"]).ok();
+    assert!(run.stderr.contains("cannot be read; the first: "), "{}", run.stderr);
+    assert!(without(&run) > before && without(&run) < pages.len());
+    std::fs::write(&file, &whole[..offset]).unwrap();
+    let run = desk.run(&["export", "--html"]).ok();
+    assert!(run.stderr.contains("cannot be read") && !run.stderr.contains("missing"), "{}", run.stderr);
     std::fs::remove_dir_all(desk.path("argiope-data/archive")).unwrap();
     let run = desk.run(&["export", "--html"]).ok();
     assert!(run.stderr.contains("files of archive/ are missing"), "{}", run.stderr);
     assert!(run.json_lines().iter().all(|page| page["html"].is_null()));
     assert_eq!(desk.run(&["export", "--html", "--what", "skipped"]).code, 2);
+    let run = desk.run(&["export", "-o", "pages.parquet"]);
+    assert!(run.code == 2 && run.stderr.contains("cannot tell the format"), "{}", run.stderr);
+    assert!(!desk.path("pages.parquet").exists());
+    desk.run(&["export", "-f", "jsonl", "-o", "pages.txt"]).ok();
 }
 
 #[test]

@@ -68,3 +68,11 @@ fn sitemaps_that_may_not_be_read_are_among_the_refused() {
     assert_eq!(reason("https://elsewhere.test/sitemap.xml"), "out_of_scope");
     assert_eq!(site.asked("/hidden.xml") + site.asked("/hidden/inner.xml"), 0);
 }
+
+#[test]
+fn seeds_alone_need_no_sitemap() {
+    let (desk, site) = (Desk::new(), Site::new(answer));
+    desk.crawl(std::slice::from_ref(&site.front), &["--delay", "0", "--depth", "0"]).ok();
+    assert_eq!(sorted(&desk.pages(), "url"), std::slice::from_ref(&site.front));
+    assert_eq!(site.asked("/sitemap.xml") + site.asked("/named.xml"), 0);
+}

@@ -69,3 +69,21 @@ fn the_cause_of_a_missing_robots_txt_is_told() {
     assert!(said.starts_with("robots_unreachable\n"), "{said}");
     assert!(said.contains("cannot be had (connect") && said.contains("/robots.txt: connect"), "{said}");
 }
+
+#[test]
+fn a_crawl_without_room_on_its_disk_waits_and_says_so() {
+    let (desk, seed) = (Desk::new(), host("200 OK"));
+    desk.write("argiope.yaml", "storage:\n  disk_reserve: 9000TB\n");
+    let crawl = desk.start_crawl(std::slice::from_ref(&seed), &["--delay", "0"]);
+    let says = |status: &serde_json::Value| {
+        status["paused"].as_str().is_some_and(|why| why.contains("storage.disk_reserve"))
+    };
+    wait_until(|| desk.status().is_some_and(|status| says(&status) && status["queued"].as_u64() >= Some(1)));
+    crawl.signal("-INT");
+    let stopped = crawl.wait();
+    assert_eq!(stopped.code, 130, "{}", stopped.stderr);
+    assert_eq!(desk.pages().len(), 0);
+    desk.write("argiope.yaml", "storage:\n  disk_reserve: 0MB\n");
+    desk.crawl(std::slice::from_ref(&seed), &["--delay", "0"]).ok();
+    assert_eq!(desk.pages().len(), 1);
+}

@@ -8,7 +8,7 @@ use argiope_frontier::state::{
 };
 use argiope_model::{JobId, Millis};
 use argiope_store::archive::{
-    Appended, Appender, Archive, ArchiveRef, Exchange, OnRecovered, Position, Recovery, StoredExchange,
+    Appended, Appender, Archive, ArchiveRef, Cut, Exchange, OnRecovered, Position, Recovery, StoredExchange,
 };
 use argiope_store::catalogue::{Batch, Catalogue, CatalogueReader, Committed, Job, NewJob};
 use argiope_store::error::{ErrorKind, Result, StoreError};
@@ -163,6 +163,11 @@ impl Archive for FaultyArchive {
         self.inner.recover(catalogued, found)
     }
 
+    fn truncate_to(&self, catalogued: &[Position]) -> Result<Vec<Cut>> {
+        self.fault.alive()?;
+        self.inner.truncate_to(catalogued)
+    }
+
     fn read(&self, at: &ArchiveRef) -> Result<StoredExchange> {
         self.inner.read(at)
     }
@@ -212,6 +217,10 @@ impl Links for FaultyLinks {
     fn sync(&mut self) -> Result<LinksPosition> {
         let FaultyLinks { inner, fault } = self;
         fault.around(Step::LinksSync, store_error, || inner.sync())
+    }
+
+    fn committed(&mut self, reached: LinksPosition) {
+        self.inner.committed(reached);
     }
 
     fn truncate_to(&mut self, valid: LinksPosition) -> Result<u64> {

@@ -264,7 +264,8 @@ impl Stored {
         reader.check().unwrap();
         let job = self.job();
         assert_eq!(job.state.as_str(), "completed", "{job:?}");
-        assert_eq!(reader.counts(job.id).unwrap().pages, pages.len() as u64);
+        let counts = reader.counts(job.id).unwrap();
+        assert_eq!(counts.pages + counts.failed, pages.len() as u64);
         let requests = self.fetches().into_iter().map(|row| {
             format!(
                 "{} of {:?} at {} try {} hop {}",

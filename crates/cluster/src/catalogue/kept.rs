@@ -1,34 +1,72 @@
-//! Where the archive is once it has left the disk of its worker.
+//! Where the files of a worker are: on its disk, in the object store, or nowhere any more.
 
-use crate::database::{Connection, Database, Session};
-use crate::objects::{Objects, Stored};
+use crate::database::{Answer, Cells, Connection, Database, LIMIT, Session};
+use crate::objects::{ObjectReader, Objects, Stored};
 use argiope_store::error::Result;
 use std::sync::Arc;
-use std::time::Duration;
 
-const LIMIT: Duration = Duration::from_secs(30);
-
-/// Tells the catalogue what an uploader has stored.
+/// What the catalogue knows of the files of one worker.
 pub struct KeptFiles {
     session: Session,
     worker: String,
-    objects: Arc<dyn Objects>,
+    /// Where files go that leave the disk.
+    objects: Option<Arc<dyn Objects>>,
+}
+
+/// A file that should be on the disk of its worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing<'f> {
+    Archive(&'f str),
+    /// By the number of the segment.
+    Links(&'f str),
+}
+
+/// Archive files that were found to be elsewhere than the catalogue believes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stock {
+    /// Neither on the disk nor in the store.
+    pub lost: Vec<String>,
+    /// Lost before, and there again.
+    pub found: Vec<String>,
+    /// Segments of links that are lost.
+    pub lost_links: u64,
+}
+
+/// A row of `positions`.
+struct Known {
+    file: String,
+    is_archive: bool,
+    length: u64,
+    is_kept: bool,
+    is_lost: bool,
+}
+
+impl Known {
+    fn is_here(&self, is_here: &dyn Fn(Missing<'_>) -> bool) -> bool {
+        is_here(if self.is_archive { Missing::Archive(&self.file) } else { Missing::Links(&self.file) })
+    }
 }
 
 impl KeptFiles {
     /// `worker` is whose files they are.
-    pub fn open(database: &Database, worker: &str, objects: Arc<dyn Objects>) -> Result<KeptFiles> {
+    pub fn open(database: &Database, worker: &str, objects: Option<Arc<dyn Objects>>) -> Result<KeptFiles> {
         Ok(KeptFiles { session: database.connect(LIMIT)?, worker: worker.to_owned(), objects })
     }
 
-    /// All of it or nothing; may be told again.
+    /// Tells the catalogue what an uploader has stored: all of it or nothing; may be told again.
     pub fn note(&mut self, stored: &[Stored]) -> Result<()> {
         let KeptFiles { session, worker, objects } = self;
+        let Some(objects) = objects else { return Ok(()) };
         let noted = session.transaction(async |connection| {
             for one in stored {
                 match one {
                     Stored::File { file, length, key } => {
                         note_file(connection, worker, file, *length, &objects.address(key)).await?;
+                    }
+                    Stored::Links { segment, key } => {
+                        let sql = "UPDATE positions SET kept_at = $3, lost_at = NULL
+                                   WHERE worker = $1 AND store = 'links' AND file = $2";
+                        connection.execute(sql, &[&*worker, &&**segment, &objects.address(key)]).await?;
                     }
                     Stored::Page { at, key } => note_page(connection, &at.to_string(), key).await?,
                     Stored::AllPages { file, length } => {
@@ -39,6 +77,99 @@ impl KeptFiles {
             Ok(())
         });
         Ok(noted?)
+    }
+
+    /// Looks for what should be on the disk. Before the worker's links are opened: they go on after what is lost.
+    pub fn take_stock(&mut self, is_here: &dyn Fn(Missing<'_>) -> bool) -> Result<Stock> {
+        let mut stock = Stock::default();
+        for known in self.known()? {
+            let is_here = known.is_kept || known.is_here(is_here);
+            let is_there = !is_here && known.is_archive && self.is_in_store(&known)?;
+            match (is_here || is_there, known.is_archive) {
+                (true, true) if known.is_lost => stock.found.push(known.file),
+                (false, true) if !known.is_lost => stock.lost.push(known.file),
+                (true, false) if known.is_lost => self.mark("links", &[known.file], false)?,
+                (false, false) if !known.is_lost => {
+                    stock.lost_links += 1;
+                    self.mark("links", &[known.file], true)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(stock)
+    }
+
+    /// What is not known to be in the store, or is believed to be lost.
+    fn known(&mut self) -> Result<Vec<Known>> {
+        let sql = "SELECT file, store = 'archive', length, kept_at IS NOT NULL, lost_at IS NOT NULL
+                   FROM positions WHERE worker = $1 AND (kept_at IS NULL OR lost_at IS NOT NULL)";
+        let rows = self.session.query(sql, &[&self.worker])?;
+        let read = |row| -> Answer<Known> {
+            let mut from = Cells::of(row);
+            Ok(Known {
+                file: from.text()?,
+                is_archive: from.take()?,
+                length: from.number()?,
+                is_kept: from.take()?,
+                is_lost: from.take()?,
+            })
+        };
+        Ok(rows.iter().map(read).collect::<Answer<_>>().map_err(|error| self.session.error(error))?)
+    }
+
+    /// It may have been stored, and the disk gone before that could be noted. While the store is away nobody can tell.
+    fn is_in_store(&mut self, known: &Known) -> Result<bool> {
+        let Some(objects) = self.objects.clone() else { return Ok(false) };
+        let file = known.file.as_str();
+        let key = match ObjectReader::new(objects).stored_file(file) {
+            Ok(key) => key,
+            Err(error) if error.is_retryable() => {
+                tracing::warn!(%file, %error, "cannot be looked for in the object store now");
+                return Ok(true);
+            }
+            Err(error) => return Err(error),
+        };
+        let Some(key) = key else { return Ok(false) };
+        self.note(&[Stored::File { file: file.into(), length: known.length, key }])?;
+        Ok(true)
+    }
+
+    pub(super) fn mark(&mut self, store: &str, files: &[String], lost: bool) -> Result<()> {
+        let sql = "UPDATE positions SET lost_at = CASE WHEN $4 THEN clock_timestamp() END
+                   WHERE worker = $1 AND store = $2 AND file = ANY ($3)";
+        self.session.query(sql, &[&self.worker, &store, &files, &lost])?;
+        Ok(())
+    }
+
+    /// Marks the pages that are in these files and have numbers above `after`, of so many numbers; how many there were.
+    pub(super) fn mark_pages(
+        &mut self,
+        files: &[String],
+        lost: bool,
+        after: i64,
+        numbers: i64,
+    ) -> Result<u64> {
+        let sql = "UPDATE crawl_metadata SET archive_lost = $4
+                   WHERE id > $1 AND id <= $1 + $2 AND archive_lost <> $4
+                     AND split_part(raw_html_path, ':', 1) = ANY ($3)";
+        let marked = self
+            .session
+            .repeat(async |connection| connection.execute(sql, &[&after, &numbers, &files, &lost]).await);
+        Ok(marked?)
+    }
+
+    /// Whether a member other than `owner` is here under the worker's name, or was until a moment ago.
+    pub(super) fn has_namesake(&mut self, owner: &str) -> Result<bool> {
+        let sql = "SELECT EXISTS (SELECT FROM members
+                                  WHERE worker = $1 AND owner <> $2 AND lease_until > clock_timestamp())";
+        let row = self.session.query_one(sql, &[&self.worker, &owner])?;
+        Ok(row.try_get(0).map_err(|error| self.session.error(error))?)
+    }
+
+    /// The number that the next page gets.
+    pub(super) fn next_page(&mut self) -> Result<i64> {
+        let row = self.session.query_one("SELECT next_page FROM catalogue_clock", &[])?;
+        Ok(row.try_get(0).map_err(|error| self.session.error(error))?)
     }
 }
 
@@ -60,7 +191,8 @@ async fn note_file(connection: &Connection, worker: &str, file: &str, length: u6
 async fn note_page(connection: &Connection, at: &str, key: &str) -> Noted {
     let name = key.rsplit('/').next().unwrap_or(key);
     let hash = name.get(..16).unwrap_or(name);
-    let update = "UPDATE crawl_metadata SET raw_html_path = $3 WHERE url_hash = $1 AND raw_html_path = $2";
+    let update = "UPDATE crawl_metadata SET raw_html_path = $3, archive_lost = false
+                  WHERE url_hash = $1 AND raw_html_path = $2";
     connection.execute(update, &[&hash, &at, &format!("{key}:0")]).await?;
     Ok(())
 }

@@ -8,17 +8,20 @@ mod counts;
 mod fetch;
 mod jobs;
 mod kept;
+mod lost;
 mod page;
 mod reader;
 mod staging;
 mod streams;
 pub(crate) mod unpublished;
 
-pub use kept::KeptFiles;
-pub use reader::PostgresReader;
+pub use kept::{KeptFiles, Missing, Stock};
+pub use lost::{LostMarks, mark_all};
+pub use reader::{LinkSegment, PostgresReader};
 
 use crate::database::{
-    Cluster, Database, DatabaseError, Expected, Partitions, Result as Answered, Session, Trouble, Writer,
+    BATCH_LIMIT, Cluster, Database, DatabaseError, Expected, Partitions, Result as Answered, Session,
+    Trouble, Writer,
 };
 use argiope_model::JobId;
 use argiope_store::catalogue::{
@@ -28,9 +31,6 @@ use argiope_store::error::Result;
 use staging::StagedBatch;
 use std::collections::HashMap;
 use std::time::Duration;
-
-/// A commit may have to wait for those of others.
-const COMMIT_LIMIT: Duration = Duration::from_secs(30);
 
 /// How often a commit is tried again at once, and after which pause. Then whoever asked decides.
 const PAUSES: [Duration; 3] =
@@ -64,7 +64,7 @@ impl PostgresCatalogue {
     /// `worker` names whose files and outputs the positions are.
     pub fn open(database: &Database, worker: &str) -> Result<PostgresCatalogue> {
         Cluster::open(database, &Expected::default())?;
-        let mut session = database.connect(COMMIT_LIMIT)?;
+        let mut session = database.connect(BATCH_LIMIT)?;
         let writer = Writer::register(&mut session, &staging::setup())?;
         let mut partitions = Partitions::default();
         partitions.prepare_present(&mut session)?;
@@ -90,6 +90,7 @@ impl PostgresCatalogue {
     }
 
     fn store(&mut self, batch: &StagedBatch) -> Answered<Committed> {
+        self.session.database().may_be_asked()?;
         if self.session.is_broken() {
             self.session.reconnect()?;
         }

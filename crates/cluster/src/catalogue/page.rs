@@ -17,6 +17,18 @@ pub(super) const COLUMNS: &str = "\
 
 const COUNT: usize = 54;
 
+/// [`COLUMNS`] as they are read. What is lost has no place, and nobody is to ask whether it has changed: it is fetched again
+/// when it is visited next.
+pub(super) fn shown_columns() -> String {
+    let shown = |column: &str| match column.trim() {
+        column @ ("raw_html_path" | "etag" | "last_modified") => {
+            format!("CASE WHEN archive_lost THEN NULL ELSE {column} END")
+        }
+        column => column.to_owned(),
+    };
+    COLUMNS.split(',').map(shown).collect::<Vec<_>>().join(", ")
+}
+
 /// The hash of a URL as people see it.
 pub(super) fn url_hash(key: u64) -> String {
     format!("{key:016x}")
@@ -116,7 +128,7 @@ pub(super) fn timings(from: &mut Cells<'_>) -> Answer<FetchTimings> {
     })
 }
 
-/// From a row of `id` and [`COLUMNS`].
+/// From a row of `id` and [`shown_columns`].
 pub(super) fn stored_page(row: &Row) -> Answer<StoredPage> {
     let mut from = Cells::of(row);
     let mut page = Page::default();

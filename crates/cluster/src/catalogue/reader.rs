@@ -10,7 +10,7 @@ use argiope_store::catalogue::{
     BriefKind, CatalogueReader, Each, ErrorRow, FetchRow, FilePosition, HostFigures, HostOrder, HostRow, Job,
     JobCounts, JobStats, OutputPosition, PageBrief, PageQuery, RobotsRow, SkippedRow, StoredPage, url_key,
 };
-use argiope_store::error::{ErrorKind, Result, StoreError};
+use argiope_store::error::Result;
 use argiope_store::links::LinksPosition;
 use std::cell::RefCell;
 use std::time::Duration;
@@ -34,6 +34,17 @@ const TABLES: [&str; 12] = [
     "positions",
     "outputs",
 ];
+
+/// A segment of links, as the catalogue knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkSegment {
+    pub worker: String,
+    pub number: u32,
+    pub length: u64,
+    /// Where it is since it left the worker's disk.
+    pub kept_at: Option<String>,
+    pub is_lost: bool,
+}
 
 pub struct PostgresReader {
     session: RefCell<Session>,
@@ -80,7 +91,7 @@ impl PostgresReader {
     ) -> Result<bool> {
         let sql = format!(
             "SELECT id, {} FROM crawl_metadata WHERE id > $1 {wanted} ORDER BY id LIMIT $2",
-            page::COLUMNS
+            page::shown_columns()
         );
         in_pieces(
             &self.session,
@@ -103,19 +114,21 @@ impl PostgresReader {
         Ok(found.unwrap_or(1))
     }
 
-    fn positions(&self, store: &str) -> Result<Vec<FilePosition>> {
-        // What has left its disk is nobody's to look for there.
-        let sql = "SELECT file, length FROM positions
-                   WHERE store = $1 AND ($2::text IS NULL OR worker = $2) AND kept_at IS NULL
-                   ORDER BY file COLLATE \"C\"";
-        self.rows(sql, &[&store, &self.worker], |row| {
+    /// The segments of links that all workers have written.
+    pub fn link_segments(&self) -> Result<Vec<LinkSegment>> {
+        let sql = "SELECT worker, file::integer, length, kept_at, lost_at IS NOT NULL FROM positions
+                   WHERE store = 'links' AND ($1::text IS NULL OR worker = $1)
+                   ORDER BY 2, 1";
+        self.rows(sql, &[&self.worker], |row| {
             let mut from = Cells::of(row);
-            Ok(Some(FilePosition { file: from.text()?, length: from.number()? }))
+            Ok(Some(LinkSegment {
+                worker: from.text()?,
+                number: from.small()?,
+                length: from.number()?,
+                kept_at: from.optional_text()?,
+                is_lost: from.take()?,
+            }))
         })
-    }
-
-    fn place(&self) -> String {
-        self.session.borrow().database().place().to_owned()
     }
 }
 
@@ -140,19 +153,22 @@ impl CatalogueReader for PostgresReader {
     }
 
     fn archive_positions(&self) -> Result<Vec<FilePosition>> {
-        self.positions("archive")
+        let sql = "SELECT file, length FROM positions
+                   WHERE store = 'archive' AND ($1::text IS NULL OR worker = $1)
+                   ORDER BY file COLLATE \"C\"";
+        self.rows(sql, &[&self.worker], |row| {
+            let mut from = Cells::of(row);
+            Ok(Some(FilePosition { file: from.text()?, length: from.number()? }))
+        })
     }
 
     fn links_position(&self) -> Result<Option<LinksPosition>> {
-        // The segments are numbers; the last one is where the links end.
-        let positions = self.positions("links")?.into_iter().map(|position| {
-            let segment = position.file.parse().map_err(|_| {
-                let message = format!("no segment of links: '{}'", position.file);
-                StoreError::new(ErrorKind::Corrupt, self.place(), message)
-            })?;
-            Ok(LinksPosition { segment, length: position.length })
-        });
-        Ok(positions.collect::<Result<Vec<_>>>()?.into_iter().max_by_key(|position| position.segment))
+        // The last one is where the links end; if it is not here any more they go on with the next.
+        let last = self.link_segments()?.pop();
+        Ok(last.map(|last| match last.kept_at.is_none() && !last.is_lost {
+            true => LinksPosition { segment: last.number, length: last.length },
+            false => LinksPosition { segment: last.number.saturating_add(1), length: 0 },
+        }))
     }
 
     fn output_position(&self, job: JobId, path: &str) -> Result<Option<OutputPosition>> {
@@ -207,7 +223,9 @@ impl CatalogueReader for PostgresReader {
 
     fn counts(&self, job: JobId) -> Result<JobCounts> {
         let session = &mut self.session.borrow_mut();
-        let sql = "SELECT class, word, count FROM job_counts WHERE job = $1 AND count <> 0";
+        let sql = "SELECT class, word, count FROM job_counts WHERE job = $1 AND count <> 0
+                   UNION ALL
+                   SELECT 'total', 'content_lost', count(*) FROM crawl_metadata WHERE job = $1 AND archive_lost";
         let rows = session.query(sql, &[&(job.0 as i32)])?;
         Ok(counts::job_counts(&rows).map_err(|error| session.error(error))?)
     }
@@ -231,7 +249,7 @@ impl CatalogueReader for PostgresReader {
     }
 
     fn page(&self, job: Option<JobId>, url: &str) -> Result<Option<StoredPage>> {
-        let sql = include_str!("sql/page_by_url.sql").replace("{columns}", page::COLUMNS);
+        let sql = include_str!("sql/page_by_url.sql").replace("{columns}", &page::shown_columns());
         self.one(&sql, &[&url_hash(url_key(url)), &url, &number_of(job)], page_found)
     }
 

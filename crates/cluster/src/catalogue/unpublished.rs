@@ -26,8 +26,10 @@ impl<T> Piece<T> {
 
 /// Pages as they were stored first, by their numbers.
 pub(crate) fn pages(session: &mut Session, after: u64) -> Result<Piece<StoredPage>> {
-    let sql =
-        format!("SELECT id, {} FROM crawl_metadata WHERE id > $1 ORDER BY id LIMIT {PIECE}", page::COLUMNS);
+    let sql = format!(
+        "SELECT id, {} FROM crawl_metadata WHERE id > $1 ORDER BY id LIMIT {PIECE}",
+        page::shown_columns()
+    );
     let rows = rows(session, &sql, &[&signed(after)], |row| stored_page(row).map(Some))?;
     let reached = rows.last().map_or(after, |stored: &StoredPage| stored.seq);
     Ok(Piece { rows, reached })
@@ -36,8 +38,10 @@ pub(crate) fn pages(session: &mut Session, after: u64) -> Result<Piece<StoredPag
 /// Pages that were overwritten since, by the batches that did it, one batch at a time.
 pub(crate) fn repeated_pages(session: &mut Session, after: u64) -> Result<Piece<StoredPage>> {
     let Some(batch) = next_repeating(session, after)? else { return Ok(Piece::none(after)) };
-    let sql =
-        format!("SELECT id, {} FROM crawl_metadata WHERE repeated AND batch = $1 ORDER BY id", page::COLUMNS);
+    let sql = format!(
+        "SELECT id, {} FROM crawl_metadata WHERE repeated AND batch = $1 ORDER BY id",
+        page::shown_columns()
+    );
     let rows = rows(session, &sql, &[&signed(batch)], |row| stored_page(row).map(Some))?;
     Ok(Piece { rows, reached: batch })
 }

@@ -1,26 +1,35 @@
 //! Where the database is: the setting as the user wrote it, read once. Its password is never shown.
 
+use super::encryption::{Connector, Encryption};
 use super::error::{DatabaseError, Result, Trouble, failed};
 use super::session::Session;
+use crate::breaker::Breaker;
 use std::fmt;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use tokio_postgres::Config;
-use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::config::{self, Host};
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// A peer that has vanished without a word is noticed after about this long.
 const SILENCE_LIMIT: Duration = Duration::from_secs(15);
+/// A server that has failed so many tries in a row is left alone for so long.
+const FAILURES: u32 = 3;
+const LEFT_ALONE: Duration = Duration::from_secs(30);
 
-/// A place to connect to. Cheap to clone.
+/// A place to connect to. Cheap to clone; clones know together whether it answers.
 #[derive(Clone)]
 pub struct Database {
     config: Arc<Config>,
+    tls: Connector,
     place: Arc<str>,
+    breaker: Arc<Mutex<Breaker>>,
+    /// Asks though the others leave it alone.
+    watches: bool,
 }
 
 impl Database {
-    /// `postgres://user:password@host:port/database`.
+    /// `postgres://user:password@host:port/database`, with `sslmode` and `sslrootcert` as libpq understands them.
     pub fn at(url: &str) -> Result<Database> {
         let unusable = |why: &str| {
             let message = format!(
@@ -29,6 +38,10 @@ impl Database {
             );
             DatabaseError::new(Trouble::Settings, "", message)
         };
+        if !(url.starts_with("postgres://") || url.starts_with("postgresql://")) {
+            return Err(unusable("it does not begin with postgres://"));
+        }
+        let (url, encryption) = Encryption::split_off(url).map_err(unusable)?;
         let mut config: Config = url.parse().map_err(|error| {
             let error = failed("", error);
             unusable(&error.message)
@@ -41,9 +54,24 @@ impl Database {
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             return Err(unusable("it names no host"));
         }
-        if config.get_ssl_mode() == SslMode::Require {
-            return Err(unusable("sslmode=require: encrypted connections are not built in yet"));
+        if config.get_channel_binding() == config::ChannelBinding::Require {
+            return Err(unusable("channel_binding=require is not built in; sslmode=verify-full is"));
         }
+        if config.get_hosts().is_empty() {
+            // Certificates are for names, if only for that of an address.
+            for address in config.get_hostaddrs().to_vec() {
+                config.host(address.to_string());
+            }
+        }
+        // A socket of this machine needs none, whatever is said.
+        if config.get_hosts().iter().any(|host| matches!(host, Host::Tcp(_))) {
+            config.ssl_mode(encryption.client_mode());
+        } else {
+            config.ssl_mode(config::SslMode::Disable);
+        }
+        let tls = encryption
+            .connector()
+            .map_err(|error| DatabaseError::new(Trouble::Settings, "", format!("sslrootcert: {error}")))?;
         config
             .connect_timeout(CONNECT_LIMIT)
             .tcp_user_timeout(SILENCE_LIMIT)
@@ -55,7 +83,18 @@ impl Database {
             config.application_name("argiope");
         }
         let place = place_of(&config).into();
-        Ok(Database { config: Arc::new(config), place })
+        let breaker = Arc::new(Mutex::new(Breaker::new(FAILURES, LEFT_ALONE)));
+        Ok(Database { config: Arc::new(config), tls, place, breaker, watches: false })
+    }
+
+    /// For the one who asks a server on that all others leave alone: its first answer lets them ask again.
+    pub(crate) fn watching(&self) -> Database {
+        Database { watches: true, ..self.clone() }
+    }
+
+    /// Whether there is a server that lets us in, asked at this moment.
+    pub fn answers(&self) -> bool {
+        self.watching().connect(super::LIMIT).is_ok()
     }
 
     /// A connection whose requests may each take up to `limit`.
@@ -68,8 +107,33 @@ impl Database {
         &self.place
     }
 
+    fn breaker(&self) -> MutexGuard<'_, Breaker> {
+        self.breaker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asked before an operation, not before each of its tries.
+    pub(crate) fn may_be_asked(&self) -> Result<()> {
+        if self.watches || self.breaker().may_try(Instant::now()) {
+            return Ok(());
+        }
+        Err(self.error(Trouble::Unreachable, "the server failed a moment ago and is left alone for a while"))
+    }
+
+    /// How a try ended. Whoever answers is there, whatever the answer: that it ends a connection is one, too.
+    pub(super) fn tried<T>(&self, outcome: Result<T>) -> Result<T> {
+        let is_away = |error: &DatabaseError| error.trouble == Trouble::Unreachable && error.code().is_none();
+        let is_away = outcome.as_ref().is_err_and(is_away);
+        let mut breaker = self.breaker();
+        let _ = if is_away { breaker.failed(Instant::now()) } else { breaker.succeeded() };
+        outcome
+    }
+
     pub(super) fn config(&self) -> &Config {
         &self.config
+    }
+
+    pub(super) fn tls(&self) -> Connector {
+        self.tls.clone()
     }
 
     pub(crate) fn error(&self, trouble: Trouble, message: impl Into<String>) -> DatabaseError {
@@ -92,7 +156,6 @@ fn place_of(config: &Config) -> String {
             Host::Tcp(name) => name.clone(),
             Host::Unix(path) => path.display().to_string(),
         })
-        .chain(config.get_hostaddrs().iter().map(ToString::to_string))
         .collect();
     let hosts: Vec<String> = names
         .iter()
@@ -115,6 +178,31 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_fails_three_times_in_a_row_is_left_alone_by_all_but_the_one_who_watches() {
+        // It takes connections and ends them.
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (counts, counted) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            listener.incoming().for_each(|stream| counts.send(stream.is_ok()).unwrap())
+        });
+        let database = Database::at(&format!("postgres://me@127.0.0.1:{port}/crawl")).unwrap();
+        let connect = |database: &Database| {
+            let error = database.connect(Duration::from_secs(60)).err().unwrap();
+            assert_eq!(error.trouble, Trouble::Unreachable);
+            (error.message.contains("left alone"), counted.try_iter().count())
+        };
+        for _ in 0..FAILURES {
+            assert_eq!(connect(&database), (false, 1));
+        }
+        assert_eq!(connect(&database.clone()), (true, 0));
+        assert_eq!(connect(&database.watching()), (false, 1));
+        assert_eq!(connect(&database), (true, 0));
+        database.tried(Ok(())).unwrap();
+        assert_eq!(connect(&database), (false, 1));
+    }
+
+    #[test]
     fn what_is_no_address_is_refused_without_showing_a_password() {
         for url in [
             "postgres://me:sec@ret@db.test/crawl",
@@ -122,6 +210,10 @@ mod tests {
             "mysql://me:secret@db.test/x",
             "postgres:///secret",
             "postgres://me:secret@db.test:port/x",
+            "postgres://me:secret@db.test/x?sslmode=allow",
+            "postgres://me:secret@db.test/x?channel_binding=require",
+            "postgres://me:secret@db.test/x?sslmode=verify-ca&sslrootcert=/there/is/no/such.pem",
+            "host=db.test password=secret",
             "",
         ] {
             let error = Database::at(url).err().unwrap();

@@ -68,6 +68,8 @@ pub struct Cluster {
 impl Cluster {
     /// Makes the cluster, or brings the schema of the one that is there up to date. Safe to be called by many at once.
     pub fn init(database: &Database, expected: &Expected, new: &NewCluster) -> Result<Cluster> {
+        // A server that hangs is found out sooner.
+        database.connect(super::LIMIT)?;
         let mut session = database.connect(LIMIT)?;
         let made = session.transaction(async |connection| {
             connection.script(migrations::LOCK).await?;
@@ -98,7 +100,7 @@ impl Cluster {
 
     /// The cluster that is there. It must be of this version.
     pub fn open(database: &Database, expected: &Expected) -> Result<Cluster> {
-        Cluster::check(&mut database.connect(LIMIT)?, expected)
+        Cluster::check(&mut database.connect(super::LIMIT)?, expected)
     }
 
     fn check(session: &mut Session, expected: &Expected) -> Result<Cluster> {

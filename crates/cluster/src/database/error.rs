@@ -1,6 +1,7 @@
 //! What can be wrong with the database, in words that say what to do.
 
 use super::SETTING;
+use crate::tls;
 use argiope_store::error::{ErrorKind, StoreError};
 use std::error::Error as StdError;
 use std::fmt;
@@ -155,7 +156,13 @@ fn said_by_client(error: &tokio_postgres::Error) -> (Trouble, String) {
         return (Trouble::Password, format!("the server refuses this user or password{detail}"));
     }
     if words.starts_with("error performing TLS") {
-        return (Trouble::Settings, format!("no encrypted connection can be made{detail}"));
+        return match cause.and_then(|cause| cause.downcast_ref::<io::Error>()) {
+            Some(error) => match tls::refusal(error) {
+                Some(refusal) => (Trouble::Settings, format!("{refusal} (sslmode, sslrootcert)")),
+                None => (Trouble::Unreachable, format!("the server cannot be reached ({words}{detail})")),
+            },
+            None => (Trouble::Settings, format!("sslmode asks for an encrypted connection{detail}")),
+        };
     }
     if error.is_closed() || words.starts_with("timeout") || cause.is_some_and(|cause| cause.is::<io::Error>())
     {

@@ -5,13 +5,17 @@ use super::connection::{Answer, Connection};
 use super::error::{DatabaseError, Trouble};
 
 /// The schema's version is how many of them have been run.
-const SCRIPTS: [&str; 6] = [
+const SCRIPTS: [&str; 10] = [
     include_str!("migrations/0001_initial.sql"),
     include_str!("migrations/0002_members.sql"),
     include_str!("migrations/0003_state.sql"),
     include_str!("migrations/0004_archive.sql"),
     include_str!("migrations/0005_takeovers.sql"),
     include_str!("migrations/0006_log.sql"),
+    include_str!("migrations/0007_ingest_topic.sql"),
+    include_str!("migrations/0008_settled_jobs.sql"),
+    include_str!("migrations/0009_log_losses.sql"),
+    include_str!("migrations/0010_files.sql"),
 ];
 
 pub(super) const CURRENT: i32 = SCRIPTS.len() as i32;

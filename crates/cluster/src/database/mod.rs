@@ -8,6 +8,7 @@ mod cells;
 mod cluster;
 mod connection;
 mod copy;
+mod encryption;
 mod error;
 mod migrations;
 mod once;
@@ -19,11 +20,16 @@ pub use cluster::{Cluster, Expected, NewCluster, Transport};
 pub use error::{DatabaseError, Result, Trouble};
 pub use session::Session;
 
-pub(crate) use cells::{Cells, Time};
+pub(crate) use cells::{Cells, Time, storable};
 pub(crate) use connection::{Answer, Connection, Parameters};
 pub(crate) use copy::Rows;
 pub(crate) use once::{Copy, Staged, Writer};
 pub(crate) use partitions::{Partitions, month_of};
+
+/// Of a request of a worker, and of each of its tries.
+pub const LIMIT: std::time::Duration = std::time::Duration::from_secs(5);
+/// Of what moves thousands of rows at once, and may wait for others that do: a batch, a shard that is taken over.
+pub const BATCH_LIMIT: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// The setting that every error about the database names.
 pub const SETTING: &str = "storage.metadata_db_url";

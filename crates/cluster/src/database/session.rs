@@ -8,7 +8,7 @@ use super::connection::{Answer, Connection, Parameters};
 use super::error::{DatabaseError, Result, Trouble, failed};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
-use tokio_postgres::{NoTls, Row, SimpleQueryMessage};
+use tokio_postgres::{Row, SimpleQueryMessage};
 
 /// The oldest version that has what is asked of it here.
 const OLDEST_VERSION: u32 = 140_000;
@@ -41,6 +41,7 @@ pub struct Session {
 
 impl Session {
     pub(super) fn open(database: Database, limit: Duration) -> Result<Session> {
+        database.may_be_asked()?;
         let (runtime, connection) = connect(&database, limit, "")?;
         Ok(Session { database, limit, setup: String::new(), runtime, connection })
     }
@@ -74,14 +75,16 @@ impl Session {
     pub(crate) fn run<T>(&mut self, work: impl AsyncFnOnce(&Connection) -> Answer<T>) -> Result<T> {
         let (connection, limit) = (&self.connection, self.limit);
         let outcome = self.runtime.block_on(async { tokio::time::timeout(limit, work(connection)).await });
-        match outcome {
+        let done = match outcome {
             Ok(done) => done.map_err(|error| failed(self.database.place(), error)),
             Err(_) => Err(self.give_up()),
-        }
+        };
+        self.database.tried(done)
     }
 
     /// A request that may be repeated: after the connection broke it is made again, a few times.
     pub(crate) fn repeat<T>(&mut self, mut work: impl AsyncFnMut(&Connection) -> Answer<T>) -> Result<T> {
+        self.database.may_be_asked()?;
         let mut pauses = PAUSES.iter();
         loop {
             let done = if self.is_broken() { self.reconnect() } else { Ok(()) };
@@ -154,11 +157,15 @@ fn new_runtime(database: &Database) -> Result<Runtime> {
 }
 
 fn connect(database: &Database, limit: Duration, setup: &str) -> Result<(Runtime, Connection)> {
+    database.tried(connect_once(database, limit, setup))
+}
+
+fn connect_once(database: &Database, limit: Duration, setup: &str) -> Result<(Runtime, Connection)> {
     let runtime = new_runtime(database)?;
     let place = database.place();
     let connected = runtime.block_on(async {
         tokio::time::timeout(limit, async {
-            let (client, socket) = database.config().connect(NoTls).await?;
+            let (client, socket) = database.config().connect(database.tls()).await?;
             // Runs while a request does.
             tokio::spawn(async {
                 if let Err(error) = socket.await {
@@ -191,4 +198,24 @@ fn connect(database: &Database, limit: Duration, setup: &str) -> Result<(Runtime
 
 fn is_new_enough(version: &str) -> bool {
     version.parse::<u32>().is_ok_and(|version| version >= OLDEST_VERSION)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_whose_connection_breaks_is_made_four_times_in_all_on_postgres() {
+        let Ok(url) = std::env::var("ARGIOPE_TEST_POSTGRES") else { return };
+        let mut session = Database::at(&url).unwrap().connect(super::super::LIMIT).unwrap();
+        let mut made = 0;
+        let ended = session.repeat(async |connection| {
+            made += 1;
+            connection.script("SELECT pg_terminate_backend(pg_backend_pid())").await
+        });
+        assert_eq!(ended.err().unwrap().trouble, Trouble::Unreachable);
+        assert_eq!(made, 1 + PAUSES.len());
+        // Each broken connection was followed by one that was made: the server is there, and is asked.
+        session.query_one("SELECT 1", &[]).unwrap();
+    }
 }

@@ -19,6 +19,7 @@ const MOST_RECORDS: i32 = 1_000_000;
 /// Of the header of a batch: where its length begins, and what the length does not count.
 const LENGTH_AT: usize = 8;
 const UNCOUNTED: usize = 12;
+const LAST_DELTA_AT: usize = 23;
 const RECORD_COUNT_AT: usize = 57;
 
 /// What could be wrong, in words.
@@ -71,30 +72,57 @@ fn record(offset: i32, key: Option<&[u8]>, value: &[u8], timestamp: i64) -> Reco
     }
 }
 
+/// What a partition has from an offset on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stretch {
+    pub records: Vec<(i64, Vec<u8>)>,
+    /// Where to read on: behind the records, and what else a log has.
+    pub next: i64,
+    /// Why the batch that was to be read cannot be. `next` is behind it, and there are no records.
+    pub unreadable: Option<String>,
+}
+
 /// Unpacks what a fetch brought, from `from` on, until `max_bytes` of values are there; one record at least. The last
 /// batch may be cut off: it comes whole with the next fetch.
-pub(super) fn unpacked(
-    mut bytes: Bytes,
-    from: i64,
-    max_bytes: usize,
-) -> Result<Vec<(i64, Vec<u8>)>, Unreadable> {
-    let mut values = Vec::new();
+pub(super) fn unpacked(mut bytes: Bytes, from: i64, max_bytes: usize) -> Result<Stretch, Unreadable> {
+    let mut stretch = Stretch { next: from, ..Stretch::default() };
     let mut taken = 0;
     while is_whole(&bytes)? {
+        let after = after_batch(&bytes);
         let batch = RecordBatchDecoder::decode_with_custom_compression(&mut bytes, Some(unpack));
-        for record in batch.map_err(|error| error.to_string())?.records {
+        let batch = match batch {
+            Ok(batch) => batch,
+            Err(error) => {
+                // What comes before it is whole.
+                if stretch.records.is_empty() {
+                    stretch.next = after.max(from);
+                    stretch.unreadable = Some(error.to_string());
+                }
+                return Ok(stretch);
+            }
+        };
+        for record in batch.records {
             if record.control || record.offset < from {
                 continue;
             }
             let value = record.value.unwrap_or_default();
             taken += value.len();
-            if taken > max_bytes && !values.is_empty() {
-                return Ok(values);
+            if taken > max_bytes && !stretch.records.is_empty() {
+                stretch.next = record.offset;
+                return Ok(stretch);
             }
-            values.push((record.offset, value.into()));
+            stretch.records.push((record.offset, value.into()));
         }
+        stretch.next = after.max(stretch.next);
     }
-    Ok(values)
+    Ok(stretch)
+}
+
+/// The offset behind the batch that begins here.
+fn after_batch(bytes: &Bytes) -> i64 {
+    let first = bytes.first_chunk::<8>().copied().map_or(0, i64::from_be_bytes);
+    let last = bytes.get(LAST_DELTA_AT..).and_then(|rest| rest.first_chunk::<4>()).copied();
+    first.saturating_add(last.map_or(0, i32::from_be_bytes).into()).saturating_add(1)
 }
 
 /// Whether a complete batch begins here.
@@ -128,7 +156,7 @@ fn unpack<E: From<io::Error>>(packed: &mut Bytes, compression: Compression) -> R
             Ok(Bytes::from(raw))
         }
         other => {
-            let message = format!("a batch compressed with {other:?}; this program reads zstd");
+            let message = format!("a batch compressed with {other:?}; zstd and none can be read here");
             Err(io::Error::other(message).into())
         }
     }
@@ -137,6 +165,11 @@ fn unpack<E: From<io::Error>>(packed: &mut Bytes, compression: Compression) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn read(bytes: Bytes, from: i64, max_bytes: usize) -> Result<Vec<(i64, Vec<u8>)>, Unreadable> {
+        let stretch = unpacked(bytes, from, max_bytes)?;
+        stretch.unreadable.map_or(Ok(stretch.records), Err)
+    }
 
     fn pack(values: &[&[u8]]) -> Bytes {
         packed(values.iter().map(|value| (Some(&b"key"[..]), *value)), 7).unwrap()
@@ -149,8 +182,8 @@ mod tests {
             let batch = pack(&values);
             let expected: Vec<(i64, Vec<u8>)> =
                 (0..).zip(values.iter().map(|value| value.to_vec())).collect();
-            assert_eq!(unpacked(batch.clone(), 0, usize::MAX).unwrap(), expected);
-            assert_eq!(unpacked(batch, 1, usize::MAX).unwrap(), expected[1..]);
+            assert_eq!(read(batch.clone(), 0, usize::MAX).unwrap(), expected);
+            assert_eq!(read(batch, 1, usize::MAX).unwrap(), expected[1..]);
         }
         assert!(pack(&[&long]).len() < long.len() / 5, "compressed");
     }
@@ -158,7 +191,7 @@ mod tests {
     #[test]
     fn a_limit_cuts_after_the_first() {
         let batch = pack(&[&[1; 500], &[2; 500], &[3; 500]]);
-        let lengths = |limit| unpacked(batch.clone(), 0, limit).unwrap().len();
+        let lengths = |limit| read(batch.clone(), 0, limit).unwrap().len();
         assert_eq!([lengths(0), lengths(999), lengths(1000), lengths(1500)], [1, 1, 2, 3]);
     }
 
@@ -169,7 +202,7 @@ mod tests {
         for length in 0..both.len() {
             let bytes = Bytes::copy_from_slice(&both[..length]);
             let expected = usize::from(length >= first.len());
-            assert_eq!(unpacked(bytes, 0, usize::MAX).unwrap().len(), expected, "{length}");
+            assert_eq!(read(bytes, 0, usize::MAX).unwrap().len(), expected, "{length}");
         }
     }
 
@@ -181,9 +214,33 @@ mod tests {
                 let mut bytes = batch.to_vec();
                 bytes[at] ^= flip;
                 // The offset and the epoch stand before what the checksum covers.
-                let read = unpacked(bytes.into(), 0, usize::MAX);
+                let read = read(bytes.into(), 0, usize::MAX);
                 assert!(at < 16 || read.is_err(), "{at}");
             }
         }
+    }
+
+    /// As another program would write it.
+    fn packed_with(compression: Compression) -> Bytes {
+        let records = [record(0, None, b"a", 7), record(1, None, b"b", 7)];
+        let options = RecordEncodeOptions { version: 2, compression };
+        let mut out = BytesMut::new();
+        let store = |raw: &mut BytesMut, out: &mut BytesMut, _: Compression| {
+            out.extend_from_slice(raw);
+            Ok(())
+        };
+        RecordBatchEncoder::encode_with_custom_compression(&mut out, &records, &options, Some(store))
+            .unwrap();
+        out.freeze()
+    }
+
+    #[test]
+    fn a_batch_that_cannot_be_read_is_told_and_stepped_over() {
+        let (whole, strange) = (packed_with(Compression::None), packed_with(Compression::Lz4));
+        let first = unpacked([whole.clone(), strange.clone()].concat().into(), 0, usize::MAX).unwrap();
+        assert_eq!((first.records.len(), first.next, first.unreadable), (2, 2, None));
+        let second = unpacked([strange, whole].concat().into(), 0, usize::MAX).unwrap();
+        assert_eq!((second.records.len(), second.next), (0, 2));
+        assert!(second.unreadable.unwrap().contains("Lz4"));
     }
 }

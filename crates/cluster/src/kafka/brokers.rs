@@ -2,6 +2,7 @@
 //! each that was asked. What is found to be out of date is forgotten and found anew.
 
 use super::SETTING;
+use super::access::Access;
 use super::connection::{ANSWER_LIMIT, Connection, Question};
 use crate::server_error::{Result, ServerError, Trouble};
 use kafka_protocol::ResponseError;
@@ -16,11 +17,13 @@ impl Question for MetadataRequest {
     const KEY: ApiKey = ApiKey::Metadata;
     type Answer = MetadataResponse;
     const OLDEST: i16 = 5;
-    const NEWEST: i16 = 9;
+    /// From 10 on it tells the identity of a topic.
+    const NEWEST: i16 = 12;
 }
 
 /// A client of one Kafka cluster. Each thread has its own: a reader that waits must not keep a writer waiting.
 pub struct Kafka {
+    access: Access,
     /// As configured: where to begin.
     addresses: Vec<String>,
     /// By the broker's number.
@@ -31,24 +34,29 @@ pub struct Kafka {
 }
 
 impl Kafka {
-    /// Does not connect. `brokers` is `cluster.kafka_brokers`: addresses with commas between them.
-    pub fn new(brokers: &str) -> Result<Kafka> {
-        let addresses: Vec<String> = brokers.split(',').map(|address| address.trim().to_owned()).collect();
-        for address in &addresses {
-            let port = address.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port);
-            if port.and_then(|port| port.parse::<u16>().ok()).is_none() {
-                let message =
-                    format!("'{address}' is no HOST:PORT; several are written with commas between them");
-                return Err(ServerError::new(Trouble::Wrong, SETTING, message));
-            }
-        }
-        Ok(Kafka { addresses, brokers: HashMap::new(), connections: HashMap::new(), leaders: HashMap::new() })
+    /// Does not connect. From `cluster.kafka_brokers`: addresses with commas between them.
+    pub fn new(access: impl Into<Access>) -> Result<Kafka> {
+        let access = access.into();
+        Ok(Kafka {
+            addresses: access.addresses()?,
+            access,
+            brokers: HashMap::new(),
+            connections: HashMap::new(),
+            leaders: HashMap::new(),
+        })
     }
 
     /// How many partitions a topic has; `None` if there is no such topic.
     pub fn partitions(&mut self, topic: &str) -> Result<Option<usize>> {
         self.look_up(topic)?;
         Ok(self.leaders.get(topic).map(Vec::len))
+    }
+
+    /// What tells this topic from another one of its name: one that was deleted and made anew is another. `None` where the
+    /// brokers do not tell (before Kafka 2.8).
+    pub fn identity(&mut self, topic: &str) -> Result<Option<String>> {
+        let found = self.look_up(topic)?.ok_or_else(|| no_such_topic(topic))?;
+        Ok((!found.topic_id.is_nil()).then(|| found.topic_id.to_string()))
     }
 
     /// Who leads a partition.
@@ -83,7 +91,8 @@ impl Kafka {
         self.leaders.remove(topic);
     }
 
-    fn look_up(&mut self, topic: &str) -> Result<()> {
+    /// What the brokers say of a topic, if there is one.
+    fn look_up(&mut self, topic: &str) -> Result<Option<MetadataResponseTopic>> {
         let name =
             MetadataRequestTopic::default().with_name(Some(TopicName(StrBytes::from(topic.to_owned()))));
         let request =
@@ -92,14 +101,14 @@ impl Kafka {
         self.remember_brokers(&answer);
         self.leaders.remove(topic);
         let Some(found) = answer.topics.into_iter().next() else {
-            return Ok(());
+            return Ok(None);
         };
         match ResponseError::try_from_code(found.error_code) {
-            Some(ResponseError::UnknownTopicOrPartition) => Ok(()),
+            Some(ResponseError::UnknownTopicOrPartition) => Ok(None),
             // It is being made: its partitions are told, some of them without a leader.
             None | Some(ResponseError::LeaderNotAvailable) => {
-                self.leaders.insert(topic.to_owned(), leaders_of(found));
-                Ok(())
+                self.leaders.insert(topic.to_owned(), leaders_of(&found));
+                Ok(Some(found))
             }
             Some(error) => Err(refused(topic, error)),
         }
@@ -125,7 +134,7 @@ impl Kafka {
         let mut reasons = Vec::new();
         let others = self.brokers.values().filter(|address| !self.addresses.contains(address));
         for address in self.addresses.iter().chain(others) {
-            match Connection::open(address).and_then(|mut broker| broker.call(request, limit)) {
+            match Connection::open(address, &self.access).and_then(|mut broker| broker.call(request, limit)) {
                 Err(error) if error.is_retryable() => reasons.push(error),
                 answered => return answered,
             }
@@ -175,13 +184,13 @@ impl Kafka {
             Entry::Occupied(known) => Ok(known.into_mut()),
             Entry::Vacant(free) => {
                 let address = self.brokers.get(&broker).ok_or_else(no_broker)?;
-                Ok(free.insert(Connection::open(address)?))
+                Ok(free.insert(Connection::open(address, &self.access)?))
             }
         }
     }
 }
 
-fn leaders_of(topic: MetadataResponseTopic) -> Vec<i32> {
+fn leaders_of(topic: &MetadataResponseTopic) -> Vec<i32> {
     let mut partitions: Vec<(i32, i32)> =
         topic.partitions.iter().map(|partition| (partition.partition_index, partition.leader_id.0)).collect();
     partitions.sort_unstable();
@@ -192,7 +201,7 @@ fn no_broker() -> ServerError {
     ServerError::new(Trouble::Away, SETTING, "the broker that leads is not known at the moment")
 }
 
-pub(super) fn no_such_topic(topic: &str) -> ServerError {
+pub(crate) fn no_such_topic(topic: &str) -> ServerError {
     let message = format!("there is no topic {topic}; 'argiope cluster init' makes it");
     ServerError::new(Trouble::Wrong, SETTING, message)
 }

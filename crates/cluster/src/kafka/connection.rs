@@ -1,18 +1,20 @@
 //! One connection to one broker: requests out, answers in, each within its time.
 
 use super::SETTING;
+use super::access::{Access, Login, Stream};
 use crate::server_error::{Result, ServerError, Trouble};
+use crate::tls;
 use bytes::{Bytes, BytesMut};
+use kafka_protocol::ResponseError;
 use kafka_protocol::messages::{
-    ApiKey, ApiVersionsRequest, ApiVersionsResponse, RequestHeader, ResponseHeader,
+    ApiKey, ApiVersionsRequest, ApiVersionsResponse, RequestHeader, ResponseHeader, SaslAuthenticateRequest,
+    SaslAuthenticateResponse, SaslHandshakeRequest, SaslHandshakeResponse,
 };
 use kafka_protocol::protocol::{Decodable, Encodable, HeaderVersion, StrBytes};
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-const CONNECT_LIMIT: Duration = Duration::from_secs(3);
 /// Of any request, beyond what the broker is told that it may take.
 pub(super) const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 /// Readers ask for far less; what is longer is no answer to a question of ours.
@@ -34,24 +36,64 @@ impl Question for ApiVersionsRequest {
     type Answer = ApiVersionsResponse;
 }
 
+impl Question for SaslHandshakeRequest {
+    const KEY: ApiKey = ApiKey::SaslHandshake;
+    const OLDEST: i16 = 1;
+    const NEWEST: i16 = 1;
+    type Answer = SaslHandshakeResponse;
+}
+
+impl Question for SaslAuthenticateRequest {
+    const KEY: ApiKey = ApiKey::SaslAuthenticate;
+    const OLDEST: i16 = 0;
+    const NEWEST: i16 = 1;
+    type Answer = SaslAuthenticateResponse;
+}
+
 pub(super) struct Connection {
     address: String,
-    stream: TcpStream,
+    stream: Stream,
     /// Versions that the broker speaks, by request.
     spoken: HashMap<i16, (i16, i16)>,
     sent: i32,
 }
 
 impl Connection {
-    pub(super) fn open(address: &str) -> Result<Connection> {
-        let stream = connect(address).map_err(|error| away(address, error))?;
+    pub(super) fn open(address: &str, access: &Access) -> Result<Connection> {
+        let stream = access.connect(address).map_err(|error| away(address, error))?;
         let spoken = HashMap::from([(ApiVersionsRequest::KEY as i16, (0, 0))]);
         let mut connection = Connection { address: address.to_owned(), stream, spoken, sent: 0 };
         let answer = connection.call(&ApiVersionsRequest::default(), ANSWER_LIMIT)?;
         let ranges = answer.api_keys.iter();
         connection.spoken =
             ranges.map(|range| (range.api_key, (range.min_version, range.max_version))).collect();
+        if let Some(login) = access.login() {
+            connection.log_in(login)?;
+        }
         Ok(connection)
+    }
+
+    fn log_in(&mut self, login: &Login) -> Result<()> {
+        let address = self.address.clone();
+        let refused = |error: ResponseError, detail: &str| {
+            let message = format!("the broker at {address} refuses the login: {error}{detail}");
+            ServerError::new(Trouble::Refused, "cluster.kafka_sasl_username", message)
+        };
+        let plain = StrBytes::from_static_str("PLAIN");
+        let answer = self.call(&SaslHandshakeRequest::default().with_mechanism(plain), ANSWER_LIMIT)?;
+        if let Some(error) = ResponseError::try_from_code(answer.error_code) {
+            return Err(refused(error, ""));
+        }
+        let words = format!("\0{}\0{}", login.username, login.password);
+        let request = SaslAuthenticateRequest::default().with_auth_bytes(words.into());
+        let answer = self.call(&request, ANSWER_LIMIT)?;
+        match ResponseError::try_from_code(answer.error_code) {
+            None => Ok(()),
+            Some(error) => {
+                let detail = answer.error_message.as_ref().map(|text| format!(" ({})", &**text));
+                Err(refused(error, &detail.unwrap_or_default()))
+            }
+        }
     }
 
     pub(super) fn call<R: Question>(&mut self, request: &R, limit: Duration) -> Result<R::Answer> {
@@ -97,9 +139,9 @@ impl Connection {
         }
         let sent = self
             .stream
-            .set_read_timeout(Some(limit))
-            .and_then(|()| self.stream.set_write_timeout(Some(limit)))
-            .and_then(|()| self.stream.write_all(&message));
+            .set_limit(limit)
+            .and_then(|()| self.stream.write_all(&message))
+            .and_then(|()| self.stream.flush());
         sent.map_err(|error| away(&self.address, error))?;
         Ok(version)
     }
@@ -136,21 +178,11 @@ impl Connection {
     }
 }
 
-fn connect(address: &str) -> io::Result<TcpStream> {
-    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-    for place in address.to_socket_addrs()? {
-        match TcpStream::connect_timeout(&place, CONNECT_LIMIT) {
-            Ok(stream) => {
-                stream.set_nodelay(true)?;
-                return Ok(stream);
-            }
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
-}
-
 fn away(address: &str, error: io::Error) -> ServerError {
+    if let Some(refusal) = tls::refusal(&error) {
+        let message = format!("the broker at {address}: {refusal} (cluster.kafka_ssl_ca)");
+        return ServerError::new(Trouble::Wrong, SETTING, message).with_source(error);
+    }
     let message = match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
             format!("the broker at {address} does not answer")

@@ -2,7 +2,7 @@
 //!
 //! | topic | partitions | kept | what |
 //! |---|---|---|---|
-//! | `url_ingest` | shards | 7 days | URLs of ingestion jobs |
+//! | `url_ingest` | shards | 7 days | URLs that other programs have for jobs: [`crate::receiving`] |
 //! | `url_scheduled` | shards | 7 days | discovered links on their way to the owner of their shard: [`crate::transport`] |
 //! | `crawl_results` | 8 | 30 days | every page, as JSON: [`messages`] |
 //! | `crawl_failures` | 4 | 30 days | what failed for good or was forbidden by robots.txt, with its reason, as JSON |
@@ -17,6 +17,7 @@
 //!
 //! [`Trouble::Away`]: crate::server_error::Trouble::Away
 
+mod access;
 mod batches;
 mod brokers;
 mod connection;
@@ -26,7 +27,10 @@ mod reading;
 mod topics;
 mod writing;
 
+pub use access::{Access, Login};
+pub use batches::Stretch;
 pub use brokers::Kafka;
+pub(crate) use brokers::no_such_topic;
 pub use reading::{Range, Records};
 pub use topics::{Topic, Topics};
 pub use writing::{LastOffsets, Outgoing};

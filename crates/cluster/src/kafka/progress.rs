@@ -10,9 +10,11 @@ use kafka_protocol::messages::delete_records_request::{DeleteRecordsPartition, D
 use kafka_protocol::messages::offset_commit_request::{
     OffsetCommitRequestPartition, OffsetCommitRequestTopic,
 };
+use kafka_protocol::messages::offset_fetch_request::OffsetFetchRequestTopic;
+use kafka_protocol::messages::offset_fetch_response::OffsetFetchResponsePartition;
 use kafka_protocol::messages::{
     ApiKey, DeleteRecordsRequest, DeleteRecordsResponse, FindCoordinatorRequest, FindCoordinatorResponse,
-    GroupId, OffsetCommitRequest, OffsetCommitResponse, TopicName,
+    GroupId, OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse, TopicName,
 };
 use kafka_protocol::protocol::StrBytes;
 
@@ -37,15 +39,23 @@ impl Question for OffsetCommitRequest {
     const NEWEST: i16 = 7;
 }
 
+impl Question for OffsetFetchRequest {
+    const KEY: ApiKey = ApiKey::OffsetFetch;
+    type Answer = OffsetFetchResponse;
+    const OLDEST: i16 = 1;
+    const NEWEST: i16 = 5;
+}
+
 impl Kafka {
     /// Commits, for a group that has no members, the offset of the next record of each partition: what shows as lag in
-    /// Kafka's own tools.
-    pub fn note_progress(&mut self, group: &str, topic: &str, next: &[(u16, i64)]) -> Result<()> {
+    /// Kafka's own tools. Who does it leaves its name with it.
+    pub fn note_progress(&mut self, group: &str, topic: &str, next: &[(u16, i64)], who: &str) -> Result<()> {
         let coordinator = self.coordinator(group)?;
         let partitions = next.iter().map(|(partition, offset)| {
             OffsetCommitRequestPartition::default()
                 .with_partition_index(i32::from(*partition))
                 .with_committed_offset(*offset)
+                .with_committed_metadata(Some(StrBytes::from(who.to_owned())))
         });
         let of_topic = OffsetCommitRequestTopic::default()
             .with_name(TopicName(StrBytes::from(topic.to_owned())))
@@ -58,6 +68,33 @@ impl Kafka {
         let mut codes = answer.topics.iter().flat_map(|topic| &topic.partitions).map(|told| told.error_code);
         match codes.find_map(ResponseError::try_from_code) {
             None => Ok(()),
+            Some(error) => Err(refused(&format!("progress of group {group}"), error)),
+        }
+    }
+
+    /// Who last noted the progress of a group in the first partition of a topic; None where nobody has for a week.
+    pub fn progress_noted_by(&mut self, group: &str, topic: &str) -> Result<Option<String>> {
+        let noted = self.progress(group, topic, vec![0])?;
+        let who = noted.into_iter().find_map(|partition| partition.metadata);
+        Ok(who.map(|who| who.to_string()).filter(|who| !who.is_empty()))
+    }
+
+    fn progress(
+        &mut self,
+        group: &str,
+        topic: &str,
+        partitions: Vec<i32>,
+    ) -> Result<Vec<OffsetFetchResponsePartition>> {
+        let coordinator = self.coordinator(group)?;
+        let of_topic = OffsetFetchRequestTopic::default()
+            .with_name(TopicName(StrBytes::from(topic.to_owned())))
+            .with_partition_indexes(partitions);
+        let request = OffsetFetchRequest::default()
+            .with_group_id(GroupId(StrBytes::from(group.to_owned())))
+            .with_topics(Some(vec![of_topic]));
+        let answer = self.ask(coordinator, &request, ANSWER_LIMIT)?;
+        match ResponseError::try_from_code(answer.error_code) {
+            None => Ok(answer.topics.into_iter().flat_map(|topic| topic.partitions).collect()),
             Some(error) => Err(refused(&format!("progress of group {group}"), error)),
         }
     }
@@ -103,15 +140,6 @@ impl Kafka {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kafka_protocol::messages::offset_fetch_request::OffsetFetchRequestTopic;
-    use kafka_protocol::messages::{OffsetFetchRequest, OffsetFetchResponse};
-
-    impl Question for OffsetFetchRequest {
-        const KEY: ApiKey = ApiKey::OffsetFetch;
-        type Answer = OffsetFetchResponse;
-        const OLDEST: i16 = 1;
-        const NEWEST: i16 = 5;
-    }
 
     #[test]
     fn progress_is_there_for_monitoring_on_kafka() {
@@ -124,25 +152,14 @@ mod tests {
         let group = topics.name(super::super::Topic::UrlScheduled);
         // The topic that holds the offsets of groups is made when the first one comes.
         let mut tries = 0;
-        while let Err(error) = kafka.note_progress(&group, &topic, &[(0, 7), (1, 9)]) {
+        while let Err(error) = kafka.note_progress(&group, &topic, &[(0, 7), (1, 9)], "me") {
             tries += 1;
             assert!(error.is_retryable() && tries < 300, "{error}");
             std::thread::sleep(std::time::Duration::from_millis(100));
         }
-        let coordinator = kafka.coordinator(&group).unwrap();
-        let of_topic = OffsetFetchRequestTopic::default()
-            .with_name(TopicName(StrBytes::from(topic)))
-            .with_partition_indexes(vec![0, 1]);
-        let request = OffsetFetchRequest::default()
-            .with_group_id(GroupId(StrBytes::from(group)))
-            .with_topics(Some(vec![of_topic]));
-        let answer = kafka.ask(coordinator, &request, ANSWER_LIMIT).unwrap();
-        let offsets: Vec<i64> = answer
-            .topics
-            .iter()
-            .flat_map(|topic| &topic.partitions)
-            .map(|told| told.committed_offset)
-            .collect();
+        let noted = kafka.progress(&group, &topic, vec![0, 1]).unwrap();
+        let offsets: Vec<i64> = noted.iter().map(|told| told.committed_offset).collect();
         assert_eq!(offsets, [7, 9]);
+        assert_eq!(kafka.progress_noted_by(&group, &topic).unwrap().as_deref(), Some("me"));
     }
 }

@@ -1,8 +1,9 @@
 //! Reads records from an offset, and tells where a partition begins and ends.
 
+use super::SETTING;
+use super::batches::{self, Stretch};
 use super::brokers::{Kafka, refused};
 use super::connection::{ANSWER_LIMIT, Question};
-use super::{SETTING, batches};
 use crate::server_error::{Result, ServerError, Trouble};
 use kafka_protocol::ResponseError;
 use kafka_protocol::messages::fetch_request::{FetchPartition, FetchTopic};
@@ -54,12 +55,12 @@ impl Kafka {
     /// Records of a partition from `from` on, with their offsets, until `max_bytes` of values are there; one at least
     /// if there is one. Does not wait for more. Offsets may have gaps.
     ///
-    /// Where `from` lies before the first record that is left, [`Trouble::Lost`] names what is gone.
+    /// Where `from` lies before the first record that is left, or beyond the end, [`Trouble::Lost`] names what is gone.
     pub fn read(&mut self, topic: &str, partition: u16, from: i64, max_bytes: usize) -> Result<Records> {
         let wanted = [(partition, from)];
         let fetched = self.again(topic, |kafka| kafka.fetch(topic, &wanted, max_bytes, Duration::ZERO))?;
         match fetched.into_iter().next() {
-            Some(data) => records_of(topic, partition, from, data, max_bytes),
+            Some(data) => whole(topic, partition, stretch_of(topic, partition, from, data, max_bytes)?),
             None => Ok(Vec::new()),
         }
     }
@@ -73,14 +74,32 @@ impl Kafka {
         max_bytes: usize,
         limit: Duration,
     ) -> Result<Vec<(u16, Records)>> {
+        let mut read = Vec::new();
+        for (partition, stretch) in self.stretches(topic, positions, max_bytes, limit)? {
+            let records = whole(topic, partition, stretch)?;
+            if !records.is_empty() {
+                read.push((partition, records));
+            }
+        }
+        Ok(read)
+    }
+
+    /// The same for what others write: batches that cannot be read are told, and nothing else waits for them.
+    pub fn stretches(
+        &mut self,
+        topic: &str,
+        positions: &[(u16, i64)],
+        max_bytes: usize,
+        limit: Duration,
+    ) -> Result<Vec<(u16, Stretch)>> {
         let fetched = self.again(topic, |kafka| kafka.fetch(topic, positions, max_bytes, limit))?;
         let mut read = Vec::new();
         for data in fetched {
             let asked = positions.iter().find(|(partition, _)| i32::from(*partition) == data.partition_index);
             let Some((partition, from)) = asked.copied() else { continue };
-            let records = records_of(topic, partition, from, data, max_bytes)?;
-            if !records.is_empty() {
-                read.push((partition, records));
+            let stretch = stretch_of(topic, partition, from, data, max_bytes)?;
+            if stretch.next > from {
+                read.push((partition, stretch));
             }
         }
         Ok(read)
@@ -185,10 +204,10 @@ impl Kafka {
             return ServerError::new(Trouble::Lost, SETTING, message);
         }
         let message = format!(
-            "partition {partition} of {topic} ends at {end}, and record {from} was to be read next: the topic was made \
-             anew, or this is another Kafka than the one used before"
+            "partition {partition} of {topic} ends at {end}, and record {from} was to be read next: what was acknowledged \
+             is gone"
         );
-        ServerError::new(Trouble::Wrong, SETTING, message)
+        ServerError::new(Trouble::Lost, SETTING, message)
     }
 
     fn offsets(&mut self, topic: &str, partitions: &[u16], which: i64) -> Result<BTreeMap<i32, i64>> {
@@ -212,17 +231,28 @@ impl Kafka {
     }
 }
 
-fn records_of(
+fn stretch_of(
     topic: &str,
     partition: u16,
     from: i64,
     data: PartitionData,
     max_bytes: usize,
-) -> Result<Records> {
-    batches::unpacked(data.records.unwrap_or_default(), from, max_bytes).map_err(|error| {
-        let message = format!("partition {partition} of {topic} cannot be read from {from}: {error}");
-        ServerError::new(Trouble::Garbled, SETTING, message)
-    })
+) -> Result<Stretch> {
+    let unpacked = batches::unpacked(data.records.unwrap_or_default(), from, max_bytes);
+    unpacked.map_err(|why| garbled(topic, partition, from, &why))
+}
+
+/// Of a log in which everything can be read.
+fn whole(topic: &str, partition: u16, stretch: Stretch) -> Result<Records> {
+    match stretch.unreadable {
+        None => Ok(stretch.records),
+        Some(why) => Err(garbled(topic, partition, stretch.next - 1, &why)),
+    }
+}
+
+fn garbled(topic: &str, partition: u16, at: i64, why: &str) -> ServerError {
+    let message = format!("partition {partition} of {topic} cannot be read at {at}: {why}");
+    ServerError::new(Trouble::Garbled, SETTING, message)
 }
 
 fn fetch_request(topic: &str, partitions: Vec<(i32, i64)>, max_bytes: usize, wait: Duration) -> FetchRequest {

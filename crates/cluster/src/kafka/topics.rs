@@ -6,7 +6,9 @@ use super::connection::{ANSWER_LIMIT, Question};
 use crate::server_error::{Result, ServerError, Trouble};
 use kafka_protocol::ResponseError;
 use kafka_protocol::messages::create_topics_request::{CreatableTopic, CreatableTopicConfig};
-use kafka_protocol::messages::{ApiKey, CreateTopicsRequest, CreateTopicsResponse, TopicName};
+use kafka_protocol::messages::{
+    ApiKey, CreateTopicsRequest, CreateTopicsResponse, DeleteTopicsRequest, DeleteTopicsResponse, TopicName,
+};
 use kafka_protocol::protocol::StrBytes;
 use std::time::Duration;
 
@@ -15,6 +17,13 @@ impl Question for CreateTopicsRequest {
     type Answer = CreateTopicsResponse;
     /// The first that lets the broker choose the number of replicas.
     const OLDEST: i16 = 4;
+    const NEWEST: i16 = 5;
+}
+
+impl Question for DeleteTopicsRequest {
+    const KEY: ApiKey = ApiKey::DeleteTopics;
+    type Answer = DeleteTopicsResponse;
+    const OLDEST: i16 = 1;
     const NEWEST: i16 = 5;
 }
 
@@ -70,7 +79,12 @@ impl Topic {
 
     /// A partition is a shard: no other number will do. The others may be given more by the operator.
     fn is_sharded(self) -> bool {
-        matches!(self, Topic::UrlIngest | Topic::UrlScheduled)
+        self == Topic::UrlScheduled
+    }
+
+    /// Others write in whatever form they like; Kafka keeps it in the one that is read here.
+    fn compression(self) -> Option<&'static str> {
+        (self == Topic::UrlIngest).then_some("zstd")
     }
 }
 
@@ -111,6 +125,32 @@ impl Topics {
         Ok(())
     }
 
+    /// The cluster that uses them, by its id. It is told beside the progress of the links, which the workers tell all the time.
+    pub fn user(&self, kafka: &mut Kafka) -> Result<Option<String>> {
+        let name = self.name(Topic::UrlScheduled);
+        patiently(|| kafka.progress_noted_by(&name, &name))
+    }
+
+    /// They are for this cluster from now on, and must not be another's.
+    pub fn claim(&self, kafka: &mut Kafka, cluster: &str) -> Result<()> {
+        let name = self.name(Topic::UrlScheduled);
+        match self.user(kafka)? {
+            Some(user) if user == cluster => Ok(()),
+            Some(user) => Err(self.used_by(&user)),
+            None => patiently(|| kafka.note_progress(&name, &name, &[(0, 0)], cluster)),
+        }
+    }
+
+    /// What is said to another cluster.
+    pub fn used_by(&self, user: &str) -> ServerError {
+        let message = format!(
+            "the topics here are those of another cluster ({user}, topic {}); set cluster.kafka_topic_prefix to a word of its \
+             own, or delete them if that cluster is no more",
+            self.name(Topic::UrlScheduled)
+        );
+        ServerError::new(Trouble::Wrong, SETTING, message)
+    }
+
     fn check(&self, topic: Topic, partitions: usize) -> Result<()> {
         if !topic.is_sharded() || partitions == usize::from(self.shards) {
             return Ok(());
@@ -129,15 +169,14 @@ impl Topics {
             return Ok(());
         }
         let wanted = topics.iter().map(|topic| {
-            let retention = CreatableTopicConfig::default()
-                .with_name(StrBytes::from_static_str("retention.ms"))
-                .with_value(Some(StrBytes::from(topic.retention().as_millis().to_string())));
+            let retention = setting("retention.ms", topic.retention().as_millis().to_string());
+            let compression = topic.compression().map(|word| setting("compression.type", word.to_owned()));
             CreatableTopic::default()
                 .with_name(TopicName(StrBytes::from(self.name(*topic))))
                 .with_num_partitions(i32::from(topic.partitions(self.shards)))
                 // As many as the brokers are configured for.
                 .with_replication_factor(-1)
-                .with_configs(vec![retention])
+                .with_configs(std::iter::once(retention).chain(compression).collect())
         });
         let request = CreateTopicsRequest::default()
             .with_topics(wanted.collect())
@@ -173,6 +212,41 @@ impl Topics {
             }
         }
         Ok(())
+    }
+}
+
+fn setting(name: &'static str, value: String) -> CreatableTopicConfig {
+    CreatableTopicConfig::default()
+        .with_name(StrBytes::from_static_str(name))
+        .with_value(Some(StrBytes::from(value)))
+}
+
+impl Kafka {
+    /// Deletes a topic with all that is in it.
+    pub fn delete(&mut self, topic: &str) -> Result<()> {
+        let request = DeleteTopicsRequest::default()
+            .with_topic_names(vec![TopicName(StrBytes::from(topic.to_owned()))])
+            .with_timeout_ms(i32::try_from(MAKE_LIMIT.as_millis()).unwrap_or(i32::MAX));
+        let answer = self.ask_any(&request, MAKE_LIMIT + ANSWER_LIMIT)?;
+        self.forget(topic);
+        match answer.responses.iter().find_map(|told| ResponseError::try_from_code(told.error_code)) {
+            None => Ok(()),
+            Some(error) => Err(refused(topic, error)),
+        }
+    }
+}
+
+/// The topic that holds the progress of groups is made when the first one comes.
+fn patiently<T>(mut ask: impl FnMut() -> Result<T>) -> Result<T> {
+    let mut looks = 1;
+    loop {
+        match ask() {
+            Err(error) if error.is_retryable() && looks < LOOKS => {
+                looks += 1;
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            answer => return answer,
+        }
     }
 }
 

@@ -7,6 +7,9 @@ use argiope_frontier::member::{ClusterJob, News};
 use argiope_model::{JobId, JobSpec, Url};
 use std::collections::BTreeMap;
 
+/// Of a job that has not ended.
+pub(crate) const OPEN_JOB: &str = "state NOT IN ('completed', 'failed', 'cancelled')";
+
 /// What this member has been told of the jobs. Shared by the threads that tell.
 #[derive(Debug, Default)]
 pub(super) struct KnownJobs {
@@ -20,10 +23,7 @@ impl KnownJobs {
 
     /// What has changed since the last look.
     pub(super) fn refresh(&mut self, session: &mut Session) -> Result<Vec<News>> {
-        let rows = session.query(
-            "SELECT id, state, spec FROM jobs WHERE state NOT IN ('completed', 'failed', 'cancelled')",
-            &[],
-        )?;
+        let rows = session.query(&format!("SELECT id, state, spec FROM jobs WHERE {OPEN_JOB}"), &[])?;
         let mut now = BTreeMap::new();
         for row in rows {
             let read = || -> std::result::Result<_, tokio_postgres::Error> {
@@ -44,6 +44,29 @@ impl KnownJobs {
         self.open = now;
         Ok(news)
     }
+}
+
+/// One that URLs may be sent to.
+pub(crate) struct OpenJob {
+    pub(crate) name: Option<String>,
+    pub(crate) job: ClusterJob,
+}
+
+/// Those of these numbers or names that have not ended, the latest last.
+pub(crate) fn open_jobs(session: &mut Session, numbers: &[i32], names: &[String]) -> Result<Vec<OpenJob>> {
+    let sql = format!(
+        "SELECT id, name, state, spec FROM jobs WHERE (id = ANY($1) OR name = ANY($2)) AND {OPEN_JOB} ORDER BY id"
+    );
+    let mut open = Vec::new();
+    for row in session.query(&sql, &[&numbers, &names])? {
+        let read = || -> std::result::Result<(i32, Option<String>, String, String), tokio_postgres::Error> {
+            Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?))
+        };
+        let (number, name, state, spec) = read().map_err(|error| session.error(error))?;
+        let number = JobId(u32::try_from(number).unwrap_or(0));
+        open.push(OpenJob { name, job: open_job(session, number, &state, &spec)? });
+    }
+    Ok(open)
 }
 
 fn open_job(session: &mut Session, job: JobId, state: &str, spec: &str) -> Result<ClusterJob> {

@@ -14,6 +14,28 @@ const PARTITIONS_EVERY: Duration = Duration::from_secs(3600);
 /// Rows of inboxes that are cleared at once.
 const CLEARED: i64 = 20_000;
 
+/// Within a transaction: jobs do not end while something new comes for them, and nothing new comes while they end.
+pub(crate) const HOLD_JOBS: &str = "SELECT pg_advisory_xact_lock(hashtext('argiope jobs'))";
+
+/// One statement sees one moment: a URL is in a queue, or on its way in an inbox or a log, or done.
+const END_DONE: &str = "
+    UPDATE jobs SET state = 'completed', finished_at = clock_timestamp(), message = NULL
+    WHERE state = 'running' AND NOT kept_open
+        AND NOT EXISTS (SELECT 1 FROM urls WHERE urls.job = jobs.id)
+        AND jobs.id IN (SELECT id FROM settled_jobs)
+        AND NOT EXISTS (SELECT 1 FROM log_losses)";
+
+/// What is on its way is taken in first: the job may go on with a higher limit.
+const END_AT_LIMIT: &str = "
+    UPDATE jobs SET state = 'completed', finished_at = clock_timestamp(), message = 'max_pages is reached'
+    FROM budgets
+    WHERE jobs.state = 'running' AND budgets.job = jobs.id AND budgets.left_over <= 0
+        AND jobs.id IN (SELECT id FROM settled_jobs)
+        AND NOT EXISTS (SELECT 1 FROM grants g WHERE g.job = jobs.id AND g.taken > (
+            SELECT count(*) FROM crawl_metadata m
+            WHERE m.job = g.job AND m.status_code IS NOT NULL AND starts_with(m.worker_id, g.owner || '/')
+        ))";
+
 /// Where every shard that has something of a job says that it cannot be asked for long, the job does not wait for it: it is
 /// paused, as on one machine. One statement sees one moment.
 const PAUSE_BLOCKED: &str = include_str!("sql/pause_blocked.sql");
@@ -63,33 +85,13 @@ impl Leader {
     }
 
     fn end_jobs(&self, session: &mut Session) -> Result<()> {
-        // One statement sees one moment: a URL is in a queue, or on its way in an inbox or a log, or done.
-        session.query(
-            "UPDATE jobs SET state = 'completed', finished_at = clock_timestamp(), message = NULL
-             WHERE state = 'running'
-                 AND NOT EXISTS (SELECT 1 FROM urls WHERE urls.job = jobs.id)
-                 AND NOT EXISTS (
-                     SELECT 1 FROM inbox JOIN shards USING (shard)
-                     WHERE inbox.job = jobs.id AND inbox.seq > shards.applied
-                 )
-                 AND NOT EXISTS (
-                     SELECT 1 FROM log_sent JOIN shards USING (shard)
-                     WHERE log_sent.job = jobs.id AND log_sent.reached > shards.applied
-                 )",
-            &[],
-        )?;
-        session.query(
-            "UPDATE jobs SET state = 'completed', finished_at = clock_timestamp(), message = 'max_pages is reached'
-             FROM budgets
-             WHERE jobs.state = 'running' AND budgets.job = jobs.id AND budgets.left_over <= 0
-                 AND NOT EXISTS (SELECT 1 FROM grants g WHERE g.job = jobs.id AND g.taken > (
-                     SELECT count(*) FROM crawl_metadata m
-                     WHERE m.job = g.job AND m.status_code IS NOT NULL AND starts_with(m.worker_id, g.owner || '/')
-                 ))",
-            &[],
-        )?;
-        session.query(PAUSE_BLOCKED, &[])?;
-        Ok(())
+        session.transaction(async |client| {
+            client.execute(HOLD_JOBS, &[]).await?;
+            client.execute(END_DONE, &[]).await?;
+            client.execute(END_AT_LIMIT, &[]).await?;
+            client.execute(PAUSE_BLOCKED, &[]).await?;
+            Ok(())
+        })
     }
 
     /// A member is dead when its lease has been over for as long as it lasts.
@@ -107,6 +109,11 @@ impl Leader {
         }
         Ok(())
     }
+}
+
+pub(crate) fn leads(session: &mut Session, owner: &str) -> Result<bool> {
+    let sql = "SELECT 1 FROM leader WHERE owner = $1 AND lease_until > clock_timestamp()";
+    Ok(session.query_opt(sql, &[&owner])?.is_some())
 }
 
 fn due(last: &mut Option<Instant>, every: Duration) -> bool {

@@ -27,12 +27,14 @@ pub(super) struct Renewed {
 }
 
 /// A shard that has just been taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Taken {
     pub(super) shard: u16,
     pub(super) epoch: i64,
     pub(super) applied: u64,
     pub(super) last_stop: LastStop,
+    /// What its log has lost.
+    pub(super) loss: Option<String>,
 }
 
 /// The leases of one member.
@@ -121,7 +123,8 @@ impl Leases {
                  killed_at = CASE WHEN free.clean THEN killed_at ELSE clock_timestamp() END
              FROM free WHERE shards.shard = free.shard
              RETURNING shards.shard, epoch, applied, free.clean,
-                 (extract(epoch FROM clock_timestamp() - killed_at) * 1000)::bigint",
+                 (extract(epoch FROM clock_timestamp() - killed_at) * 1000)::bigint,
+                 (SELECT what FROM log_losses WHERE log_losses.shard = shards.shard)",
             &[&self.owner, &shards, &self.seconds()],
         )?;
         let mut taken = Vec::with_capacity(rows.len());
@@ -137,6 +140,7 @@ impl Leases {
                         Some(ago) => LastStop::CleanAfterKill(before_now(ago)),
                         None => LastStop::Clean,
                     },
+                    loss: row.try_get(5)?,
                 })
             };
             taken.push(read().map_err(|error| session.error(error))?);

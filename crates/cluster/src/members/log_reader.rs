@@ -1,9 +1,12 @@
 //! Reads the logs of this member's shards where they are in Kafka, each from where it is applied. Kafka is asked to answer as
 //! soon as there is something for any of them.
 
-use super::reader::{Piece, tell_pieces};
+use super::losses::{another_topic, log_identity, record};
+use super::reader::{Piece, connected, tell_pieces};
 use super::{Shared, Tell};
 use crate::database::{Database, Session};
+use crate::kafka;
+use crate::server_error::{ServerError, Trouble};
 use crate::transport::{Carrier, KafkaLog, Log, Messages, Offset};
 use argiope_frontier::message::Message;
 use std::collections::BTreeMap;
@@ -19,10 +22,13 @@ const SHORT_WAIT: Duration = Duration::from_millis(20);
 /// After a failure, and before a log that cannot be read is tried again.
 const PAUSE: Duration = Duration::from_secs(1);
 const LONG_PAUSE: Duration = Duration::from_secs(10);
-/// How often Kafka is told how far the logs are applied.
-const PROGRESS_EVERY: Duration = Duration::from_secs(10);
+/// How often the topic is made sure of, and Kafka told how far the logs are applied.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
 
 const NAME: &str = "the reader of the logs";
+/// Under which it is said what they have lost, and that their topic cannot be asked for.
+const LOGS: &str = "the logs";
+const TOPIC: &str = "the topic of the logs";
 
 pub(super) struct LogReader {
     pub(super) database: Database,
@@ -37,23 +43,86 @@ pub(super) struct LogReader {
 impl LogReader {
     pub(super) fn run(mut self) {
         let mut session = None;
-        let mut next_progress = Instant::now() + PROGRESS_EVERY;
+        let mut next_look = Instant::now();
         while !self.shared.is_closed() {
+            if Instant::now() >= next_look {
+                let is_there = self.look(&mut session);
+                next_look = Instant::now() + if is_there { LOOK_EVERY } else { PAUSE };
+            }
+            self.say_losses();
             let (ready, is_under_way) = self.ready();
             if ready.is_empty() {
                 self.shared.wait_for_bell(WAIT);
                 continue;
             }
             let wait = if is_under_way { SHORT_WAIT } else { WAIT };
-            let read = self.read(&ready, wait);
+            let read = self.read(&mut session, &ready, wait);
             if self.tell(&mut session, read).is_err() {
+                // It may be there again, and be another one.
+                next_look = Instant::now();
                 self.shared.wait_for_bell(PAUSE);
             }
-            if Instant::now() >= next_progress {
-                next_progress = Instant::now() + PROGRESS_EVERY;
-                self.say_progress();
+        }
+    }
+
+    /// In another topic of the same name are other records, and where the logs are applied says nothing of them. False if
+    /// there is none to be asked for.
+    fn look(&mut self, session: &mut Option<Session>) -> bool {
+        let identity = self.log.identity();
+        self.carrier.note(TOPIC, identity.as_ref().err());
+        let is_there = identity.is_ok();
+        if let Ok(Some(found)) = identity {
+            let known = connected(&self.database, session).and_then(log_identity).ok().flatten();
+            if let Some(known) = known.filter(|known| *known != found) {
+                let shards: Vec<u16> = self.shared.readings().keys().copied().collect();
+                shards.into_iter().for_each(|shard| self.lose(shard, &another_topic(&known, &found)));
             }
         }
+        self.record_losses(session);
+        if is_there {
+            self.say_progress();
+        }
+        is_there
+    }
+
+    fn lose(&self, shard: u16, what: &str) {
+        if let Some(reading) = self.shared.readings().get_mut(&shard)
+            && reading.loss.is_none()
+        {
+            tracing::error!(
+                shard,
+                after = reading.told,
+                what,
+                "the log of a shard has lost what was not applied"
+            );
+            reading.loss = Some(what.into());
+        }
+    }
+
+    /// If they cannot be stored now, with the next look.
+    fn record_losses(&self, session: &mut Option<Session>) {
+        let lost: Vec<_> = self
+            .shared
+            .readings()
+            .iter()
+            .filter_map(|(shard, of)| Some((*shard, of.loss.clone()?)))
+            .collect();
+        let epoch = |shard| self.shared.epochs.get(shard);
+        let losses: Vec<_> =
+            lost.iter().filter_map(|(shard, what)| Some((*shard, epoch(*shard)?, &**what))).collect();
+        if losses.is_empty() {
+            return;
+        }
+        let recorded = connected(&self.database, session).and_then(|session| record(session, &losses));
+        if let Err(error) = recorded {
+            tracing::warn!(%error, "what the logs have lost is not stored yet");
+        }
+    }
+
+    fn say_losses(&self) {
+        let loss = self.shared.readings().values().find_map(|reading| reading.loss.clone());
+        let error = loss.map(|what| ServerError::new(Trouble::Lost, kafka::SETTING, &*what));
+        self.carrier.note(LOGS, error.as_ref());
     }
 
     /// Where each log is to be read on, and whether some are being taken in.
@@ -70,7 +139,12 @@ impl LogReader {
         (ready, is_under_way)
     }
 
-    fn read(&mut self, ready: &[(u16, Offset)], wait: Duration) -> Result<Vec<Piece>, ()> {
+    fn read(
+        &mut self,
+        session: &mut Option<Session>,
+        ready: &[(u16, Offset)],
+        wait: Duration,
+    ) -> Result<Vec<Piece>, ()> {
         let polled = self.log.poll(ready, PIECE_BYTES, wait);
         let read = match polled {
             Ok(read) => {
@@ -84,7 +158,11 @@ impl LogReader {
                 return Err(());
             }
             // One of them is the cause: the others are read.
-            Err(_) => self.read_each(ready),
+            Err(_) => {
+                let read = self.read_each(ready);
+                self.record_losses(session);
+                read
+            }
         };
         Ok(read.into_iter().map(|(shard, messages)| piece(shard, messages)).collect())
     }
@@ -95,6 +173,7 @@ impl LogReader {
             match self.log.read(*shard, *after, PIECE_BYTES) {
                 Ok(messages) if messages.is_empty() => {}
                 Ok(messages) => read.push((*shard, messages)),
+                Err(error) if error.trouble == Trouble::Lost => self.lose(*shard, &error.message),
                 Err(error) => {
                     tracing::error!(%error, shard, after, "the log of a shard cannot be read on");
                     self.carrier.note(NAME, Some(&error));

@@ -13,6 +13,7 @@ mod jobs;
 mod leader;
 mod leases;
 mod log_reader;
+mod losses;
 mod posting;
 mod reader;
 mod status;
@@ -22,14 +23,17 @@ pub use budget::set_budget;
 pub use clock::LeaseClock;
 pub use epochs::Epochs;
 pub use ingesting::{IngestProgress, ingest_chunk, ingest_progress, recently_fetched};
+pub(crate) use jobs::{OPEN_JOB, OpenJob, open_jobs};
+pub(crate) use leader::{HOLD_JOBS, leads};
 pub use leases::Figures;
+pub use losses::{LogLoss, accept_losses, another_topic, log_identity, log_losses};
 pub(crate) use posting::Noted;
 pub use posting::{Post, Posted, begin_logs, log_lag, send};
-pub use status::{ClusterStatus, MemberStatus, cluster_status};
+pub use status::{ClusterStatus, MemberStatus, cluster_status, is_up};
 pub(crate) use submitting::append;
-pub use submitting::{Addressing, Outgoing, queued_urls, set_job_seeds, set_job_state};
+pub use submitting::{Addressing, Outgoing, keep_job_open, queued_urls, set_job_seeds, set_job_state};
 
-use crate::database::{Cells, Database, Result, Session};
+use crate::database::{Cells, Database, LIMIT, Result, Session};
 use crate::redis::{Doorbell, Heard};
 use crate::transport::Carrier;
 use argiope_frontier::member::{Member, Membership, News};
@@ -51,7 +55,6 @@ use std::time::{Duration, Instant};
 /// Where news go: to the thread that owns the frontier.
 pub type Tell = Arc<dyn Fn(Vec<News>) + Send + Sync>;
 
-const LIMIT: Duration = Duration::from_secs(5);
 /// Members and free shards are looked for this often.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
@@ -169,7 +172,8 @@ impl Members {
         });
         let (says, said) = mpsc::channel();
         let leases = Leases { owner: options.owner, worker: options.worker, length: options.lease };
-        let mut session = database.connect(LIMIT)?;
+        // Whoever keeps the leases asks on while the others leave the database alone.
+        let mut session = database.watching().connect(LIMIT)?;
         leases.join(&mut session)?;
         let mut keeper = Keeper {
             leader: Leader::new(&leases.owner, leases.length),
@@ -222,6 +226,11 @@ impl Members {
     /// Whether it was declared dead: it can write nothing, and has to join anew.
     pub fn is_dead(&self) -> bool {
         self.shared.dead.load(Ordering::Acquire)
+    }
+
+    /// Its lease is over and the database is away: nothing that it holds will be taken any more.
+    pub fn is_cut_off(&self) -> bool {
+        self.shared.lease.left().is_zero() && !self.database_answers()
     }
 
     /// What all members have to do and have done, as of a moment ago.
@@ -535,7 +544,8 @@ impl Keeper {
             self.shared.epochs.insert(taken.shard, taken.epoch);
             // Before its log is read: what was delivered to a shard that is not there yet would be passed over.
             (self.tell)(vec![News::Taken { shard: taken.shard, last_stop: taken.last_stop }]);
-            let reading = Reading { told: taken.applied, taken_in: taken.applied, is_closing: false };
+            let loss = taken.loss.map(Into::into);
+            let reading = Reading { told: taken.applied, taken_in: taken.applied, is_closing: false, loss };
             self.shared.readings().insert(taken.shard, reading);
         }
         self.shared.listen();

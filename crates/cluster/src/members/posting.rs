@@ -90,7 +90,7 @@ pub struct Posted {
 }
 
 impl Posted {
-    pub(super) async fn record(&self, client: &Connection) -> Done {
+    pub(crate) async fn record(&self, client: &Connection) -> Done {
         match &self.noted {
             Some(noted) => noted.write(client).await,
             None if self.outgoing.is_empty() => Ok(()),
@@ -104,13 +104,19 @@ pub fn send(session: &mut Session, posted: &Posted) -> Result<()> {
     session.transaction(async |client| posted.record(client).await)
 }
 
-/// Where the logs of a cluster begin in which there never was a job: whatever is in them by now is not for it.
-pub fn begin_logs(session: &mut Session, ends: &[u64]) -> Result<()> {
+/// Where the logs of a cluster begin in which there never was a job: whatever is in them by now is not for it. The topic
+/// that has this identity is that of the cluster from then on.
+pub fn begin_logs(session: &mut Session, ends: &[u64], identity: Option<&str>) -> Result<()> {
     let (shards, ends): (Vec<i32>, Vec<i64>) = (0..).zip(ends.iter().map(|end| *end as i64)).unzip();
     session.query(
         "UPDATE shards SET applied = begins.at FROM unnest($1::int4[], $2::int8[]) AS begins(shard, at)
          WHERE shards.shard = begins.shard AND NOT EXISTS (SELECT 1 FROM jobs)",
         &[&shards, &ends],
+    )?;
+    session.query(
+        "UPDATE argiope_cluster SET log_identity = $1
+         WHERE log_identity IS NULL OR NOT EXISTS (SELECT 1 FROM jobs)",
+        &[&identity],
     )?;
     Ok(())
 }

@@ -3,7 +3,7 @@
 
 use super::jobs::KnownJobs;
 use super::{Shared, Tell};
-use crate::database::{Database, Result, Session};
+use crate::database::{Database, LIMIT, Result, Session};
 use argiope_frontier::member::News;
 use argiope_model::JobId;
 use std::collections::BTreeMap;
@@ -13,7 +13,6 @@ use std::time::Duration;
 
 /// Messages of one shard that are told at once.
 const PIECE: i64 = 200;
-const LIMIT: Duration = Duration::from_secs(10);
 /// Without a doorbell, what is new is looked for this often.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// With one, in case that a ring was lost.
@@ -22,17 +21,19 @@ const LOOK_SELDOM: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// How far a shard's log has been read and taken in.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Reading {
     pub(super) told: u64,
     pub(super) taken_in: u64,
     /// It is about to go: its next owner reads on.
     pub(super) is_closing: bool,
+    /// What its log has lost: it is not read on.
+    pub(super) loss: Option<Arc<str>>,
 }
 
 impl Reading {
     pub(super) fn is_ready(&self) -> bool {
-        self.told == self.taken_in && !self.is_closing
+        self.told == self.taken_in && !self.is_closing && self.loss.is_none()
     }
 }
 
@@ -81,7 +82,10 @@ fn read_once(
     Ok(any)
 }
 
-fn connected<'s>(database: &Database, session: &'s mut Option<Session>) -> Result<&'s mut Session> {
+pub(super) fn connected<'s>(
+    database: &Database,
+    session: &'s mut Option<Session>,
+) -> Result<&'s mut Session> {
     match session {
         Some(session) => Ok(session),
         None => Ok(session.insert(database.connect(LIMIT)?)),

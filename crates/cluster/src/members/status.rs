@@ -1,8 +1,11 @@
 //! The cluster as an operator sees it.
 
 use super::leader;
+use super::losses::{LogLoss, log_losses};
 use crate::database::{Cells, Result, Session};
+use crate::receiving::ReceivedUrls;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// A worker; its fields in this order.
 #[derive(Clone, Debug, Serialize)]
@@ -31,10 +34,22 @@ pub struct ClusterStatus {
     pub lag: Option<u64>,
     /// Pages that are stored and not published yet; None where nothing is published.
     pub unpublished: Option<u64>,
+    /// What other programs have written to the topic `url_ingest`; None where there is none.
+    pub url_ingest: Option<ReceivedUrls>,
     pub jobs_running: u64,
     pub leader: Option<String>,
     /// Files of the archive that are on the workers' disks, in no object store.
     pub archive_files_on_disks: u64,
+    /// Logs that have lost links, until that is accepted.
+    pub log_losses: Vec<LogLoss>,
+    /// Those that went with the disk of a worker, and the pages whose content was in them.
+    pub archive_files_lost: u64,
+    pub pages_lost: u64,
+    /// Segments of links that are on the workers' disks, and those that went with one.
+    pub link_segments_on_disks: u64,
+    pub link_segments_lost: u64,
+    /// Workers that are not here and have files on their disks, with how many.
+    pub absent: BTreeMap<String, u64>,
 }
 
 /// `lag` is that of the inboxes; see [`super::log_lag`] where the logs are in Kafka.
@@ -47,9 +62,11 @@ pub fn cluster_status(session: &mut Session) -> Result<ClusterStatus> {
              joined_at, greatest(0, extract(epoch FROM clock_timestamp() - seen_at))::bigint, note
          FROM members
          UNION ALL
-         SELECT worker, state, 0, pages, 0, 0, joined_at,
+         (SELECT DISTINCT ON (worker) worker, state, 0, pages, 0, 0, joined_at,
              extract(epoch FROM clock_timestamp() - gone_at)::bigint, NULL
          FROM former_members WHERE state = 'dead' AND gone_at > clock_timestamp() - interval '10 minutes'
+             AND NOT EXISTS (SELECT 1 FROM members WHERE members.worker = former_members.worker)
+         ORDER BY worker, gone_at DESC)
          ORDER BY 1, 7",
         &[],
     )?;
@@ -76,10 +93,16 @@ pub fn cluster_status(session: &mut Session) -> Result<ClusterStatus> {
              (SELECT count(*) FROM shards WHERE owner IS NULL OR lease_until < clock_timestamp()),
              (SELECT count(*) FROM urls), (SELECT count(*) FROM jobs WHERE state = 'running'),
              (SELECT worker FROM leader JOIN members USING (owner) WHERE leader.lease_until > clock_timestamp()),
-             (SELECT count(*) FROM positions WHERE store = 'archive' AND kept_at IS NULL)",
+             (SELECT count(*) FROM positions WHERE store = 'archive' AND kept_at IS NULL AND lost_at IS NULL),
+             (SELECT count(*) FROM positions WHERE store = 'archive' AND lost_at IS NOT NULL),
+             (SELECT count(*) FROM crawl_metadata WHERE archive_lost),
+             (SELECT count(*) FROM positions WHERE store = 'links' AND kept_at IS NULL AND lost_at IS NULL),
+             (SELECT count(*) FROM positions WHERE store = 'links' AND lost_at IS NOT NULL)",
         &[],
     )?;
+    let absent = absent_with_files(session)?;
     let lag = leader::lag(session)?;
+    let log_losses = log_losses(session)?;
     let read = || -> std::result::Result<ClusterStatus, tokio_postgres::Error> {
         let mut cells = Cells::of(&row);
         Ok(ClusterStatus {
@@ -90,9 +113,37 @@ pub fn cluster_status(session: &mut Session) -> Result<ClusterStatus> {
             jobs_running: cells.number()?,
             leader: cells.optional_text()?,
             archive_files_on_disks: cells.number()?,
+            archive_files_lost: cells.number()?,
+            pages_lost: cells.number()?,
+            link_segments_on_disks: cells.number()?,
+            link_segments_lost: cells.number()?,
+            absent,
             lag: Some(lag),
             unpublished: None,
+            url_ingest: None,
+            log_losses,
         })
     };
     read().map_err(|error| session.error(error))
+}
+
+fn absent_with_files(session: &mut Session) -> Result<BTreeMap<String, u64>> {
+    let rows = session.query(
+        "SELECT worker, count(*) FROM positions
+         WHERE kept_at IS NULL AND lost_at IS NULL
+           AND NOT EXISTS (SELECT FROM members WHERE members.worker = positions.worker)
+         GROUP BY worker",
+        &[],
+    )?;
+    let read = |row| -> std::result::Result<(String, u64), tokio_postgres::Error> {
+        let mut cells = Cells::of(row);
+        Ok((cells.text()?, cells.number()?))
+    };
+    rows.iter().map(|row| read(row).map_err(|error| session.error(error))).collect()
+}
+
+/// Whether a worker of this name holds its lease.
+pub fn is_up(session: &mut Session, worker: &str) -> Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM members WHERE worker = $1 AND lease_until > clock_timestamp())";
+    session.query_one(sql, &[&worker])?.try_get(0).map_err(|error| session.error(error))
 }

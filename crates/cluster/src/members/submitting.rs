@@ -26,15 +26,18 @@ pub struct Addressing<'a> {
 impl Addressing<'_> {
     /// Messages that have these URLs admitted as seeds of a job.
     pub fn seeds(&self, job: JobId, urls: &[Url], now: Millis) -> Vec<Outgoing> {
+        let priority = |url: &Url| priority(url, 0, true, SitemapHints::default(), 0, now);
+        self.messages(job, urls.iter().map(|url| (url.clone(), priority(url))))
+    }
+
+    /// The same with priorities that others have chosen.
+    pub(crate) fn messages(&self, job: JobId, urls: impl IntoIterator<Item = (Url, u8)>) -> Vec<Outgoing> {
         let mut by_shard: BTreeMap<u16, Vec<Found>> = BTreeMap::new();
-        for url in urls {
+        for (url, priority) in urls {
             let shard = shard_of(self.suffixes.root_domain(url.host()), self.shards);
-            by_shard.entry(shard).or_default().push(Found {
-                fingerprint: self.key.of(url.as_str(), 0),
-                priority: priority(url, 0, true, SitemapHints::default(), 0, now),
-                url: url.clone(),
-                kind: RequestKind::Page,
-            });
+            let fingerprint = self.key.of(url.as_str(), 0);
+            let found = Found { fingerprint, priority, url, kind: RequestKind::Page };
+            by_shard.entry(shard).or_default().push(found);
         }
         let mut outgoing = Vec::new();
         for (shard, found) in by_shard {
@@ -106,6 +109,12 @@ pub fn set_job_state(
          WHERE id = $1",
         &[&id(job), &state, &spec, &message],
     )?;
+    Ok(())
+}
+
+/// A job that is kept open waits for more when all it has is done.
+pub fn keep_job_open(session: &mut Session, job: JobId, is_kept: bool) -> Result<()> {
+    session.query("UPDATE jobs SET kept_open = $2 WHERE id = $1", &[&id(job), &is_kept])?;
     Ok(())
 }
 

@@ -1,34 +1,36 @@
 //! The archive of a worker: written on its disk, kept in the store, read wherever it is.
 
-use super::{ObjectReader, Objects, OnStored, UploadOptions, Uploader};
+use super::{ObjectReader, Objects, OnStored, Spools, UploadOptions, Uploader};
 use argiope_store::archive::reading::{self, Source};
 use argiope_store::archive::{
-    Appender, Archive, ArchiveRef, OnRecovered, Position, Recovery, Spool, StoredExchange,
+    Appender, Archive, ArchiveRef, ArchiveSpool, Cut, OnRecovered, Position, Recovery, StoredExchange,
 };
-use argiope_store::error::{ErrorKind, Result, StoreError};
+use argiope_store::error::{Result, StoreError};
 use argiope_store::warc::VisitMetadata;
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
 use std::sync::Arc;
 
 pub struct ObjectArchive {
-    spool: Arc<dyn Spool>,
+    spool: Arc<dyn ArchiveSpool>,
     reader: ObjectReader,
     uploader: Uploader,
 }
 
 impl ObjectArchive {
-    /// Starts to upload as soon as the recovery has run.
+    /// Starts to upload as soon as the files are cut to what is catalogued.
     pub fn start(
-        spool: Arc<dyn Spool>,
+        spools: impl Into<Spools>,
         objects: Arc<dyn Objects>,
         options: UploadOptions,
         on_stored: OnStored,
     ) -> Result<ObjectArchive> {
+        let spools = spools.into();
+        let spool = spools.archive.clone();
         let reader = ObjectReader::new(objects.clone());
         let elsewhere = reader.clone();
         spool.look_elsewhere(Box::new(move |at| Ok(elsewhere.source(at))));
-        let uploader = Uploader::start(spool.clone(), objects, options, on_stored)
+        let uploader = Uploader::start(spools, objects, options, on_stored)
             .map_err(|error| StoreError::io("the thread that uploads archive files", error))?;
         Ok(ObjectArchive { spool, reader, uploader })
     }
@@ -66,21 +68,13 @@ impl Archive for ObjectArchive {
     }
 
     fn recover(&self, catalogued: &[Position], found: OnRecovered<'_>) -> Result<Recovery> {
-        let mut recovery = self.spool.recover(catalogued, found)?;
-        // Now, for the files may be gone in a moment.
-        for file in std::mem::take(&mut recovery.unindexed) {
-            self.spool.build_index(&file)?;
-        }
-        // What is not here any more should be there; while the store is away nobody can tell.
-        recovery.missing.retain(|file| match self.reader.has_file(file) {
-            Ok(is_there) => !is_there,
-            Err(error) => {
-                tracing::warn!(file = &**file, %error, "cannot be looked for in the object store now");
-                false
-            }
-        });
+        self.spool.recover(catalogued, found)
+    }
+
+    fn truncate_to(&self, catalogued: &[Position]) -> Result<Vec<Cut>> {
+        let cuts = self.spool.truncate_to(catalogued)?;
         self.uploader.nudge();
-        Ok(recovery)
+        Ok(cuts)
     }
 
     fn read(&self, at: &ArchiveRef) -> Result<StoredExchange> {
@@ -95,11 +89,7 @@ impl Archive for ObjectArchive {
     }
 
     fn build_index(&self, file: &str) -> Result<()> {
-        match self.spool.build_index(file) {
-            // Uploaded meanwhile.
-            Err(error) if error.kind == ErrorKind::NotFound => Ok(()),
-            outcome => outcome,
-        }
+        self.spool.build_index(file)
     }
 
     fn verify(&self, position: &Position) -> Result<u64> {

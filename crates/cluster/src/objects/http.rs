@@ -2,6 +2,7 @@
 //! sockets, so that callers on any thread share the connections.
 
 use super::pulse::Pulse;
+use crate::tls::{self, Proof};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1::{self, SendRequest};
@@ -72,7 +73,7 @@ impl Http {
             "https" => {
                 let name =
                     ServerName::try_from(host.clone()).map_err(|_| invalid("no name for a certificate"))?;
-                Some((connector()?, name))
+                Some((TlsConnector::from(Arc::new(tls::config(Proof::Name, None)?)), name))
             }
             _ => None,
         };
@@ -199,20 +200,4 @@ fn message(request: &Request) -> io::Result<hyper::Request<Full<Bytes>>> {
         message = message.header(name, HeaderValue::from_str(value).map_err(io::Error::other)?);
     }
     message.body(Full::new(request.body.clone())).map_err(io::Error::other)
-}
-
-/// The system's authorities, or the web's where it has none.
-fn connector() -> io::Result<TlsConnector> {
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    if roots.is_empty() {
-        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(io::Error::other)?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(TlsConnector::from(Arc::new(config)))
 }

@@ -1,14 +1,14 @@
 //! The archive in an object store: S3, whatever speaks its language (GCS among them), or a directory that all share.
 //!
-//! A worker writes its archive to its own disk, as one machine does ([`Spool`]). When a file is over and catalogued, the
-//! [`Uploader`] takes it away: whole, as `warc/FILE` ([`Layout::Warc`]), or page by page, each as
+//! A worker writes archive and links to its own disk, as one machine does ([`Spool`]). When a file is over and catalogued,
+//! the [`Uploader`] takes it away: whole, as `warc/FILE` ([`Layout::Warc`]) or `links/FILE`, or page by page, each as
 //! `DOMAIN/YEAR-MONTH/URL_HASH.html.gz` ([`Layout::Objects`]). What it stored is reported before the file is deleted, so
-//! that a page without a path is one whose file is still here. While the store is away files stay and are tried again;
-//! what a process left behind its successor on the same disk takes up.
+//! that a file that was not reported is still here. While the store is away files stay and are tried again; what a process
+//! left behind its successor on the same disk takes up.
 //!
 //! `FILE:OFFSET` stays what it is, wherever the file is: [`ObjectArchive`] looks on the disk, then in the store.
 //!
-//! [`Spool`]: argiope_store::archive::Spool
+//! [`Spool`]: argiope_store::spool::Spool
 
 mod archive;
 mod directory;
@@ -28,7 +28,7 @@ pub use reader::{ObjectReader, stream};
 pub use s3::S3;
 pub use settings::{ObjectSettings, open};
 pub use uploader::Uploader;
-pub use uploads::{Layout, OnStored, Stored, UploadOptions, UploadStatus};
+pub use uploads::{Layout, LinkSpool, OnStored, Spools, Stored, UploadOptions, UploadStatus};
 
 use argiope_store::error::{ErrorKind, Result, StoreError};
 use std::path::Path;

@@ -59,9 +59,10 @@ impl ObjectReader {
         reading::verify(self.source(&beginning), position)
     }
 
-    /// Whether a WARC file is in the store.
-    pub fn has_file(&self, file: &str) -> Result<bool> {
-        Ok(self.objects.head(&file_key(file))?.is_some())
+    /// The key of a WARC file, if it is in the store.
+    pub fn stored_file(&self, file: &str) -> Result<Option<String>> {
+        let key = file_key(file);
+        Ok(self.objects.head(&key)?.map(|_| key))
     }
 
     pub(super) fn source(&self, at: &ArchiveRef) -> Source {

@@ -2,10 +2,11 @@
 //! be repeated, so a crash or an outage between any two does no harm.
 
 use super::reader::file_key;
-use super::{Facts, Layout, Objects, OnStored, Stored, UploadOptions, UploadStatus, pages};
+use super::{Facts, Layout, Objects, OnStored, Spools, Stored, UploadOptions, UploadStatus, pages};
 use argiope_model::Millis;
-use argiope_store::archive::{Position, Spool};
+use argiope_store::archive::{ArchiveSpool, Position};
 use argiope_store::error::{ErrorKind, Result, StoreError};
+use argiope_store::spool::Spool;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fs::File;
@@ -20,13 +21,38 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// A file that cannot be uploaded for a reason of its own is looked at again after this.
 const SET_ASIDE: Duration = Duration::from_secs(600);
+/// A store that is not used is asked this often whether it is there.
+const CHECK_EVERY: Duration = Duration::from_secs(5);
 /// Pages reported at once.
 const REPORTED_AT_ONCE: usize = 500;
 const SHA256: &str = "sha256";
 
 pub struct Uploader {
     shared: Arc<Shared>,
+    sources: Vec<Source>,
     thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// Files of a kind.
+#[derive(Clone)]
+struct Source {
+    spool: Arc<dyn Spool>,
+    kind: Kind,
+}
+
+#[derive(Clone)]
+enum Kind {
+    Archive(Arc<dyn ArchiveSpool>),
+    /// Of this worker.
+    Links(String),
+}
+
+impl Spools {
+    fn sources(self) -> Vec<Source> {
+        let archive = Source { spool: self.archive.clone(), kind: Kind::Archive(self.archive) };
+        let links = self.links.map(|links| Source { spool: links.segments, kind: Kind::Links(links.worker) });
+        std::iter::once(archive).chain(links).collect()
+    }
 }
 
 struct Shared {
@@ -84,9 +110,9 @@ impl Shared {
 }
 
 impl Uploader {
-    /// May be started before the recovery: files are finished after it only.
+    /// May be started before the files are cut to what is catalogued: they are finished after that only.
     pub fn start(
-        spool: Arc<dyn Spool>,
+        spools: impl Into<Spools>,
         objects: Arc<dyn Objects>,
         options: UploadOptions,
         on_stored: OnStored,
@@ -96,18 +122,20 @@ impl Uploader {
             changed: Condvar::new(),
             stop: AtomicBool::new(false),
         });
+        let sources = spools.into().sources();
         let work = Work {
             shared: shared.clone(),
-            spool,
+            sources: sources.clone(),
             objects,
             options,
             on_stored,
             set_aside: HashMap::new(),
             pause: FIRST_PAUSE,
+            answered: Instant::now(),
         };
         let builder = std::thread::Builder::new().name(String::from("objects-upload"));
         let thread = builder.spawn(move || work.run())?;
-        Ok(Uploader { shared, thread: Mutex::new(Some(thread)) })
+        Ok(Uploader { shared, sources, thread: Mutex::new(Some(thread)) })
     }
 
     /// Something may have finished: called after each commit.
@@ -117,7 +145,12 @@ impl Uploader {
     }
 
     pub fn status(&self) -> UploadStatus {
-        self.shared.lock().status.clone()
+        let waiting = self.sources.iter().filter_map(|source| source.spool.finished().ok()).flatten();
+        let (files, bytes) = waiting.fold((0, 0), |(files, bytes), file| (files + 1, bytes + file.length));
+        let mut status = self.shared.lock().status.clone();
+        status.waiting_files = files;
+        status.waiting_bytes = bytes;
+        status
     }
 
     /// Ends all files and uploads them, but begins nothing after `limit`; for a worker that leaves, when its appenders
@@ -162,13 +195,15 @@ impl Drop for Uploader {
 
 struct Work {
     shared: Arc<Shared>,
-    spool: Arc<dyn Spool>,
+    sources: Vec<Source>,
     objects: Arc<dyn Objects>,
     options: UploadOptions,
     on_stored: OnStored,
     /// Files that cannot be uploaded, and when they are looked at again.
     set_aside: HashMap<Arc<str>, Instant>,
     pause: Duration,
+    /// When the store was last there.
+    answered: Instant,
 }
 
 impl Work {
@@ -187,13 +222,18 @@ impl Work {
                 self.pause = FIRST_PAUSE;
             }
             let next_look = self.end_old_files(is_draining);
-            let outcome = self.upload_finished(drain_until);
+            let answered = self.answered;
+            let outcome = self.upload_finished(drain_until).and_then(|()| self.check_store(is_draining));
             let is_late = drain_until.is_some_and(|until| Instant::now() >= until);
             match outcome {
                 Ok(()) if is_draining => return,
-                Ok(()) => self.shared.wait(next_look),
+                Ok(()) => {
+                    let next_check = self.answered + CHECK_EVERY;
+                    self.shared.wait(Some(next_look.map_or(next_check, |look| look.min(next_check))));
+                }
                 Err(error) => {
-                    self.note_trouble(&error);
+                    // A store that has just taken something is there: then that could not be reported.
+                    self.note_trouble(&error, self.answered == answered);
                     if is_late {
                         return;
                     }
@@ -210,23 +250,29 @@ impl Work {
         let now = now();
         // One millisecond more, for a file that was begun in this very one.
         let begun_before = now.0.saturating_sub(millis(age)) + u64::from(all);
-        match self.spool.end_files(Millis(begun_before)) {
+        let looks = self.sources.iter().map(|source| match source.spool.end_files(Millis(begun_before)) {
             Ok(oldest) => oldest.map(|begun| {
                 let left = (begun.0 + millis(self.options.rotate_after) + 1).saturating_sub(now.0);
                 Instant::now() + Duration::from_millis(left)
             }),
             Err(error) => {
-                tracing::error!(%error, "an archive file could not be ended");
+                tracing::error!(%error, "a file could not be ended");
                 Some(Instant::now() + LONGEST_PAUSE)
             }
-        }
+        });
+        looks.flatten().min()
     }
 
     fn upload_finished(&mut self, drain_until: Option<Instant>) -> Result<()> {
-        let files = self.spool.finished()?;
-        self.note_waiting(&files);
+        let mut files = Vec::new();
+        for source in &self.sources {
+            files.extend(source.spool.finished()?.into_iter().map(|file| (source.clone(), file)));
+        }
+        if files.is_empty() {
+            self.shared.lock().status.trouble = None;
+        }
         self.set_aside.retain(|_, until| *until > Instant::now());
-        for file in &files {
+        for (source, file) in &files {
             let is_late = drain_until.is_some_and(|until| Instant::now() >= until);
             if self.shared.lock().ended || is_late {
                 return Ok(());
@@ -234,12 +280,13 @@ impl Work {
             if self.set_aside.contains_key(&file.file) {
                 continue;
             }
-            match self.upload(file) {
+            match self.upload(source, file) {
                 Ok(()) => self.note_uploaded(file),
                 Err(error) if error.is_retryable() => return Err(error),
                 Err(error) => {
-                    tracing::error!(file = &*file.file, %error, "archive file not uploaded; it stays on this disk");
-                    self.shared.lock().status.trouble = Some(error.to_string());
+                    tracing::error!(file = &*file.file, %error, "file not uploaded; it stays on this disk");
+                    let status = &mut self.shared.lock().status;
+                    (status.trouble, status.store_fails) = (Some(error.to_string()), true);
                     self.set_aside.insert(file.file.clone(), Instant::now() + SET_ASIDE);
                 }
             }
@@ -247,49 +294,68 @@ impl Work {
         Ok(())
     }
 
-    fn upload(&mut self, position: &Position) -> Result<()> {
-        let path = self.spool.path(&position.file);
-        let stored = match self.options.layout {
-            Layout::Warc => vec![self.upload_file(position, &path)?],
-            Layout::Objects => self.upload_pages(position, &path)?,
+    /// Whether it is away is to be known before something waits for it.
+    fn check_store(&mut self, is_draining: bool) -> Result<()> {
+        if !is_draining && self.answered.elapsed() >= CHECK_EVERY {
+            self.objects.check()?;
+            self.note_answer();
+        }
+        Ok(())
+    }
+
+    fn upload(&mut self, source: &Source, position: &Position) -> Result<()> {
+        let path = source.spool.path(&position.file);
+        let stored = match (&source.kind, self.options.layout) {
+            (Kind::Archive(_), Layout::Warc) => vec![self.upload_file(position, &path)?],
+            (Kind::Archive(archive), Layout::Objects) => self.upload_pages(&**archive, position, &path)?,
+            (Kind::Links(worker), _) => vec![self.upload_links(worker, position, &path)?],
         };
+        self.answered = Instant::now();
         for some in stored.chunks(REPORTED_AT_ONCE) {
             (self.on_stored)(some)?;
         }
-        self.spool.remove(&position.file)
+        source.spool.remove(&position.file)
     }
 
     fn upload_file(&self, position: &Position, path: &Path) -> Result<Stored> {
         let key = file_key(&position.file);
-        let length = std::fs::metadata(path).map(|found| found.len());
-        let length = length.map_err(|error| StoreError::io(path.display().to_string(), error))?;
-        if length != position.length {
-            let message = format!(
-                "has {length} bytes and visits up to {}: the disk failed in the middle of one; the next start cuts it off",
-                position.length
-            );
-            return Err(StoreError::new(ErrorKind::Corrupt, path.display().to_string(), message));
+        let hash = hash_of(position, path)?;
+        if !self.is_there(&key, position, &hash)? {
+            self.upload_index(position, path)?;
+            self.put(&key, path, hash)?;
         }
-        let hash = sha256(path).map_err(|error| StoreError::io(path.display().to_string(), error))?;
-        let facts: Facts = vec![(SHA256.to_owned(), hash.clone())];
-        match self.objects.head(&key)? {
-            // Uploaded before, and not reported.
-            Some(head) if head.length == position.length && head.fact(SHA256) == Some(hash.as_str()) => {}
+        let Position { file, length } = position.clone();
+        Ok(Stored::File { file, length, key })
+    }
+
+    fn upload_links(&self, worker: &str, position: &Position, path: &Path) -> Result<Stored> {
+        let hash = hash_of(position, path)?;
+        // A catalogue that was restored has forgotten segments that are there, and their numbers are given again.
+        let key = format!("links/{worker}-{:0>8}-{}.zst", position.file, hash.get(..16).unwrap_or(&hash));
+        if !self.is_there(&key, position, &hash)? {
+            self.put(&key, path, hash)?;
+        }
+        Ok(Stored::Links { segment: position.file.clone(), key })
+    }
+
+    fn put(&self, key: &str, path: &Path, hash: String) -> Result<()> {
+        self.objects.put_file(key, path, &vec![(SHA256.to_owned(), hash)])
+    }
+
+    /// Uploaded before, and not reported.
+    fn is_there(&self, key: &str, position: &Position, hash: &str) -> Result<bool> {
+        match self.objects.head(key)? {
+            None => Ok(false),
+            Some(head) if head.length == position.length && head.fact(SHA256) == Some(hash) => Ok(true),
             Some(_) => {
                 let message = format!(
                     "another file of this name is in {}: two workers have the same name, or one of them lost its disk; \
                      start each worker with a --name of its own",
                     self.objects.place()
                 );
-                return Err(StoreError::new(ErrorKind::Usage, key, message));
-            }
-            None => {
-                self.upload_index(position, path)?;
-                self.objects.put_file(&key, path, &facts)?;
+                Err(StoreError::new(ErrorKind::Usage, key, message))
             }
         }
-        let Position { file, length } = position.clone();
-        Ok(Stored::File { file, length, key })
     }
 
     /// Beside the file, where it has one.
@@ -300,41 +366,57 @@ impl Work {
         if index.exists() { self.objects.put_file(&file_key(&name), &index, &Facts::new()) } else { Ok(()) }
     }
 
-    fn upload_pages(&self, position: &Position, path: &Path) -> Result<Vec<Stored>> {
-        let pages = pages::store_all(&*self.objects, &*self.spool, &position.file, path, &self.shared.stop)?;
+    fn upload_pages(
+        &self,
+        archive: &dyn ArchiveSpool,
+        position: &Position,
+        path: &Path,
+    ) -> Result<Vec<Stored>> {
+        let pages = pages::store_all(&*self.objects, archive, &position.file, path, &self.shared.stop)?;
         let pages = pages.into_iter().map(|page| Stored::Page { at: page.at, key: page.key });
         let Position { file, length } = position.clone();
         Ok(pages.chain([Stored::AllPages { file, length }]).collect())
     }
 
-    fn note_waiting(&self, files: &[Position]) {
-        let status = &mut self.shared.lock().status;
-        status.waiting_files = files.len() as u64;
-        status.waiting_bytes = files.iter().map(|file| file.length).sum();
-        if files.is_empty() {
-            status.trouble = None;
+    /// What is set aside is in trouble all the same.
+    fn note_answer(&mut self) {
+        self.answered = Instant::now();
+        self.pause = FIRST_PAUSE;
+        if self.set_aside.is_empty() && self.shared.lock().status.trouble.take().is_some() {
+            tracing::info!(place = self.objects.place(), "the object store answers again");
         }
     }
 
     fn note_uploaded(&mut self, file: &Position) {
-        self.pause = FIRST_PAUSE;
+        self.note_answer();
         let status = &mut self.shared.lock().status;
-        if self.set_aside.is_empty() && status.trouble.take().is_some() {
-            tracing::info!(place = self.objects.place(), "archive files are uploaded again");
-        }
-        status.waiting_files = status.waiting_files.saturating_sub(1);
-        status.waiting_bytes = status.waiting_bytes.saturating_sub(file.length);
         status.uploaded_files += 1;
         status.uploaded_bytes += file.length;
     }
 
     /// An outage is logged once.
-    fn note_trouble(&self, error: &StoreError) {
+    fn note_trouble(&self, error: &StoreError, is_of_store: bool) {
         let status = &mut self.shared.lock().status;
+        status.store_fails = is_of_store;
         if status.trouble.replace(error.to_string()).is_none() {
-            tracing::warn!(%error, "archive files stay on this disk and are tried again");
+            tracing::warn!(%error, "files stay on this disk and are tried again");
         }
     }
+}
+
+/// Of a file that is as long as it should be.
+fn hash_of(position: &Position, path: &Path) -> Result<String> {
+    let failed = |error| StoreError::io(path.display().to_string(), error);
+    let length = std::fs::metadata(path).map_err(failed)?.len();
+    if length != position.length {
+        let message = format!(
+            "has {length} bytes, and what is complete ends at {}: the disk failed in the middle of a write; the next \
+             start cuts it off",
+            position.length
+        );
+        return Err(StoreError::new(ErrorKind::Corrupt, path.display().to_string(), message));
+    }
+    sha256(path).map_err(failed)
 }
 
 fn sha256(path: &Path) -> io::Result<String> {

@@ -1,7 +1,8 @@
 //! What an uploader is told, and what it tells.
 
-use argiope_store::archive::ArchiveRef;
+use argiope_store::archive::{ArchiveRef, ArchiveSpool};
 use argiope_store::error::Result;
+use argiope_store::spool::Spool;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,11 +28,33 @@ impl Default for UploadOptions {
     }
 }
 
+/// Where files come from.
+#[derive(Clone)]
+pub struct Spools {
+    pub archive: Arc<dyn ArchiveSpool>,
+    pub links: Option<LinkSpool>,
+}
+
+/// Segments of links. Their names are numbers, which those of another worker have, too.
+#[derive(Clone)]
+pub struct LinkSpool {
+    pub segments: Arc<dyn Spool>,
+    pub worker: String,
+}
+
+impl<A: ArchiveSpool + 'static> From<Arc<A>> for Spools {
+    fn from(archive: Arc<A>) -> Spools {
+        Spools { archive, links: None }
+    }
+}
+
 /// What was stored, and under which key within [`Objects::place`](super::Objects::place).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stored {
     /// A file of the archive as it was written: `warc/x.warc.gz`.
     File { file: Arc<str>, length: u64, key: String },
+    /// A segment of links: `links/WORKER-NUMBER-HASH.zst`.
+    Links { segment: Arc<str>, key: String },
     /// One visit. From now on its place in the archive is KEY:0.
     Page { at: ArchiveRef, key: String },
     /// After the last page of a file: it is not needed any more.
@@ -41,7 +64,7 @@ pub enum Stored {
 impl Stored {
     pub fn key(&self) -> Option<&str> {
         match self {
-            Stored::File { key, .. } | Stored::Page { key, .. } => Some(key),
+            Stored::File { key, .. } | Stored::Links { key, .. } | Stored::Page { key, .. } => Some(key),
             Stored::AllPages { .. } => None,
         }
     }
@@ -59,4 +82,6 @@ pub struct UploadStatus {
     pub uploaded_bytes: u64,
     /// What keeps files here, if something does.
     pub trouble: Option<String>,
+    /// The trouble is the store's, and not that what it has taken cannot be reported.
+    pub store_fails: bool,
 }

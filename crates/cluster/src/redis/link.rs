@@ -1,30 +1,40 @@
 //! One connection to Redis that never keeps its caller waiting for long: every try has a limit, every operation one over
 //! its tries, and a server that keeps failing is left alone for a while.
 
-use super::breaker::{Breaker, Turn};
+use crate::breaker::{Breaker, Turn};
 use crate::server_error::{Result, ServerError, Trouble};
+use crate::tls;
 use redis::{Client, Connection, ErrorKind, RedisError, RedisResult};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::error::Error as StdError;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 pub(super) const SETTING: &str = "storage.cache_url";
 
 /// Of one try: connecting, or one exchange of messages.
 pub(super) const TRY_LIMIT: Duration = Duration::from_millis(300);
-const TRIES: u32 = 3;
+const RETRIES: u32 = 3;
 const BETWEEN_TRIES: Duration = Duration::from_millis(100);
 /// Of an operation with all its tries.
 const OPERATION_LIMIT: Duration = Duration::from_secs(1);
+/// A server that has failed so many tries in a row is left alone for so long.
+const FAILURES: u32 = 5;
+const PAUSE: Duration = Duration::from_secs(10);
 
 pub(super) struct Link {
     client: Client,
     state: Mutex<State>,
 }
 
-#[derive(Default)]
 struct State {
     connection: Option<Connection>,
     breaker: Breaker,
+}
+
+impl Default for State {
+    fn default() -> State {
+        State { connection: None, breaker: Breaker::new(FAILURES, PAUSE) }
+    }
 }
 
 impl Link {
@@ -32,7 +42,7 @@ impl Link {
     pub(super) fn new(url: &str) -> Result<Link> {
         let client = Client::open(url).map_err(|error| {
             // The address may hold a password: it is not repeated.
-            let message = "is not the address of a Redis server; it is written redis://HOST:PORT/NUMBER";
+            let message = "is not the address of a Redis server; it is written redis://HOST:PORT/NUMBER, with TLS rediss://";
             ServerError::new(Trouble::Wrong, SETTING, message).with_source(error)
         })?;
         Ok(Link { client, state: Mutex::default() })
@@ -45,9 +55,12 @@ impl Link {
 
     /// A connection of the caller's own, past the breaker.
     pub(super) fn connect(&self) -> RedisResult<Connection> {
-        let connection = self.client.get_connection_with_timeout(TRY_LIMIT)?;
-        connection.set_read_timeout(Some(TRY_LIMIT))?;
-        connection.set_write_timeout(Some(TRY_LIMIT))?;
+        self.connect_within(TRY_LIMIT)
+    }
+
+    fn connect_within(&self, limit: Duration) -> RedisResult<Connection> {
+        let connection = self.client.get_connection_with_timeout(limit)?;
+        set_limit(&connection, limit)?;
         Ok(connection)
     }
 
@@ -61,10 +74,11 @@ impl Link {
                 "Redis failed a moment ago and is left alone",
             ));
         }
-        for tried in 1.. {
-            let outcome = self.attempt(&mut state, &operation);
-            let now = Instant::now();
-            let error = match outcome {
+        let end = begun + OPERATION_LIMIT;
+        for retried in 0.. {
+            let left = end.saturating_duration_since(Instant::now());
+            let limit = left.clamp(Duration::from_millis(1), TRY_LIMIT);
+            let error = match self.attempt(&mut state, limit, &operation) {
                 Ok(value) => {
                     if state.breaker.succeeded() == Turn::CameBack {
                         tracing::info!("redis is back");
@@ -73,15 +87,15 @@ impl Link {
                 }
                 Err(error) => classified(error),
             };
+            let now = Instant::now();
             state.connection = None;
             if state.breaker.failed(now) == Turn::WentAway {
                 tracing::warn!(%error, "redis is away; going on without it");
             }
-            let spent = now + BETWEEN_TRIES - begun;
             let again = error.is_retryable()
-                && tried < TRIES
-                && spent + TRY_LIMIT <= OPERATION_LIMIT + BETWEEN_TRIES
-                && state.breaker.may_try_again(now);
+                && retried < RETRIES
+                && now + BETWEEN_TRIES < end
+                && state.breaker.may_try_again();
             if !again {
                 return Err(error);
             }
@@ -93,11 +107,15 @@ impl Link {
     fn attempt<T>(
         &self,
         state: &mut State,
+        limit: Duration,
         operation: &impl Fn(&mut Connection) -> RedisResult<T>,
     ) -> RedisResult<T> {
         let connection = match &mut state.connection {
-            Some(connection) => connection,
-            none => none.insert(self.connect()?),
+            Some(connection) => {
+                set_limit(connection, limit)?;
+                connection
+            }
+            none => none.insert(self.connect_within(limit)?),
         };
         operation(connection)
     }
@@ -108,7 +126,16 @@ impl Link {
     }
 }
 
+/// Of each exchange.
+fn set_limit(connection: &Connection, limit: Duration) -> RedisResult<()> {
+    connection.set_read_timeout(Some(limit))?;
+    connection.set_write_timeout(Some(limit))
+}
+
 pub(super) fn classified(error: RedisError) -> ServerError {
+    if let Some(refusal) = refusal(&error) {
+        return ServerError::new(Trouble::Wrong, SETTING, refusal).with_source(error);
+    }
     let (trouble, message) = match error.kind() {
         ErrorKind::AuthenticationFailed => {
             (Trouble::Refused, "Redis refuses the name or password in this address")
@@ -126,6 +153,12 @@ pub(super) fn classified(error: RedisError) -> ServerError {
         _ => (Trouble::Away, "Redis cannot be reached"),
     };
     ServerError::new(trouble, SETTING, format!("{message} ({error})")).with_source(error)
+}
+
+/// The client shares its causes.
+fn refusal(error: &RedisError) -> Option<String> {
+    let shared = error.source()?.downcast_ref::<Arc<dyn StdError + Send + Sync>>()?;
+    tls::refusal(shared.downcast_ref()?)
 }
 
 /// Without any password in the address, the first command is what is refused.

@@ -3,7 +3,6 @@
 //! Nothing here lasts. A Redis that is away, hangs or was wiped costs the crawl a moment, never a page: rings become the
 //! listener's word that they are not heard ([`Heard::Away`]), caches miss, figures are missing until the next report.
 
-mod breaker;
 mod doorbell;
 mod link;
 mod robots;

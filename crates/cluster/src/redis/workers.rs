@@ -16,6 +16,7 @@ pub struct WorkerFigures {
     pub name: String,
     /// `active`, `idle`, `draining`, `waiting`: the worker's own word.
     pub state: String,
+    /// That of the request which has been under way for longest.
     pub current_url: Option<String>,
     pub shards: u32,
     pub pages: u64,
@@ -24,6 +25,7 @@ pub struct WorkerFigures {
     pub pages_per_second: f64,
     pub cpu_percent: f64,
     pub memory_bytes: u64,
+    pub uptime_seconds: u64,
     pub started_at: Millis,
     pub reported_at: Millis,
 }

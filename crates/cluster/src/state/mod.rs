@@ -4,11 +4,12 @@
 //! it at once ([`overlay`]). Every part of a batch is written under the epoch at which its shard was owned when it was
 //! applied; what is not owned any more is left out.
 
+mod held;
 mod overlay;
 mod rows;
 mod writer;
 
-use crate::database::{Cells, Connection, Database, DatabaseError, Session};
+use crate::database::{BATCH_LIMIT, Cells, Connection, Database, DatabaseError, Session};
 use crate::members::{Epochs, Post};
 use crate::redis::{Doorbell, RobotsCache};
 use argiope_frontier::queue::{Entry, OrderKey};
@@ -17,24 +18,20 @@ use argiope_frontier::state::{
     StoredRobots,
 };
 use argiope_model::{Fingerprint, JobId, Millis};
+use held::Held;
 use overlay::Overlay;
 use rows::number;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio_postgres::Row;
 
-const LIMIT: Duration = Duration::from_secs(10);
 /// Between two tries while the database is away.
 const PAUSE: Duration = Duration::from_millis(300);
-/// Batches that may wait for the writer: whoever applies more waits.
-const WAITING: usize = 64;
-/// Visits that have ended in batches which are not committed: whoever applies more waits, and nothing new is asked for.
-const MOST_HELD: u64 = 10_000;
 /// Rows of fingerprints that are read at once.
 const PIECES: i64 = 1_000;
 
@@ -57,8 +54,7 @@ struct Shared {
 #[derive(Default)]
 struct Progress {
     committed: u64,
-    /// The batches that are not committed and have ended visits, and how many.
-    held: VecDeque<(u64, u64)>,
+    held: Held,
     failure: Option<Arc<DatabaseError>>,
 }
 
@@ -76,24 +72,15 @@ impl Shared {
         {
             let mut progress = self.progress();
             progress.committed = number;
-            while progress.held.pop_front_if(|(batch, _)| *batch <= number).is_some() {}
+            progress.held.committed(number);
         }
         self.moved.notify_all();
     }
 
-    /// Notes how many visits a batch ends that the writer is about to get.
-    fn hold(&self, number: u64, ended: u64) {
-        if ended > 0 {
-            self.progress().held.push_back((number, ended));
-        }
-    }
-
-    /// While there are too many that are not committed.
+    /// While there is too much that is not committed.
     fn wait_for_room(&self) {
         let mut progress = self.progress();
-        while progress.failure.is_none()
-            && progress.held.iter().map(|(_, ended)| ended).sum::<u64>() > MOST_HELD
-        {
+        while progress.failure.is_none() && progress.held.is_too_much() {
             progress = self.moved.wait(progress).unwrap_or_else(PoisonError::into_inner);
         }
     }
@@ -131,7 +118,8 @@ pub struct PostgresState {
     worker: String,
     epochs: Arc<Epochs>,
     shared: Arc<Shared>,
-    to_writer: Option<SyncSender<Applied>>,
+    /// Bounded by what is held.
+    to_writer: Option<Sender<Applied>>,
     writer: Option<JoinHandle<()>>,
     applied: Arc<Mutex<u64>>,
     session: RefCell<Option<Session>>,
@@ -148,7 +136,7 @@ impl PostgresState {
         post: Post,
         doorbell: Option<Arc<Doorbell>>,
     ) -> crate::database::Result<PostgresState> {
-        let session = database.connect(LIMIT)?;
+        let session = database.connect(BATCH_LIMIT)?;
         let shared = Arc::new(Shared {
             overlay: Mutex::default(),
             progress: Mutex::default(),
@@ -156,7 +144,7 @@ impl PostgresState {
             given_up: AtomicBool::new(false),
             doorbell,
         });
-        let (to_writer, from) = sync_channel(WAITING);
+        let (to_writer, from) = channel();
         let (place, name, state) = (database.clone(), worker.to_owned(), Arc::clone(&shared));
         let writer = std::thread::Builder::new()
             .name("frontier".to_owned())
@@ -194,7 +182,7 @@ impl PostgresState {
             let mut session = self.session.borrow_mut();
             let opened = match session.take() {
                 Some(session) => Ok(session),
-                None => self.database.connect(LIMIT),
+                None => self.database.connect(BATCH_LIMIT),
             };
             let error = match opened {
                 Ok(mut opened) => match opened.repeat(&mut work) {
@@ -278,7 +266,7 @@ impl ShardState for PostgresState {
         };
         self.shared.overlay().apply(number, batch);
         let ended = batch.changes.iter().filter(|change| matches!(change, Change::Unqueue { .. })).count();
-        self.shared.hold(number, ended as u64);
+        self.shared.progress().held.hold(number, batch.changes.len(), ended);
         let applied = Applied { number, epochs, batch: batch.clone() };
         let gone = || {
             let progress = self.shared.progress();

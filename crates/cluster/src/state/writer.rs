@@ -5,14 +5,13 @@
 
 use super::rows::Rows;
 use super::{Applied, Shared};
-use crate::database::{Database, Session};
+use crate::database::{BATCH_LIMIT, Database, Session};
 use crate::members::{Noted, Post, append};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-const LIMIT: Duration = Duration::from_secs(15);
 /// Between two tries while the database or Kafka is away.
 const PAUSE: Duration = Duration::from_millis(300);
 /// Batches that go with one transaction.
@@ -86,7 +85,7 @@ fn write(
 ) -> crate::database::Result<()> {
     let session = match session {
         Some(session) => session,
-        None => session.insert(database.connect(LIMIT)?),
+        None => session.insert(database.connect(BATCH_LIMIT)?),
     };
     session.transaction(async |client| {
         let shards: Vec<i32> = rows.epochs.keys().map(|shard| i32::from(*shard)).collect();

@@ -1,7 +1,7 @@
 //! What carries messages to the shards, as the cluster was made with: every thread opens its own way from it.
 
 use super::KafkaLog;
-use crate::kafka::{Kafka, Topics};
+use crate::kafka::{Access, Kafka, Topics};
 use crate::server_error::{Result, ServerError};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,19 +11,30 @@ pub enum Carrier {
     /// A table of the database: what is sent goes with the transaction that it belongs to.
     Inbox,
     /// Acknowledged before the transaction that it belongs to, which notes where it is.
-    Kafka { brokers: String, topics: Topics, troubles: Arc<Troubles> },
+    Kafka { access: Access, topics: Topics, cluster: String, troubles: Arc<Troubles> },
 }
 
 impl Carrier {
-    pub fn kafka(brokers: &str, topics: Topics) -> Carrier {
-        Carrier::Kafka { brokers: brokers.to_owned(), topics, troubles: Arc::default() }
+    pub fn kafka(access: impl Into<Access>, topics: Topics) -> Carrier {
+        Carrier::Kafka { access: access.into(), topics, cluster: String::new(), troubles: Arc::default() }
+    }
+
+    /// For the cluster of that id.
+    #[must_use]
+    pub fn of_cluster(mut self, id: &str) -> Carrier {
+        if let Carrier::Kafka { cluster, .. } = &mut self {
+            id.clone_into(cluster);
+        }
+        self
     }
 
     /// None where there is no log beside the database. Does not connect.
     pub fn log(&self) -> Result<Option<KafkaLog>> {
         match self {
             Carrier::Inbox => Ok(None),
-            Carrier::Kafka { brokers, topics, .. } => KafkaLog::new(brokers, topics).map(Some),
+            Carrier::Kafka { access, topics, cluster, .. } => {
+                KafkaLog::new(access.clone(), topics).map(|log| Some(log.of_cluster(cluster)))
+            }
         }
     }
 
@@ -31,16 +42,16 @@ impl Carrier {
     pub fn client(&self) -> Result<Option<(Kafka, Topics)>> {
         match self {
             Carrier::Inbox => Ok(None),
-            Carrier::Kafka { brokers, topics, .. } => Ok(Some((Kafka::new(brokers)?, topics.clone()))),
+            Carrier::Kafka { access, topics, .. } => Ok(Some((Kafka::new(access.clone())?, topics.clone()))),
         }
     }
 
-    /// Whether the servers are there, with the topics as they have to be.
+    /// Whether the servers are there, with the topics as they have to be and for no other cluster.
     pub fn verify(&self) -> Result<()> {
-        match self.client()? {
-            Some((mut kafka, topics)) => topics.verify(&mut kafka),
-            None => Ok(()),
-        }
+        let Carrier::Kafka { access, topics, cluster, .. } = self else { return Ok(()) };
+        let mut kafka = Kafka::new(access.clone())?;
+        topics.verify(&mut kafka)?;
+        topics.claim(&mut kafka, cluster)
     }
 
     /// What is wrong now, in words; None where all is well.

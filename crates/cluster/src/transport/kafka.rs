@@ -2,7 +2,7 @@
 //! less than ours.
 
 use super::{Log, Messages, Offset};
-use crate::kafka::{Kafka, Outgoing, Records, Topic, Topics};
+use crate::kafka::{Access, Kafka, Outgoing, Records, Topic, Topics};
 use crate::server_error::Result;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,12 +11,20 @@ use std::time::Duration;
 pub struct KafkaLog {
     kafka: Kafka,
     topic: String,
+    /// By its id.
+    cluster: String,
 }
 
 impl KafkaLog {
     /// Does not connect. See [`Topics::verify`] for what to look at before.
-    pub fn new(brokers: &str, topics: &Topics) -> Result<KafkaLog> {
-        Ok(KafkaLog { kafka: Kafka::new(brokers)?, topic: topics.name(Topic::UrlScheduled) })
+    pub fn new(access: impl Into<Access>, topics: &Topics) -> Result<KafkaLog> {
+        let topic = topics.name(Topic::UrlScheduled);
+        Ok(KafkaLog { kafka: Kafka::new(access)?, topic, cluster: String::new() })
+    }
+
+    #[must_use]
+    pub fn of_cluster(self, id: &str) -> KafkaLog {
+        KafkaLog { cluster: id.to_owned(), ..self }
     }
 
     /// Waits until one of the shards has messages after its offset, but no longer than `limit`; gives those of all that
@@ -33,11 +41,24 @@ impl KafkaLog {
         Ok(read.into_iter().map(|(shard, records)| (shard, numbered(records))).collect())
     }
 
-    /// Tells Kafka how far the logs are applied: for its monitoring only.
-    /// The group has the name of the topic.
+    /// See [`Kafka::identity`].
+    pub fn identity(&mut self) -> Result<Option<String>> {
+        self.kafka.identity(&self.topic)
+    }
+
+    /// Where each of these logs begins and ends: the offset before the first message that is left, and that of the last.
+    pub fn ranges(&mut self, shards: &[u16]) -> Result<Vec<(Offset, Offset)>> {
+        let ranges = self.kafka.ranges(&self.topic, shards)?;
+        // Where their next will be is where our last is.
+        let ours = |offset: i64| u64::try_from(offset).unwrap_or(0);
+        Ok(ranges.iter().map(|range| (ours(range.begin), ours(range.end))).collect())
+    }
+
+    /// Tells Kafka how far the logs are applied: for its monitoring, and so that no other cluster takes the topics. The group
+    /// has the name of the topic.
     pub fn note_progress(&mut self, applied: &[(u16, Offset)]) -> Result<()> {
         let next: Vec<(u16, i64)> = applied.iter().map(|(shard, offset)| (*shard, theirs(*offset))).collect();
-        self.kafka.note_progress(&self.topic, &self.topic, &next)
+        self.kafka.note_progress(&self.topic, &self.topic, &next, &self.cluster)
     }
 }
 
@@ -55,9 +76,7 @@ impl Log for KafkaLog {
     }
 
     fn ends(&mut self, shards: &[u16]) -> Result<Vec<Offset>> {
-        let ranges = self.kafka.ranges(&self.topic, shards)?;
-        // Where their next will be is where our last is.
-        Ok(ranges.iter().map(|range| u64::try_from(range.end).unwrap_or(0)).collect())
+        Ok(self.ranges(shards)?.into_iter().map(|(_, end)| end).collect())
     }
 }
 

@@ -8,15 +8,17 @@ mod appender;
 mod index;
 mod recovery;
 
-use crate::disk::{Disk, LocalDisk, sync_directory};
+use crate::disk::{Disk, LocalDisk, make_directory, sync_directory};
 use appender::{ActiveFile, Current, FileAppender};
 use argiope_model::Millis;
 use argiope_store::archive::payload::PayloadIndex;
 use argiope_store::archive::reading::{self, Source};
 use argiope_store::archive::{
-    Appender, Archive, ArchiveRef, Elsewhere, OnRecovered, Position, Recovery, Spool, StoredExchange,
+    Appender, Archive, ArchiveRef, ArchiveSpool, Cut, Elsewhere, OnRecovered, Position, Recovery,
+    StoredExchange,
 };
 use argiope_store::error::{ErrorKind, Result, StoreError};
+use argiope_store::spool::Spool;
 use argiope_store::warc::{VisitMetadata, WarcInfo, cdxj};
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -72,23 +74,14 @@ struct Shared {
     files: Mutex<Vec<Arc<ActiveFile>>>,
     /// What the appenders have open.
     open: Mutex<Vec<Weak<Mutex<Current>>>>,
-    /// Files that are over, by name, and how long they are.
-    over: Mutex<Over>,
+    /// Files that nobody writes any more and of which the catalogue has all, by name, and how long they are.
+    finished: Mutex<BTreeMap<Arc<str>, u64>>,
     serial: AtomicU32,
     workers: AtomicU32,
     /// A file was created since the directory was last synced.
     new_entries: AtomicBool,
     /// Where files are read that have left.
     elsewhere: OnceLock<Elsewhere>,
-}
-
-/// Files that nobody writes any more.
-#[derive(Default)]
-struct Over {
-    /// With all their visits catalogued.
-    finished: BTreeMap<Arc<str>, u64>,
-    /// A recovery found visits in them that the catalogue is to get.
-    recovered: BTreeMap<Arc<str>, u64>,
 }
 
 pub struct FileArchive {
@@ -109,7 +102,7 @@ impl FileArchive {
             let message = "not a name for archive files; use letters, digits, '-', '_' and '.'";
             return Err(StoreError::new(ErrorKind::Usage, options.name, message));
         }
-        std::fs::create_dir_all(root).map_err(|error| StoreError::io(root.display().to_string(), error))?;
+        make_directory(root)?;
         let shared = Shared {
             root: root.to_owned(),
             payloads: PayloadIndex::with_capacity(options.remembered_payloads),
@@ -117,7 +110,7 @@ impl FileArchive {
             disk,
             files: Mutex::new(Vec::new()),
             open: Mutex::new(Vec::new()),
-            over: Mutex::default(),
+            finished: Mutex::default(),
             serial: AtomicU32::new(0),
             workers: AtomicU32::new(0),
             new_entries: AtomicBool::new(false),
@@ -132,18 +125,26 @@ impl Shared {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn over(&self) -> MutexGuard<'_, Over> {
-        self.over.lock().unwrap_or_else(PoisonError::into_inner)
+    fn finished(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, u64>> {
+        self.finished.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn before_first_append(&self) -> Result<()> {
+        if self.files().is_empty() {
+            return Ok(());
+        }
+        let message = "recovery runs before the first append, not beside it";
+        Err(StoreError::new(ErrorKind::Usage, "archive", message))
     }
 
     /// Puts the files that are done aside.
     fn put_done_aside(&self) {
-        let mut over = self.over();
+        let mut finished = self.finished();
         self.files().retain(|file| {
             let is_done = file.is_done();
             if is_done {
                 let Position { file, length } = file.position();
-                over.finished.insert(file, length);
+                finished.insert(file, length);
             }
             !is_done
         });
@@ -227,32 +228,19 @@ impl Archive for FileArchive {
                 file.committed((*length).min(file.synced.load(Ordering::Acquire)), &self.shared.payloads);
             }
         }
-        let mut over = self.shared.over();
-        let Over { finished, recovered } = &mut *over;
-        recovered.retain(|file, length| {
-            let is_catalogued = lengths.get(&**file).is_some_and(|known| known >= length);
-            if is_catalogued {
-                finished.insert(file.clone(), *length);
-            }
-            !is_catalogued
-        });
-        drop(over);
         self.shared.put_done_aside();
     }
 
     fn recover(&self, catalogued: &[Position], found: OnRecovered<'_>) -> Result<Recovery> {
-        if !self.shared.files().is_empty() {
-            let message = "recovery runs before the first append, not beside it";
-            return Err(StoreError::new(ErrorKind::Usage, "archive", message));
-        }
-        let (recovery, kept) = recovery::recover(&self.shared.root, catalogued, found)?;
-        let mut over = self.shared.over();
-        *over = Over::default();
-        for file in kept {
-            let into = if file.is_catalogued { &mut over.finished } else { &mut over.recovered };
-            into.insert(file.position.file, file.position.length);
-        }
-        Ok(recovery)
+        self.shared.before_first_append()?;
+        recovery::recover(&self.shared.root, catalogued, found)
+    }
+
+    fn truncate_to(&self, catalogued: &[Position]) -> Result<Vec<Cut>> {
+        self.shared.before_first_append()?;
+        let (cuts, left) = recovery::truncate_to(&self.shared.root, catalogued)?;
+        *self.shared.finished() = left.into_iter().map(|found| (found.file, found.length)).collect();
+        Ok(cuts)
     }
 
     fn read(&self, at: &ArchiveRef) -> Result<StoredExchange> {
@@ -273,15 +261,17 @@ impl Archive for FileArchive {
     }
 }
 
-impl Spool for FileArchive {
-    fn path(&self, file: &str) -> PathBuf {
-        self.shared.root.join(file)
-    }
-
+impl ArchiveSpool for FileArchive {
     fn look_elsewhere(&self, open: Elsewhere) {
         if self.shared.elsewhere.set(open).is_err() {
             tracing::warn!("archive files that have left are looked for in one place only");
         }
+    }
+}
+
+impl Spool for FileArchive {
+    fn path(&self, file: &str) -> PathBuf {
+        self.shared.root.join(file)
     }
 
     fn end_files(&self, begun_before: Millis) -> Result<Option<Millis>> {
@@ -303,13 +293,13 @@ impl Spool for FileArchive {
 
     fn finished(&self) -> Result<Vec<Position>> {
         self.shared.put_done_aside();
-        let over = self.shared.over();
+        let finished = self.shared.finished();
         let position = |(file, length): (&Arc<str>, &u64)| Position { file: file.clone(), length: *length };
-        Ok(over.finished.iter().map(position).collect())
+        Ok(finished.iter().map(position).collect())
     }
 
     fn remove(&self, file: &str) -> Result<()> {
-        if self.shared.over().finished.remove(file).is_none() {
+        if self.shared.finished().remove(file).is_none() {
             let message = "is not finished, or was removed before";
             return Err(StoreError::new(ErrorKind::Usage, file, message));
         }
@@ -326,7 +316,7 @@ impl Spool for FileArchive {
     }
 }
 
-fn now() -> Millis {
+pub(crate) fn now() -> Millis {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

@@ -1,4 +1,5 @@
-//! Sets the archive right after an unclean stop: incomplete tails are cut, complete visits given out.
+//! Sets the archive right after an unclean stop: incomplete tails are cut, complete visits given out, or cut, too, where
+//! they are fetched again.
 
 use super::index::{ENDING, IndexBuilder, RUNS_ENDING, UNFINISHED_ENDING, beside};
 use crate::disk::sync_directory;
@@ -14,38 +15,85 @@ use std::sync::Arc;
 
 const WARC_ENDING: &str = ".warc.gz";
 
-/// A file that is there after a recovery.
-pub(super) struct Kept {
-    pub(super) position: Position,
-    /// Nothing was found in it beyond the catalogued position.
-    pub(super) is_catalogued: bool,
-}
-
-pub(super) fn recover(
-    root: &Path,
-    catalogued: &[Position],
-    found: OnRecovered<'_>,
-) -> Result<(Recovery, Vec<Kept>)> {
+fn lengths(catalogued: &[Position]) -> HashMap<&str, u64> {
     let mut lengths: HashMap<&str, u64> = HashMap::with_capacity(catalogued.len());
     for position in catalogued {
         let length = lengths.entry(&position.file).or_default();
         *length = position.length.max(*length);
     }
+    lengths
+}
+
+pub(super) fn recover(root: &Path, catalogued: &[Position], found: OnRecovered<'_>) -> Result<Recovery> {
+    let lengths = lengths(catalogued);
     let mut recovery = Recovery::default();
-    let mut kept = Vec::new();
     let failed = |error| StoreError::io(root.display().to_string(), error);
     // What is given out is catalogued next: its files must outlive a power cut from now on.
     sync_directory(root).map_err(failed)?;
     for name in warc_files(root).map_err(failed)? {
-        let length = lengths.remove(&*name).unwrap_or(0);
-        kept.extend(recover_file(root, &name, length, found, &mut recovery)?);
+        let length = lengths.get(&*name).copied().unwrap_or(0);
+        recover_file(root, &name, length, found, &mut recovery)?;
     }
-    recovery.missing = lengths.into_keys().map(Arc::from).collect();
-    recovery.missing.sort();
     if !recovery.cuts.is_empty() {
         sync_directory(root).map_err(failed)?;
     }
-    Ok((recovery, kept))
+    Ok(recovery)
+}
+
+/// Gives what was cut, and the files that are left, each with its index.
+pub(super) fn truncate_to(root: &Path, catalogued: &[Position]) -> Result<(Vec<Cut>, Vec<Position>)> {
+    let lengths = lengths(catalogued);
+    let failed = |error| StoreError::io(root.display().to_string(), error);
+    // Damage is found before anything is changed.
+    let mut found = Vec::new();
+    for file in warc_files(root).map_err(failed)? {
+        let length = lengths.get(&*file).copied().unwrap_or(0);
+        let bytes = length_of(&root.join(&*file), &file, length)? - length;
+        found.push((file, length, bytes));
+    }
+    let (mut cuts, mut left) = (Vec::new(), Vec::new());
+    for (file, length, bytes) in found {
+        let path = root.join(&*file);
+        let failed = |error| StoreError::io(&*file, error);
+        if length == 0 {
+            remove(&path).map_err(failed)?;
+        } else if bytes > 0 {
+            cut(&path, length).map_err(failed)?;
+            remove(&beside(&path, ENDING)).map_err(failed)?;
+        }
+        let now = Position { file: file.clone(), length };
+        if bytes > 0 {
+            let reason = String::from("the catalogue does not have it");
+            cuts.push(Cut { now: now.clone(), bytes, reason });
+        }
+        if length > 0 {
+            if !beside(&path, ENDING).exists() {
+                build_index(root, &file)?;
+            }
+            left.push(now);
+        }
+    }
+    sync_directory(root).map_err(failed)?;
+    Ok((cuts, left))
+}
+
+/// How long a file is, which is at least up to what is catalogued of it.
+fn length_of(path: &Path, name: &str, catalogued: u64) -> Result<u64> {
+    let length = std::fs::metadata(path).map_err(|error| StoreError::io(name, error))?.len();
+    if length < catalogued {
+        let message =
+            format!("ends at offset {length}, though the catalogue has visits up to {catalogued}; {ADVICE}");
+        return Err(StoreError::new(ErrorKind::Corrupt, name, message));
+    }
+    Ok(length)
+}
+
+/// What is not there is removed.
+fn remove(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// The WARC files by name, that is by age; what an interrupted indexing left is removed.
@@ -73,15 +121,10 @@ fn recover_file(
     catalogued: u64,
     found: OnRecovered<'_>,
     recovery: &mut Recovery,
-) -> Result<Option<Kept>> {
+) -> Result<()> {
     let path = root.join(&**name);
     let failed = |error| StoreError::io(&**name, error);
-    let length = std::fs::metadata(&path).map_err(failed)?.len();
-    if length < catalogued {
-        let message =
-            format!("ends at offset {length}, though the catalogue has visits up to {catalogued}; {ADVICE}");
-        return Err(StoreError::new(ErrorKind::Corrupt, &**name, message));
-    }
+    let length = length_of(&path, name, catalogued)?;
     let mut complete = catalogued;
     let mut visits_found = 0;
     if length > catalogued {
@@ -122,19 +165,15 @@ fn recover_file(
         if let Some(cut) = recovery.cuts.last_mut().filter(|cut| cut.now.file == *name) {
             cut.now.length = 0;
         }
-        return Ok(None);
+        return Ok(());
     }
     if complete < length {
-        match std::fs::remove_file(beside(&path, ENDING)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
-            _ => {}
-        }
+        remove(&beside(&path, ENDING)).map_err(failed)?;
     }
     if !beside(&path, ENDING).exists() {
         recovery.unindexed.push(name.clone());
     }
-    let position = Position { file: name.clone(), length: complete };
-    Ok(Some(Kept { position, is_catalogued: visits_found == 0 }))
+    Ok(())
 }
 
 fn cut(path: &Path, length: u64) -> io::Result<()> {

@@ -31,10 +31,9 @@ pub(super) fn database_error(path: &Path, error: rusqlite::Error) -> StoreError 
     StoreError::new(kind, subject, message).with_source(error)
 }
 
-/// The archive is whole without the catalogue, and that is the next step to name.
+/// The archive is whole without the catalogue, and an older one is brought up to date from it.
 pub(super) fn damaged(what: &str) -> String {
     format!(
-        "the catalogue is damaged ({what}); restore it from a backup, or move it aside together with the frontier \
-         directory and crawl again: what was fetched is still in the archive directory"
+        "the catalogue is damaged ({what}); restore it from a backup: what an old one misses is taken from the archive"
     )
 }

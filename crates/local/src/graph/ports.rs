@@ -100,6 +100,8 @@ impl Links for GraphLinks {
         Ok(LinksPosition::default())
     }
 
+    fn committed(&mut self, _: LinksPosition) {}
+
     fn truncate_to(&mut self, _: LinksPosition) -> Result<u64> {
         Ok(0)
     }

@@ -16,6 +16,7 @@ pub fn run(fresh: &dyn Fn() -> Box<dyn Fn() -> Box<dyn Archive>>) {
     what_is_appended_is_read_back(&*fresh());
     a_visit_without_answer_keeps_its_metadata(&*fresh());
     visits_beyond_the_catalogue_are_recovered(&*fresh());
+    or_are_cut(&*fresh());
     workers_write_files_of_their_own(&*fresh());
     sync_reports_what_grew(&*fresh());
     only_durable_records_are_referred_to(&*fresh());
@@ -197,6 +198,27 @@ fn visits_beyond_the_catalogue_are_recovered(open: Open<'_>) {
     }
 }
 
+fn or_are_cut(open: Open<'_>) {
+    let archive = open();
+    let (mut one, mut two) = (archive.appender().unwrap(), archive.appender().unwrap());
+    let known = one.append(&Sample::page(1, 700).exchange()).unwrap();
+    let unknown = one.append(&Sample::page(2, 700).exchange()).unwrap();
+    let elsewhere = two.append(&Sample::page(3, 700).exchange()).unwrap();
+    drop((one, two, archive));
+    let archive = open();
+    let beyond = Position { length: unknown.end + 1, ..unknown.position() };
+    assert_eq!(archive.truncate_to(&[beyond]).unwrap_err().kind, ErrorKind::Corrupt);
+    let mut cuts = archive.truncate_to(&[known.position()]).unwrap();
+    cuts.sort_by_key(|cut| cut.now.length);
+    let now: Vec<&Position> = cuts.iter().map(|cut| &cut.now).collect();
+    assert_eq!(now, [&Position { length: 0, ..elsewhere.position() }, &known.position()]);
+    assert_eq!(archive.read(&known.at).unwrap().body, Sample::page(1, 700).body());
+    assert_eq!(archive.read(&unknown.at).unwrap_err().kind, ErrorKind::Corrupt, "its file is cut");
+    assert_eq!(archive.read(&elsewhere.at).unwrap_err().kind, ErrorKind::NotFound, "its file is gone");
+    let missing = Position { file: "missing.warc.gz".into(), length: 9 };
+    assert_eq!(archive.truncate_to(&[known.position(), missing]).unwrap(), [], "nothing is left to cut");
+}
+
 fn workers_write_files_of_their_own(open: Open<'_>) {
     let archive = open();
     let mut appenders: Vec<_> = (0..4).map(|_| archive.appender().unwrap()).collect();
@@ -329,7 +351,7 @@ fn an_archive_that_lost_data_says_so(open: Open<'_>) {
     assert_eq!(error.kind, ErrorKind::Corrupt);
     assert!(error.to_string().contains(&*appended.at.file), "{error}");
     let nowhere = ArchiveRef { offset: appended.end, ..appended.at.clone() };
-    assert_eq!(archive.read(&nowhere).unwrap_err().kind, ErrorKind::NotFound);
+    assert_eq!(archive.read(&nowhere).unwrap_err().kind, ErrorKind::Corrupt);
     let within = ArchiveRef { offset: appended.at.offset + 1, ..appended.at };
     assert_eq!(archive.read(&within).unwrap_err().kind, ErrorKind::Corrupt);
 }

@@ -33,7 +33,8 @@ fn first_record(open: Open<'_>, at: &ArchiveRef) -> Result<(RecordHead, WarcRead
     let mut records = WarcReader::new(open(at)?, at.offset);
     let head = records.next_record().map_err(|error| corrupt(&at.file, error))?;
     let head = head.ok_or_else(|| {
-        StoreError::new(ErrorKind::NotFound, at.to_string(), "the file ends before this offset")
+        let message = format!("the file ends before this offset; {ADVICE}");
+        StoreError::new(ErrorKind::Corrupt, at.to_string(), message)
     })?;
     Ok((head, records))
 }

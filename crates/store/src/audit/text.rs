@@ -31,6 +31,13 @@ impl fmt::Display for AuditReport {
         let (were, their) = if self.robots_checked == 1 { ("was", "its") } else { ("were", "their") };
         let judged = counted(self.robots_checked, "request");
         writeln!(f, "{judged} {were} judged by the robots.txt of {their} time")?;
+        for job in &self.robots_ignored_by {
+            writeln!(
+                f,
+                "job {job} ignored robots.txt as it was told to (--ignore-robots): it asked for none, and what robots.txt \
+                 forbids shows only where another job has read it"
+            )?;
+        }
         if !self.hosts.is_empty() {
             let mut table = Table::new(&[
                 ("host", Align::Left),

@@ -110,9 +110,9 @@ pub struct JobStats {
 /// What a job has counted, always in step with its committed rows: a repeated visit is counted once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct JobCounts {
-    /// Rows in the catalogue: answered and failed.
+    /// URLs with an answer that is stored, whatever its status: what `max_pages` counts.
     pub pages: u64,
-    /// Those without any answer.
+    /// URLs that ended without any answer.
     pub failed: u64,
     /// Bytes of bodies after content decoding.
     pub bytes: u64,
@@ -123,6 +123,8 @@ pub struct JobCounts {
     pub noindex: u64,
     pub duplicates: u64,
     pub redirected: u64,
+    /// Pages whose content went with the disk of a worker.
+    pub content_lost: u64,
     pub by_status: BTreeMap<u16, u64>,
     pub by_error: BTreeMap<String, u64>,
     #[serde(serialize_with = "skip_words")]
@@ -133,7 +135,6 @@ impl JobCounts {
     /// Takes in one counter as catalogues store it: its class, its word and its count. One that is unknown is passed over.
     pub fn take(&mut self, class: &str, word: &str, count: u64) {
         match (class, word) {
-            ("total", "pages") => self.pages = count,
             ("total", "failed") => self.failed = count,
             ("total", "bytes") => self.bytes = count,
             ("total", "requests") => self.requests = count,
@@ -141,7 +142,11 @@ impl JobCounts {
             ("total", "noindex") => self.noindex = count,
             ("total", "duplicates") => self.duplicates = count,
             ("total", "redirected") => self.redirected = count,
-            ("status", word) => self.by_status.extend(word.parse().ok().map(|status: u16| (status, count))),
+            ("total", "content_lost") => self.content_lost = count,
+            ("status", word) => {
+                self.pages += count;
+                self.by_status.extend(word.parse().ok().map(|status: u16| (status, count)));
+            }
             ("error", word) => self.by_error.extend([(word.to_owned(), count)]),
             ("skip", word) => self.by_skip.extend(SkipReason::parse(word).map(|reason| (reason, count))),
             _ => {}

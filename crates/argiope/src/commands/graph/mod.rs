@@ -9,6 +9,7 @@ mod metrics;
 mod rank;
 mod settings;
 mod source;
+mod stored_links;
 mod view;
 
 use crate::cli::{GlobalOptions, GraphArgs};

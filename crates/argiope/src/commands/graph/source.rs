@@ -4,14 +4,15 @@
 //! none, and merges nothing. A link to a URL that redirected counts for where that ended. A page that was read several
 //! times (by several redirects, in several jobs) counts once. Links within a node are left out.
 
+use super::stored_links::StoredLinks;
 use crate::cli::GlobalOptions;
 use crate::commands::selection;
 use crate::data;
 use crate::exit::Failure;
+use crate::stores::Stores;
 use argiope_graph::names::Names;
 use argiope_graph::{Column, Graph, GraphBuilder, GraphError, RankedGraph, Values};
 use argiope_local::domain_graph::DomainGraphReader;
-use argiope_local::links::read_segments;
 use argiope_model::{JobId, PublicSuffixes};
 use argiope_store::catalogue::{CatalogueReader, PageQuery};
 use argiope_store::error::{ErrorKind, Result as Stored, StoreError};
@@ -23,6 +24,7 @@ use std::hash::BuildHasher;
 use std::num::NonZero;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 #[derive(Debug, Args)]
 pub(super) struct SourceArgs {
@@ -76,7 +78,7 @@ pub(super) struct Source {
     pub(super) ranked: RankedGraph,
     pub(super) level: Level,
     pub(super) title: String,
-    pub(super) suffixes: PublicSuffixes,
+    pub(super) suffixes: Arc<PublicSuffixes>,
 }
 
 impl Source {
@@ -94,8 +96,10 @@ pub(super) fn threads() -> NonZero<usize> {
 }
 
 fn from_crawl(global: &GlobalOptions, args: &SourceArgs) -> Result<Source, Failure> {
-    let reader = data::reader(&global.data)?;
-    let job = if args.all { None } else { Some(selection::job(&reader, args.job.as_deref())?) };
+    let stores = Stores::of(global)?;
+    let reader = stores.reader()?;
+    let reader = reader.as_ref();
+    let job = if args.all { None } else { Some(selection::job(reader, args.job.as_deref())?) };
     let title = match &job {
         None => String::from("All jobs"),
         Some(job) => {
@@ -109,8 +113,14 @@ fn from_crawl(global: &GlobalOptions, args: &SourceArgs) -> Result<Source, Failu
         (_, true) => Level::Domain,
         _ => Level::Page,
     };
-    let mut nodes = Nodes::new(level, data::suffixes(&global.data)?);
-    let crawl = Crawl { reader: &reader, links: &global.data.join("links"), job: job.map(|job| job.id) };
+    let suffixes = match &stores {
+        Stores::Directory(path) => Arc::new(data::suffixes(path)?),
+        Stores::Cluster(place) => Arc::clone(&place.fixed.suffixes),
+    };
+    let mut nodes = Nodes::new(level, suffixes);
+    // Taken first: what is linked from here on was catalogued by then.
+    let links = &StoredLinks::of(global, &stores, reader)?;
+    let crawl = Crawl { reader, links, job: job.map(|job| job.id) };
     let crawled = crawl.read(&mut nodes).map_err(|e| data::store_failure(&e))?;
     let column = match level {
         Level::Page => {
@@ -139,14 +149,14 @@ fn ranked(graph: Graph, columns: Vec<Column>, crawled: &[u32], crawled_only: boo
 struct Nodes {
     builder: GraphBuilder,
     level: Level,
-    suffixes: PublicSuffixes,
+    suffixes: Arc<PublicSuffixes>,
     /// Each host is looked up in the list of suffixes once.
     hosts: Names,
     domains_of_hosts: Vec<u32>,
 }
 
 impl Nodes {
-    fn new(level: Level, suffixes: PublicSuffixes) -> Nodes {
+    fn new(level: Level, suffixes: Arc<PublicSuffixes>) -> Nodes {
         let builder = GraphBuilder::default();
         Nodes { builder, level, suffixes, hosts: Names::default(), domains_of_hosts: Vec::new() }
     }
@@ -180,20 +190,17 @@ pub(super) fn host_of(url: &str) -> &str {
 
 struct Crawl<'a> {
     reader: &'a dyn CatalogueReader,
-    links: &'a Path,
+    links: &'a StoredLinks,
     job: Option<JobId>,
 }
 
 impl Crawl<'_> {
     /// Fills the graph. How many pages of each node were crawled.
     fn read(&self, nodes: &mut Nodes) -> Stored<Vec<u32>> {
-        // Taken first: what is linked from here on was catalogued by then.
-        let until = self.reader.links_position()?;
         let mut crawled = Vec::new();
         let redirects = self.pages(nodes, &mut crawled)?;
-        let Some(until) = until else { return Ok(filled(crawled, nodes)) };
         let mut pages = Pages { nodes, redirects, read: Once::default() };
-        read_segments(self.links, until, &mut |page| match self.job {
+        self.links.read(&mut |page| match self.job {
             Some(job) if page.job != job => Ok(()),
             _ => pages.add(page).map_err(too_many),
         })?;
@@ -283,7 +290,7 @@ fn leads_on(link: &Link<'_>) -> bool {
 
 fn from_domain_graph(path: &Path, args: &SourceArgs) -> Result<Source, Failure> {
     let level = if args.domains { Level::Domain } else { Level::Host };
-    let nodes = std::cell::RefCell::new(Nodes::new(level, PublicSuffixes::bundled()));
+    let nodes = std::cell::RefCell::new(Nodes::new(level, Arc::new(PublicSuffixes::bundled())));
     let mut numbers: HashMap<i64, u32> = HashMap::new();
     let (mut crawl_counts, mut descriptions) = (Vec::<u32>::new(), Vec::new());
     let numbered = std::cell::RefCell::new(&mut numbers);

@@ -1,5 +1,6 @@
 //! What the catalogue knows of a URL: it was attempted, or refused before a request.
 
+use super::Asked;
 use crate::data;
 use crate::exit::Failure;
 use crate::progress::numbers::{bytes, count, counted};
@@ -15,11 +16,12 @@ const ROBOTS_REQUESTS: usize = 1000;
 
 type Known = Option<(Decision, Vec<WhyStep>)>;
 
-pub(super) fn of(reader: &dyn CatalogueReader, job: JobId, url: &str) -> Result<Known, Failure> {
+pub(super) fn of(asked: &Asked<'_>, url: &str) -> Result<Known, Failure> {
+    let (reader, job) = (asked.reader, asked.job.id);
     let store = |e: StoreError| data::store_failure(&e);
     if let Some(page) = reader.page(Some(job), url).map_err(store)? {
         let requests = reader.fetches_of(Some(job), url, REQUESTS).map_err(store)?;
-        let mut steps = attempted(&page.row, &requests);
+        let mut steps = attempted(&page.row, &requests, asked.spec.respect_robots);
         host_step(reader, &page.row.host, &mut steps)?;
         return Ok(Some((decision(&page.row), steps)));
     }
@@ -49,22 +51,21 @@ pub(super) fn robots_request(reader: &dyn CatalogueReader, url: &Url) -> Result<
     Ok(rows.last().map(request))
 }
 
-/// A page that failed has an error; one that was only cut was fetched all the same.
+/// What has an answer was fetched, whatever it says; what ended without any has failed.
 fn decision(row: &PageRow) -> Decision {
-    match &row.page.error {
-        Some(error) if !error.starts_with("truncated") => Decision::Failed,
-        _ if row.page.status.is_none() => Decision::Failed,
-        _ => Decision::Fetched,
-    }
+    if row.page.status.is_some() { Decision::Fetched } else { Decision::Failed }
 }
 
-fn attempted(row: &PageRow, requests: &[FetchRow]) -> Vec<WhyStep> {
+fn attempted(row: &PageRow, requests: &[FetchRow], respects_robots: bool) -> Vec<WhyStep> {
     let page = &row.page;
     let mut steps =
         vec![WhyStep::new("normal_form", true, &*page.url), found(row.source.as_deref(), Some(page.depth))];
     if let Some(last) = requests.last() {
         let detail = match &last.rule {
             Some(rule) => format!("line {}: {}", rule.line, rule.text),
+            None if !respects_robots => {
+                String::from("not looked at: the job was told to ignore robots.txt (--ignore-robots)")
+            }
             None => String::from("no rule forbids it"),
         };
         steps.push(WhyStep::new("robots", true, detail));

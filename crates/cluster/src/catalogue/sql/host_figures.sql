@@ -1,6 +1,6 @@
 SELECT
     domain,
-    count(*) AS pages,
+    count(status_code) AS pages,
     count(*) - count(status_code) AS failed,
     coalesce(sum(bytes), 0)::bigint AS bytes,
     coalesce(trunc(avg(fetch_ms)), 0)::bigint AS mean_fetch_ms,

@@ -7,6 +7,7 @@ DO $$ BEGIN
         UPDATE crawl_metadata AS stored SET
             batch = next_batch,
             repeated = true,
+            archive_lost = false,
             ({columns}) = ROW({staged})
         FROM staged_known AS known
         JOIN staged_pages AS staged USING (ord)

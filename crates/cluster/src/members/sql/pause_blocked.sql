@@ -10,15 +10,8 @@ UPDATE jobs
 SET state = 'paused',
     message = 'what is left cannot be asked before ' || to_char(first.at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
 FROM first
-WHERE jobs.id = first.job AND jobs.state = 'running'
-    AND NOT EXISTS (
-        SELECT 1 FROM inbox JOIN shards USING (shard)
-        WHERE inbox.job = jobs.id AND inbox.seq > shards.applied
-    )
-    AND NOT EXISTS (
-        SELECT 1 FROM log_sent JOIN shards USING (shard)
-        WHERE log_sent.job = jobs.id AND log_sent.reached > shards.applied
-    )
+WHERE jobs.id = first.job AND jobs.state = 'running' AND NOT jobs.kept_open
+    AND jobs.id IN (SELECT id FROM settled_jobs)
     AND NOT EXISTS (
         SELECT 1 FROM shards s
         WHERE EXISTS (SELECT 1 FROM urls WHERE urls.job = jobs.id AND urls.shard = s.shard)

@@ -2,6 +2,8 @@
 
 mod catalogue;
 mod database;
+mod files;
+mod held;
 mod members;
 mod peer;
 mod scratch;

@@ -2,7 +2,7 @@ SELECT hosts.host, pages, failed, figures.bytes, mean_fetch_ms, max_fetch_ms
 FROM (
     SELECT
         host AS id,
-        count(*) AS pages,
+        count(status) AS pages,
         count(*) - count(status) AS failed,
         coalesce(sum(bytes), 0) AS bytes,
         CAST(coalesce(avg(fetch_ms), 0) AS INTEGER) AS mean_fetch_ms,

@@ -1,0 +1,149 @@
+//! How brokers are reached: where they are, whether what is said to them is encrypted, and who says it.
+
+use super::SETTING;
+use crate::server_error::{Result, ServerError, Trouble};
+use crate::tls::{self, Proof};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, StreamOwned};
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+const CONNECT_LIMIT: Duration = Duration::from_secs(3);
+
+/// Cheap to clone. Without TLS and a login where it is made from an address alone.
+#[derive(Clone)]
+pub struct Access {
+    brokers: Arc<str>,
+    tls: Option<Arc<ClientConfig>>,
+    login: Option<Login>,
+}
+
+/// For SASL's PLAIN.
+#[derive(Clone)]
+pub struct Login {
+    pub username: String,
+    pub password: String,
+}
+
+impl From<&str> for Access {
+    fn from(brokers: &str) -> Access {
+        Access { brokers: brokers.into(), tls: None, login: None }
+    }
+}
+
+impl From<&String> for Access {
+    fn from(brokers: &String) -> Access {
+        Access::from(brokers.as_str())
+    }
+}
+
+impl Access {
+    /// Brokers prove that they have the name they are asked by, to the authorities in the file or else to the system's.
+    pub fn encrypted(mut self, authorities: Option<&Path>) -> Result<Access> {
+        let config = tls::config(Proof::Name, authorities)
+            .map_err(|error| ServerError::new(Trouble::Wrong, "cluster.kafka_ssl_ca", error.to_string()))?;
+        self.tls = Some(Arc::new(config));
+        Ok(self)
+    }
+
+    pub fn with_login(mut self, login: Option<Login>) -> Access {
+        self.login = login;
+        self
+    }
+
+    pub(super) fn login(&self) -> Option<&Login> {
+        self.login.as_ref()
+    }
+
+    /// As configured: where to begin.
+    pub(super) fn addresses(&self) -> Result<Vec<String>> {
+        let addresses: Vec<String> =
+            self.brokers.split(',').map(|address| address.trim().to_owned()).collect();
+        for address in &addresses {
+            let port = address.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port);
+            if port.and_then(|port| port.parse::<u16>().ok()).is_none() {
+                let message =
+                    format!("'{address}' is no HOST:PORT; several are written with commas between them");
+                return Err(ServerError::new(Trouble::Wrong, SETTING, message));
+            }
+        }
+        Ok(addresses)
+    }
+
+    pub(super) fn connect(&self, address: &str) -> io::Result<Stream> {
+        let stream = connect(address)?;
+        let Some(config) = &self.tls else { return Ok(Stream::Plain(stream)) };
+        let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        let name = ServerName::try_from(host).map_err(io::Error::other)?;
+        let connection = ClientConnection::new(Arc::clone(config), name).map_err(io::Error::other)?;
+        Ok(Stream::Encrypted(Box::new(StreamOwned::new(connection, stream))))
+    }
+}
+
+impl fmt::Debug for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Access({})", self.brokers)
+    }
+}
+
+/// The handshake is made with the first bytes that are written.
+pub(super) enum Stream {
+    Plain(TcpStream),
+    Encrypted(Box<StreamOwned<ClientConnection, TcpStream>>),
+}
+
+impl Stream {
+    /// Of each wait for the broker.
+    pub(super) fn set_limit(&self, limit: Duration) -> io::Result<()> {
+        let socket = match self {
+            Stream::Plain(stream) => stream,
+            Stream::Encrypted(stream) => &stream.sock,
+        };
+        socket.set_read_timeout(Some(limit))?;
+        socket.set_write_timeout(Some(limit))
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Plain(stream) => stream.read(buffer),
+            Stream::Encrypted(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Stream::Plain(stream) => stream.write(bytes),
+            Stream::Encrypted(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Stream::Plain(stream) => stream.flush(),
+            Stream::Encrypted(stream) => stream.flush(),
+        }
+    }
+}
+
+fn connect(address: &str) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for place in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&place, CONNECT_LIMIT) {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                return Ok(stream);
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
