@@ -1,11 +1,11 @@
 //! What a worker tells of itself through Redis, for display only: a thread of its own reports every half minute, so that a
 //! server that hangs holds nobody up. Who lives and who owns what is decided elsewhere.
 
+use argiope_cluster::background::Background;
 use argiope_cluster::redis::{Redis, WorkerFigures};
+use argiope_cluster::server_error;
 use argiope_model::Millis;
 use rustix::time::{ClockId, clock_gettime};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 const EVERY: Duration = Duration::from_secs(30);
@@ -23,8 +23,7 @@ pub(crate) struct Own {
 
 /// Reports until it is dropped; then the worker is no longer shown.
 pub(crate) struct Heartbeat {
-    ends: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    _thread: Background,
 }
 
 impl Heartbeat {
@@ -34,9 +33,8 @@ impl Heartbeat {
         started_at: Millis,
         now: fn() -> Millis,
         own: impl Fn() -> Own + Send + 'static,
-    ) -> std::io::Result<Heartbeat> {
-        let (ends, ended) = channel();
-        let thread = std::thread::Builder::new().name(String::from("heartbeat")).spawn(move || {
+    ) -> server_error::Result<Heartbeat> {
+        let thread = Background::start("heartbeat", move |holder| {
             let mut before: Option<(Instant, Duration, u64)> = None;
             loop {
                 let (own, cpu, at, reported_at) = (own(), cpu_time(), Instant::now(), now());
@@ -62,22 +60,13 @@ impl Heartbeat {
                 before = Some((at, cpu, own.pages));
                 // That Redis is away is said where it is found out.
                 let _ = redis.report(&figures);
-                if ended.recv_timeout(EVERY) != Err(RecvTimeoutError::Timeout) {
+                if holder.lets_go_within(EVERY) {
                     let _ = redis.sign_off(&name);
                     return;
                 }
             }
         })?;
-        Ok(Heartbeat { ends: Some(ends), thread: Some(thread) })
-    }
-}
-
-impl Drop for Heartbeat {
-    fn drop(&mut self) {
-        self.ends = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        Ok(Heartbeat { _thread: thread })
     }
 }
 

@@ -5,28 +5,28 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel}
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-pub(crate) struct Background {
+pub struct Background {
     /// Closed by the end.
     open: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// What the thread knows of who holds it.
-pub(crate) struct Holder(Receiver<()>);
+pub struct Holder(Receiver<()>);
 
 impl Holder {
     /// Waits so long; true if it has let go meanwhile.
-    pub(crate) fn lets_go_within(&self, limit: Duration) -> bool {
+    pub fn lets_go_within(&self, limit: Duration) -> bool {
         self.0.recv_timeout(limit) != Err(RecvTimeoutError::Timeout)
     }
 
-    pub(crate) fn has_let_go(&self) -> bool {
+    pub fn has_let_go(&self) -> bool {
         self.0.try_recv() == Err(TryRecvError::Disconnected)
     }
 }
 
 impl Background {
-    pub(crate) fn start(name: &str, work: impl FnOnce(Holder) + Send + 'static) -> Result<Background> {
+    pub fn start(name: &str, work: impl FnOnce(Holder) + Send + 'static) -> Result<Background> {
         let (open, held) = channel();
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || work(Holder(held)));
         let thread = thread.map_err(|error| {

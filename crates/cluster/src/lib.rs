@@ -5,7 +5,7 @@
 //! archive. No adapter shows its types.
 
 pub mod autoscale;
-mod background;
+pub mod background;
 mod breaker;
 pub mod catalogue;
 pub mod database;

@@ -376,7 +376,7 @@ impl Worker {
         let (handle, members) = (engine.handle().clone(), Arc::clone(members));
         let own = move || own_figures(&handle.snapshot(), &members);
         let heartbeat = Heartbeat::start(redis, self.name.clone(), self.started_at, now, own)
-            .map_err(|e| Failure::failed(format!("no thread can be started: {e}")))?;
+            .map_err(|e| Failure::failed(e.to_string()))?;
         Ok(Some(heartbeat))
     }
 
