@@ -113,7 +113,7 @@ fn redirected(job: &JobContext, visit: &Visit, status: u16, location: &str) -> F
         let error = format!("redirect: more than {most}");
         return Fate::with_answer(visit, Some(error));
     }
-    let target = Base::new(&visit.url).and_then(|base| base.join(location, &job.normal));
+    let target = Base::new(&visit.url).join(location, &job.normal);
     let to = match target {
         Ok(to) => to,
         Err(error) => return Fate::with_answer(visit, Some(format!("redirect: {error}"))),

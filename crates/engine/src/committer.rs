@@ -24,12 +24,42 @@ pub(crate) struct Inbox {
     wake: Condvar,
 }
 
+/// What a batch is made of. Two take turns, so that their memory is used again.
+#[derive(Default)]
+pub(crate) struct Load {
+    pub(crate) items: Vec<Item>,
+    /// Of the items, but for those that bring their own.
+    pub(crate) links: LinkBatch,
+    pub(crate) jobs: Vec<JobUpdate>,
+}
+
 #[derive(Default)]
 struct Waiting {
-    items: Vec<Item>,
-    jobs: Vec<JobUpdate>,
+    load: Load,
     flush: bool,
     closed: bool,
+}
+
+/// Memory beyond this is given back after a batch.
+const KEPT_ITEMS: usize = 4096;
+const KEPT_LINK_BYTES: usize = 16 << 20;
+
+impl Load {
+    pub(crate) fn of(items: Vec<Item>) -> Load {
+        Load { items, ..Load::default() }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.items.is_empty() && self.jobs.is_empty()
+    }
+
+    fn clear(&mut self) {
+        self.items.clear();
+        self.items.shrink_to(KEPT_ITEMS);
+        self.jobs.clear();
+        self.links.clear();
+        self.links.shrink_to(KEPT_LINK_BYTES);
+    }
 }
 
 impl Inbox {
@@ -42,21 +72,23 @@ impl Inbox {
     }
 
     /// Nobody is woken for one item, unless it is waited for: the committer looks by itself.
-    pub(crate) fn put(&self, item: Item) {
+    pub(crate) fn put(&self, mut item: Item) {
+        let links = item.links.take();
         let mut waiting = self.lock();
-        waiting.items.push(item);
+        links.iter().for_each(|links| waiting.load.links.extend(links));
+        waiting.load.items.push(item);
         if waiting.flush {
             self.wake.notify_one();
         }
     }
 
     pub(crate) fn put_job(&self, update: JobUpdate) {
-        self.lock().jobs.push(update);
+        self.lock().load.jobs.push(update);
     }
 
     /// What is being stored does not count.
     pub(crate) fn is_full(&self) -> bool {
-        self.lock().items.len() >= self.room
+        self.lock().load.items.len() >= self.room
     }
 
     /// Close the batch now, or with the next item: there are fetch slots, and nothing is ready.
@@ -71,19 +103,18 @@ impl Inbox {
         self.wake.notify_one();
     }
 
-    /// Waits for a reason to close a batch and takes it. None once closed and empty.
-    fn take(&self, age: Duration, size: usize) -> Option<(Vec<Item>, Vec<JobUpdate>)> {
+    /// Waits for a reason to close a batch and takes it, in exchange for one that is stored. False once closed and empty.
+    fn take(&self, age: Duration, size: usize, load: &mut Load) -> bool {
         let deadline = Instant::now() + age;
+        load.clear();
         let mut waiting = self.lock();
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let due = left.is_zero() || waiting.items.len() >= size || waiting.flush;
-            if waiting.closed || (due && !(waiting.items.is_empty() && waiting.jobs.is_empty())) {
+            let due = left.is_zero() || waiting.load.items.len() >= size || waiting.flush;
+            if waiting.closed || (due && !waiting.load.is_empty()) {
                 waiting.flush = false;
-                let items = std::mem::take(&mut waiting.items);
-                let jobs = std::mem::take(&mut waiting.jobs);
-                let done = waiting.closed && items.is_empty() && jobs.is_empty();
-                return (!done).then_some((items, jobs));
+                std::mem::swap(&mut waiting.load, load);
+                return !load.is_empty();
             }
             let wait = if left.is_zero() { age } else { left };
             waiting = self.wake.wait_timeout(waiting, wait).unwrap_or_else(PoisonError::into_inner).0;
@@ -132,8 +163,9 @@ impl Committer {
     }
 
     fn commit_all(&mut self) -> Result<(), EngineError> {
-        while let Some((items, jobs)) = self.inbox.take(self.batch_age, self.batch_size) {
-            let stored = self.commit(items, jobs, false)?;
+        let mut load = Load::default();
+        while self.inbox.take(self.batch_age, self.batch_size, &mut load) {
+            let stored = self.commit(&mut load, false)?;
             if self.reports.send(vec![Report::Stored(stored)]).is_err() {
                 return Ok(());
             }
@@ -142,19 +174,21 @@ impl Committer {
     }
 
     /// Stores a batch in the order that makes it safe.
-    pub(crate) fn commit(
-        &mut self,
-        items: Vec<Item>,
-        jobs: Vec<JobUpdate>,
-        recovered: bool,
-    ) -> Result<Stored, EngineError> {
+    pub(crate) fn commit(&mut self, load: &mut Load, recovered: bool) -> Result<Stored, EngineError> {
         let started = Instant::now();
-        let mut batch = Batch { at: now(), jobs, recovered, ..Batch::default() };
-        let mut links = LinkBatch::new();
+        let Load { items, links, jobs } = load;
+        let mut batch = Batch {
+            at: now(),
+            jobs: std::mem::take(jobs),
+            recovered,
+            pages: Vec::with_capacity(items.len()),
+            fetches: Vec::with_capacity(items.len()),
+            ..Batch::default()
+        };
         let mut settled = Vec::with_capacity(items.len());
         let mut pages_of = Vec::with_capacity(items.len());
         let mut positions: HashMap<Arc<str>, u64> = HashMap::new();
-        for mut item in items {
+        for mut item in items.drain(..) {
             if let Some(late) = item.late.take() {
                 item.position = self.append_late(&late.metadata, late.address)?.or(item.position);
             }
@@ -188,7 +222,7 @@ impl Committer {
         }
         let positions: Vec<Position> =
             positions.into_iter().map(|(file, length)| Position { file, length }).collect();
-        let committed = self.store(&mut batch, &links, &positions)?;
+        let committed = self.store(&mut batch, links, &positions)?;
         if let Some(output) = &mut self.output {
             output.write(&batch.pages, &committed)?;
         }
@@ -269,26 +303,51 @@ mod tests {
     use super::*;
 
     #[test]
+    fn links_come_with_their_items_and_once() {
+        use argiope_model::JobId;
+        let inbox = Inbox::with_room_for(100);
+        let mut load = Load::default();
+        for page in ["https://a.test/1", "https://a.test/2"] {
+            let mut links = LinkBatch::new();
+            links.push(JobId(1), page, std::iter::empty());
+            inbox.put(Item { links: Some(links), ..Item::default() });
+            inbox.flush();
+            assert!(inbox.take(Duration::ZERO, 1, &mut load));
+            let mut sources = Vec::new();
+            argiope_store::links::decode(load.links.as_bytes(), &mut |found| {
+                sources.push(found.source.to_owned());
+                Ok(())
+            })
+            .unwrap();
+            assert_eq!((load.items.len(), sources), (1, vec![page.to_owned()]));
+        }
+    }
+
+    #[test]
     fn a_batch_closes_on_size_on_a_flush_and_at_the_end() {
         let inbox = Inbox::with_room_for(100);
         let long = Duration::from_secs(3600);
         for _ in 0..3 {
             inbox.put(Item::default());
         }
-        assert_eq!(inbox.take(long, 3).map(|(items, _)| items.len()), Some(3));
+        let take = |size| {
+            let mut load = Load::default();
+            inbox.take(long, size, &mut load).then_some(load.items.len())
+        };
+        assert_eq!(take(3), Some(3));
         inbox.put(Item::default());
         inbox.flush();
-        assert_eq!(inbox.take(long, 3).map(|(items, _)| items.len()), Some(1));
+        assert_eq!(take(3), Some(1));
         // The answer was reported before its page was ready.
         inbox.flush();
         std::thread::scope(|scope| {
-            let taken = scope.spawn(|| inbox.take(long, 3).map(|(items, _)| items.len()));
+            let taken = scope.spawn(|| take(3));
             inbox.put(Item::default());
             assert_eq!(taken.join().unwrap(), Some(1));
         });
         inbox.put(Item::default());
         inbox.close();
-        assert_eq!(inbox.take(long, 3).map(|(items, _)| items.len()), Some(1));
-        assert!(inbox.take(long, 3).is_none());
+        assert_eq!(take(3), Some(1));
+        assert_eq!(take(3), None);
     }
 }

@@ -168,15 +168,13 @@ fn links_of(
     scratch: &mut Scratch,
     recent: &mut Recent,
 ) -> FoundLinks {
-    let Ok(resolved) = resolve(extracted, &visit.url, &job.normal, scratch) else {
-        return FoundLinks::default();
-    };
+    let resolved = resolve(extracted, &visit.url, &job.normal, scratch);
     let mut found = FoundLinks {
         canonical: resolved.canonical.as_ref().map(|url| url.as_str().to_owned()),
         ..FoundLinks::default()
     };
     if !resolved.links.is_empty() {
-        let mut batch = LinkBatch::new();
+        let mut batch = LinkBatch::with_room_for(resolved.links.len());
         let links = resolved.links.iter().map(|link| stored::Link {
             target: link.url.as_str(),
             anchor: link.anchor,

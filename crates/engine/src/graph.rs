@@ -68,9 +68,7 @@ pub(crate) fn outbound(
     scratch: &mut Scratch,
 ) -> Outbound {
     let node = visit.scheduled_url();
-    let Ok(resolved) = resolve(extracted, &visit.url, &job.normal, scratch) else {
-        return Outbound::default();
-    };
+    let resolved = resolve(extracted, &visit.url, &job.normal, scratch);
     let page_nofollow = extracted.robots.nofollow;
     let anchors = resolved.links.iter().filter(|link| link.in_anchor);
     let links = anchors.map(|link| (&link.url, page_nofollow || link.rel.nofollow));

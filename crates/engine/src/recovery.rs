@@ -11,7 +11,7 @@
 //! or a hop may be there beside the visit it follows; then the last one of them counts.
 
 use crate::classify::{self, Fate};
-use crate::committer::Committer;
+use crate::committer::{Committer, Load};
 use crate::digest::Buffers;
 use crate::error::EngineError;
 use crate::item::{Item, Settled};
@@ -112,7 +112,7 @@ impl Recoverer<'_> {
         self.replay(&positions(&from), is_ended, |this, mut items| {
             restored += items.len() as u64;
             items.iter_mut().for_each(|item| item.settled = None);
-            this.committer.commit(items, Vec::new(), true)?;
+            this.committer.commit(&mut Load::of(items), true)?;
             Ok(())
         })?;
         let batch = self.committer.catalogue.reader()?.last_batch()?;
@@ -151,7 +151,7 @@ impl Recoverer<'_> {
     }
 
     fn store(&mut self, items: Vec<Item>) -> Result<(), EngineError> {
-        let stored = self.committer.commit(items, Vec::new(), true)?;
+        let stored = self.committer.commit(&mut Load::of(items), true)?;
         let mut late = Vec::new();
         for settled in stored.settled {
             let (ticket, visit) = (settled.ticket, settled.visit.clone());
@@ -165,7 +165,7 @@ impl Recoverer<'_> {
             }
         }
         if !late.is_empty() {
-            self.committer.commit(vec![Item { skipped: late, ..Item::default() }], Vec::new(), true)?;
+            self.committer.commit(&mut Load::of(vec![Item { skipped: late, ..Item::default() }]), true)?;
         }
         let mut changes = self.frontier.take_changes();
         changes.marks = marks(&stored.positions, stored.batch);

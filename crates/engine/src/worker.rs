@@ -561,7 +561,7 @@ impl Worker {
 
     fn robots_target(&self, job: &JobContext, url: &Url, fetched: &Fetched) -> Option<Url> {
         let location = fetched.redirect()?;
-        Base::new(url).ok()?.join(&location, &job.normal).ok()
+        Base::new(url).join(&location, &job.normal).ok()
     }
 }
 
@@ -730,6 +730,7 @@ pub(crate) fn make(
             discoveries.extend(digested.discovery);
             note = Some(digested.note);
             scope_host = digest::scope_host(job, visit);
+            decoding.borrow_mut().recycle(decoded);
         }
         (Completion::Done { .. }, RequestKind::Sitemap) if status < 300 => {
             let decoded = decode(&fetched.headers, &fetched.body, SITEMAP_BYTES, &mut decoding.borrow_mut());

@@ -2,7 +2,7 @@
 
 use crate::page::{Extracted, Heading, Input, Scratch, extract};
 use crate::resolve::{Link, resolve};
-use argiope_model::{NormalRules, Page, UrlError};
+use argiope_model::{NormalRules, Page};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
@@ -61,15 +61,15 @@ fn as_map<S: Serializer>(pairs: &[(String, String)], to: S) -> Result<S::Ok, S::
 
 /// Reads a page and says everything about it. `fetched` holds what is known from fetching it: its status, times and
 /// the like; what the body says is filled in.
-pub fn inspect_page(input: &Input<'_>, rules: &NormalRules, fetched: Page) -> Result<Inspection, UrlError> {
+pub fn inspect_page(input: &Input<'_>, rules: &NormalRules, fetched: Page) -> Inspection {
     let wants = crate::Wants::ALL;
     let mut scratch = Scratch::new();
     let extracted = extract(&Input { wants, ..*input }, &mut scratch);
-    let resolved = resolve(&extracted, input.url, rules, &mut scratch)?;
+    let resolved = resolve(&extracted, input.url, rules, &mut scratch);
     let mut page = fetched;
     fill(&mut page, input, &extracted, resolved.canonical.as_ref().map(|url| url.as_str().to_owned()));
     let links = resolved.links.iter().map(inspected).collect();
-    Ok(Inspection {
+    Inspection {
         url: page.url,
         final_url: page.final_url,
         status: page.status,
@@ -100,7 +100,7 @@ pub fn inspect_page(input: &Input<'_>, rules: &NormalRules, fetched: Page) -> Re
         markdown: None,
         structured: None,
         images: None,
-    })
+    }
 }
 
 fn inspected(link: &Link<'_>) -> InspectedLink {
@@ -150,7 +150,7 @@ mod tests {
             limits: Limits::default(),
             wants: Wants::NONE,
         };
-        let inspection = inspect_page(&input, &rules, Page { status: Some(200), ..Page::default() }).unwrap();
+        let inspection = inspect_page(&input, &rules, Page { status: Some(200), ..Page::default() });
         let json = serde_json::to_value(&inspection).unwrap();
         for field in Page::FIELDS {
             assert!(json.get(field).is_some(), "{field} is missing");

@@ -3,7 +3,7 @@
 
 use crate::links::{LinkKind, Passed, Rel};
 use crate::page::{Extracted, Scratch};
-use argiope_model::{Base, NormalRules, Url, UrlError};
+use argiope_model::{Base, NormalRules, Url};
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use xxhash_rust::xxh3::xxh3_64;
@@ -40,8 +40,8 @@ pub fn resolve<'e>(
     page: &Url,
     rules: &NormalRules,
     scratch: &mut Scratch,
-) -> Result<Resolved<'e>, UrlError> {
-    let own = Base::new(page)?;
+) -> Resolved<'e> {
+    let own = Base::new(page);
     // A `<base>` that is no URL counts as none.
     let rebased = extracted.base.as_deref().and_then(|href| own.rebase(href).ok());
     let base = rebased.as_ref().unwrap_or(&own);
@@ -76,5 +76,5 @@ pub fn resolve<'e>(
         }
     }
     let canonical = extracted.canonical.as_deref().and_then(|href| base.join(href, rules).ok());
-    Ok(Resolved { links, canonical, not_crawlable })
+    Resolved { links, canonical, not_crawlable }
 }

@@ -18,7 +18,7 @@ fn read(body: &[u8], content_type: Option<&str>, scratch: &mut Scratch) -> Extra
         wants: Wants::ALL,
     };
     let extracted = extract(&input, scratch);
-    resolve(&extracted, &url, &NormalRules::default(), scratch).unwrap();
+    resolve(&extracted, &url, &NormalRules::default(), scratch);
     extracted
 }
 

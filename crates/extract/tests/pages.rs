@@ -36,7 +36,7 @@ fn hrefs(extracted: &Extracted) -> Vec<&str> {
 }
 
 fn resolve<'e>(page: &str, extracted: &'e Extracted) -> Resolved<'e> {
-    argiope_extract::resolve(extracted, &url(page), &NormalRules::default(), &mut Scratch::new()).unwrap()
+    argiope_extract::resolve(extracted, &url(page), &NormalRules::default(), &mut Scratch::new())
 }
 
 fn resolved(page: &str, extracted: &Extracted) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! Content decoding: gzip, deflate, brotli and zstd, also stacked, never past a limit. Pure. What cannot be decoded is
 //! said and what came out until then is kept, since half a page has links too.
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use flate2::bufread::{DeflateDecoder, GzDecoder, ZlibDecoder};
 use http::HeaderMap;
 use http::header::CONTENT_ENCODING;
@@ -19,14 +19,28 @@ const MAX_DEFLATE_RATIO: usize = 1032;
 
 const FIRST_BUFFER: usize = 32 * 1024;
 
+/// Memory beyond this is not kept for the next body.
+const KEPT_BYTES: usize = 1 << 20;
+
 /// What one thread keeps from one body to the next.
 pub struct DecodeScratch {
     deflate: libdeflater::Decompressor,
+    /// A body that nobody needs any more, for its memory.
+    spare: BytesMut,
 }
 
 impl DecodeScratch {
     pub fn new() -> DecodeScratch {
-        DecodeScratch { deflate: libdeflater::Decompressor::new() }
+        DecodeScratch { deflate: libdeflater::Decompressor::new(), spare: BytesMut::new() }
+    }
+
+    /// Takes a body back, to decode the next one into its memory.
+    pub fn recycle(&mut self, body: Decoded) {
+        if let Ok(spare) = body.bytes.try_into_mut()
+            && spare.capacity() <= KEPT_BYTES
+        {
+            self.spare = spare;
+        }
     }
 }
 
@@ -188,9 +202,10 @@ fn gunzip_at_once(body: &Bytes, limit: usize, scratch: &mut DecodeScratch) -> Op
     if memmem::find(rest, &GZIP_MAGIC).is_some() {
         return None;
     }
-    let mut bytes = vec![0; announced];
+    let mut bytes = std::mem::take(&mut scratch.spare);
+    bytes.resize(announced, 0);
     match scratch.deflate.gzip_decompress(body, &mut bytes) {
-        Ok(length) if length == announced => Some(Bytes::from(bytes)),
+        Ok(length) if length == announced => Some(bytes.freeze()),
         Ok(_) | Err(_) => None,
     }
 }
@@ -370,6 +385,23 @@ mod tests {
     fn the_usual_gzip_body_is_undone_at_once() {
         let body = Bytes::from(gzip(&text()));
         assert_eq!(gunzip_at_once(&body, LIMIT, &mut DecodeScratch::new()), Some(Bytes::from(text())));
+    }
+
+    #[test]
+    fn a_body_that_is_taken_back_lends_its_memory_to_the_next() {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        let mut scratch = DecodeScratch::new();
+        let mut decoded = |text: &[u8]| {
+            let decoded = decode(&headers, &Bytes::from(gzip(text)), LIMIT, &mut scratch);
+            assert_eq!(decoded.bytes, text);
+            let place = decoded.bytes.as_ptr();
+            scratch.recycle(decoded);
+            place
+        };
+        let first = decoded(&text());
+        assert_eq!(decoded(b"a short one"), first);
+        assert_eq!(decoded(&text()), first);
     }
 
     #[test]

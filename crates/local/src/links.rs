@@ -14,7 +14,7 @@ use argiope_store::links::{LinkBatch, Links, LinksPosition, PageLinks, decode};
 use argiope_store::spool::Spool;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use zstd::bulk::{Compressor, Decompressor};
@@ -109,15 +109,18 @@ impl SegmentLinks {
             return Err(StoreError::new(ErrorKind::Usage, "links", "a batch of links is longer than 256 MB"));
         }
         let bound = zstd::zstd_safe::compress_bound(plain.len());
-        self.buffer.resize(PREFIX + bound, 0);
-        let (prefix, room) = self.buffer.split_at_mut_checked(PREFIX).unwrap_or_default();
-        let compressed = self.compressor.compress_to_buffer(plain, room);
+        let mut room = Cursor::new(std::mem::take(&mut self.buffer));
+        room.get_mut().clear();
+        room.get_mut().reserve(PREFIX + bound);
+        room.get_mut().resize(PREFIX, 0);
+        room.set_position(PREFIX as u64);
+        let compressed = self.compressor.compress_to_buffer(plain, &mut room);
+        self.buffer = room.into_inner();
         let length = compressed.map_err(|error| StoreError::io("links", error))?;
         let words = [SKIPPABLE_MAGIC, 8, length as u32, plain.len() as u32];
-        for (place, word) in prefix.chunks_exact_mut(4).zip(words) {
+        for (place, word) in self.buffer.chunks_exact_mut(4).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
         }
-        self.buffer.truncate(PREFIX + length);
         Ok(())
     }
 }

@@ -18,9 +18,9 @@ const KINDS: [(&str, &[&str]); 7] = [
 
 fn main() {
     let rules = NormalRules::default();
-    let base =
-        Url::parse("https://www.example.com/news/2024/article.html", &rules).and_then(|url| Base::new(&url));
-    let Ok(base) = base else { return eprintln!("the base of the benchmark is no URL") };
+    let page = Url::parse("https://www.example.com/news/2024/article.html", &rules);
+    let Ok(page) = page else { return eprintln!("the base of the benchmark is no URL") };
+    let base = Base::new(&page);
     for (kind, references) in KINDS {
         let start = Instant::now();
         for _ in 0..ROUNDS {

@@ -15,7 +15,7 @@ pub(crate) fn has_one_normal_form(bytes: &[u8]) {
         let with_fragment = format!("{absolute}#part");
         assert_eq!(Url::parse(&with_fragment, &rules), Ok(url.clone()), "a fragment makes a difference");
     }
-    let base = Base::new(&url).expect("a URL is a base");
+    let base = Base::new(&url);
     assert_eq!(base.join("", &rules), Ok(url.clone()), "the empty reference");
     let Ok(joined) = base.join(&reference, &rules) else { return };
     check(&joined, &rules);

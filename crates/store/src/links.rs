@@ -114,6 +114,11 @@ impl LinkBatch {
         LinkBatch::default()
     }
 
+    /// For so many links of usual length, so that it seldom has to move.
+    pub fn with_room_for(links: usize) -> LinkBatch {
+        LinkBatch { bytes: Vec::with_capacity(128 + 64 * links), ..LinkBatch::default() }
+    }
+
     pub fn push<'a>(&mut self, job: JobId, source: &str, links: impl ExactSizeIterator<Item = Link<'a>>) {
         put_number(&mut self.bytes, u64::from(job.0));
         put_text(&mut self.bytes, source.as_bytes());
@@ -152,6 +157,11 @@ impl LinkBatch {
 
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// Gives memory back beyond what so many bytes take.
+    pub fn shrink_to(&mut self, bytes: usize) {
+        self.bytes.shrink_to(bytes);
     }
 
     /// Empties the batch and keeps its memory.

@@ -27,9 +27,7 @@ pub(super) fn run(global: &GlobalOptions, args: &PageArgs, out: &mut dyn Write) 
         wants: Wants::ALL,
     };
     let known = document.page_record();
-    let inspection = inspect_page(&input, &rules, known)
-        .map_err(|error| Failure::failed(format!("{}: {error}", args.source)))?;
-    json_line(out, &inspection)
+    json_line(out, &inspect_page(&input, &rules, known))
 }
 
 /// `--base`, or where the page was fetched from.

@@ -167,13 +167,11 @@ impl Asking<'_> {
             fetch_ms += u32::try_from(answer.timings.total_us() / 1000).unwrap_or(u32::MAX);
             match answer.redirect() {
                 Some(target) => {
-                    let next =
-                        Base::new(&url).and_then(|base| base.join(&target, rules)).map_err(|error| {
-                            Failure::failed(format!(
-                                "{url} redirects to '{target}', which cannot be fetched: {error}"
-                            ))
-                        })?;
-                    url = next;
+                    url = Base::new(&url).join(&target, rules).map_err(|error| {
+                        Failure::failed(format!(
+                            "{url} redirects to '{target}', which cannot be fetched: {error}"
+                        ))
+                    })?;
                 }
                 None => return Ok(self.document(answer, asked, url, fetch_ms)),
             }

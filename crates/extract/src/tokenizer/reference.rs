@@ -27,7 +27,42 @@ fn look_up(rest: &[u8]) -> (Cow<'_, [u8]>, usize) {
     let name_length = name.iter().position(|b| !b.is_ascii_alphanumeric()).unwrap_or(name.len());
     let semicolon = usize::from(name.get(name_length) == Some(&b';'));
     let length = 1 + sign + name_length + semicolon;
+    if sign == 0
+        && semicolon == 1
+        && let Some(usual) = name.get(..name_length).and_then(usual)
+    {
+        return (Cow::Borrowed(usual.as_bytes()), length);
+    }
     (htmlize::unescape_bytes_in(rest.get(..length).unwrap_or(rest), Context::General), length)
+}
+
+/// What text is full of, without a look at the whole table.
+fn usual(name: &[u8]) -> Option<&'static str> {
+    Some(match name {
+        b"apos" => "'",
+        b"copy" => "\u{a9}",
+        b"laquo" => "\u{ab}",
+        b"raquo" => "\u{bb}",
+        b"middot" => "\u{b7}",
+        b"auml" => "\u{e4}",
+        b"ouml" => "\u{f6}",
+        b"uuml" => "\u{fc}",
+        b"szlig" => "\u{df}",
+        b"agrave" => "\u{e0}",
+        b"egrave" => "\u{e8}",
+        b"eacute" => "\u{e9}",
+        b"ndash" => "\u{2013}",
+        b"mdash" => "\u{2014}",
+        b"lsquo" => "\u{2018}",
+        b"rsquo" => "\u{2019}",
+        b"ldquo" => "\u{201c}",
+        b"rdquo" => "\u{201d}",
+        b"bull" => "\u{2022}",
+        b"hellip" => "\u{2026}",
+        b"trade" => "\u{2122}",
+        b"rarr" => "\u{2192}",
+        _ => return None,
+    })
 }
 
 /// The value of an attribute as it is meant: references decoded, line ends made one byte, and U+FFFD for NUL.
@@ -85,6 +120,18 @@ mod tests {
         ] {
             let (value, consumed) = decode_in_text(text.as_bytes());
             assert_eq!((String::from_utf8_lossy(&value).as_ref(), consumed), (decoded, length), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_usual_names_mean_what_the_table_says() {
+        let names = "apos copy laquo raquo middot auml ouml uuml szlig agrave egrave eacute ndash mdash lsquo rsquo \
+                     ldquo rdquo bull hellip trade rarr";
+        for name in names.split_whitespace() {
+            let text = format!("&{name};");
+            let table = htmlize::unescape_bytes_in(text.as_bytes(), Context::General);
+            assert_eq!(usual(name.as_bytes()).map(str::as_bytes), Some(&*table), "{name}");
+            assert_eq!(decode_in_text(text.as_bytes()), (table.clone(), text.len()), "{name}");
         }
     }
 

@@ -2,30 +2,42 @@
 
 use super::plain::PlainBase;
 use super::{MAX_INPUT, NormalRules, Url, UrlError, invalid, normalize, origin_of};
+use std::cell::OnceCell;
 
 /// What the links of a page are resolved against: its own URL, or its `<base>`.
 pub struct Base {
-    parsed: url::Url,
+    text: Box<str>,
+    /// The text for the general parser, made when it is first needed.
+    parsed: OnceCell<url::Url>,
     /// The same, where the short way can be taken.
     plain: Option<PlainBase>,
 }
 
 impl Base {
-    pub fn new(url: &Url) -> Result<Base, UrlError> {
-        url::Url::parse(url.as_str()).map(Base::from_parsed).map_err(invalid)
+    pub fn new(url: &Url) -> Base {
+        let plain = PlainBase::new(url.scheme(), url.origin().as_bytes(), url.path(), url.query());
+        Base { text: url.as_str().into(), parsed: OnceCell::new(), plain }
     }
 
     fn from_parsed(parsed: url::Url) -> Base {
         let plain = origin_of(&parsed)
             .ok()
             .and_then(|(scheme, origin)| PlainBase::new(scheme, &origin, parsed.path(), parsed.query()));
-        Base { parsed, plain }
+        Base { text: parsed.as_str().into(), parsed: OnceCell::from(parsed), plain }
+    }
+
+    fn parsed(&self) -> Result<&url::Url, UrlError> {
+        if let Some(parsed) = self.parsed.get() {
+            return Ok(parsed);
+        }
+        let parsed = url::Url::parse(&self.text).map_err(invalid)?;
+        Ok(self.parsed.get_or_init(|| parsed))
     }
 
     /// A `<base href>` is itself resolved against the page's URL.
     pub fn rebase(&self, href: &str) -> Result<Base, UrlError> {
         let href = checked(href)?;
-        self.parsed.join(href).map(Base::from_parsed).map_err(invalid)
+        self.parsed()?.join(href).map(Base::from_parsed).map_err(invalid)
     }
 
     /// Resolves a reference as it stands in a page, entities already decoded. An empty reference, or one that is a
@@ -40,7 +52,7 @@ impl Base {
 
     /// By the `url` crate alone.
     pub(super) fn join_generally(&self, href: &str, rules: &NormalRules) -> Result<Url, UrlError> {
-        normalize(&self.parsed.join(href).map_err(invalid)?, rules)
+        normalize(&self.parsed()?.join(href).map_err(invalid)?, rules)
     }
 }
 

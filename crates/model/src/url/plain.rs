@@ -6,6 +6,9 @@ use super::escape::{END, ESCAPE, PARAMETER, PATH, PECULIAR, QUERY, class_of};
 use super::normal::{finish_path, push_query, push_segments};
 use super::rules::NormalRules;
 use super::{Scheme, Url, UrlError};
+use std::sync::LazyLock;
+
+static USUAL_RULES: LazyLock<NormalRules> = LazyLock::new(NormalRules::default);
 
 /// A base that is itself in normal form and has nothing odd about it.
 pub(super) struct PlainBase {
@@ -27,7 +30,7 @@ impl PlainBase {
             return None;
         }
         let mut normal = b"/".to_vec();
-        push_segments(&mut normal, 0, segments, &NormalRules::default());
+        push_segments(&mut normal, 0, segments, &USUAL_RULES);
         if normal != path.as_bytes() {
             return None;
         }
