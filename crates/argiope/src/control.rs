@@ -16,6 +16,8 @@ use std::time::Duration;
 /// No question is longer.
 const LONGEST: u64 = 64 << 10;
 const PATIENCE: Duration = Duration::from_secs(10);
+/// The snapshot is at hand; the frontier answers `why` when its turn is over.
+const STATUS_PATIENCE: Duration = Duration::from_secs(4);
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
@@ -218,8 +220,9 @@ pub(crate) fn ask(path: &Path, question: &Question) -> Asked {
 }
 
 fn exchange(stream: &UnixStream, question: &Question) -> std::io::Result<Reply> {
-    stream.set_read_timeout(Some(PATIENCE * 2))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    let patience = if matches!(question, Question::Why { .. }) { PATIENCE * 2 } else { STATUS_PATIENCE };
+    stream.set_read_timeout(Some(patience))?;
+    stream.set_write_timeout(Some(patience))?;
     let mut text = serde_json::to_vec(question)?;
     text.push(b'\n');
     let mut to = stream;

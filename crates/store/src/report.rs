@@ -59,9 +59,10 @@ impl Report {
     }
 
     fn broken_count(&self) -> u64 {
-        let refused: u64 =
-            self.counts.by_status.iter().filter(|(status, _)| **status >= 400).map(|(_, count)| count).sum();
-        refused + self.counts.failed
+        // What ends with a redirect was led nowhere.
+        let is_broken = |status: u16| status >= 300 && status != 304;
+        let answered = self.counts.by_status.iter().filter(|(status, _)| is_broken(**status));
+        answered.map(|(_, count)| count).sum::<u64>() + self.counts.failed
     }
 }
 
@@ -195,6 +196,7 @@ fn broken_pages(pages: &[PageBrief]) -> Table {
     let mut table = Table::new(&[("what", Align::Left), ("url", Align::Left), ("found on", Align::Left)]);
     for page in pages {
         let what = match (page.status, &page.error) {
+            (Some(status @ 300..400), Some(error)) => format!("{status} {error}").chars().take(32).collect(),
             (Some(status), _) => status.to_string(),
             (None, Some(error)) => error.chars().take(32).collect(),
             (None, None) => "-".to_owned(),

@@ -20,7 +20,7 @@ use argiope_fetch::{AddressPolicy, FetcherOptions, RequestProfile};
 use argiope_frontier::stored_job_counts;
 use argiope_model::{JobId, JobSpec, Millis, Url};
 use argiope_store::catalogue::{BriefKind, Catalogue, CatalogueReader, Job, NewJob};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -219,7 +219,8 @@ pub(crate) fn find_or_create(
             Failure::failed(format!("job {} cannot be read: {e}", job.id)).hint("start it anew with --fresh")
         })?;
         let name = job.name.clone().unwrap_or_else(|| job.id.to_string());
-        compare_for_resume(&old, &settings.job).map_err(|differences| cannot_resume(&name, &differences))?;
+        compare_for_resume(&old, &settings.job)
+            .map_err(|differences| cannot_resume(&name, job.state, &differences))?;
         if job.seeds_hash != seeds_hash(settings) {
             return Err(Failure::usage(format!("job {name} was begun with another list of URLs"))
                 .hint("give the same list to go on, or start anew with --fresh"));
@@ -272,20 +273,22 @@ fn reload(engine: &Engine, settings: &CrawlSettings, display: &Display) {
         display.message("SIGHUP: no configuration file was given, nothing to reload");
         return;
     };
-    match reload_politeness(path) {
+    reload_from(path, engine, display);
+}
+
+pub(crate) fn reload_from(path: &Path, engine: &Engine, display: &Display) {
+    let message = match reload_politeness(path) {
         Ok(rules) => {
             engine.handle().set_politeness(Arc::new(rules));
-            display.message(&format!("{} is reloaded", path.display()));
+            format!("the politeness of {} is reloaded; other keys hold from the next start", path.display())
         }
         Err(failure) => {
             let mut text = Vec::new();
             let _ = failure.print(&mut text);
-            display.message(&format!(
-                "not reloaded, the old settings hold: {}",
-                String::from_utf8_lossy(&text).trim_end()
-            ));
+            format!("not reloaded, the old settings hold: {}", String::from_utf8_lossy(&text).trim_end())
         }
-    }
+    };
+    display.message(&message);
 }
 
 /// What the pages were read from may have been cleared away; they are still listed, and the crawl can go on.

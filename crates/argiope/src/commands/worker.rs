@@ -5,7 +5,7 @@ use crate::brake::{Brake, DiskLimits};
 use crate::bucket::{Bucket, Uploads, WorkerFiles};
 use crate::cli::{GlobalOptions, WorkerArgs};
 use crate::cluster::{ClusterPlace, database_failure, kafka_failure};
-use crate::commands::crawl::{engine_config, failure_of, now};
+use crate::commands::crawl::{engine_config, failure_of, now, reload_from};
 use crate::data::{self, Fixed, WorkerDirectory};
 use crate::exit::Failure;
 use crate::health::domains::Counts;
@@ -15,9 +15,7 @@ use crate::heartbeat::{Heartbeat, Own};
 use crate::job::{SeedRules, parse_seed};
 use crate::progress::Display;
 use crate::progress::numbers::{bytes, count, counted};
-use crate::settings::{
-    LoadedConfig, ProcessSettings, addresses_of, load_config, merge_job, reload_politeness,
-};
+use crate::settings::{LoadedConfig, ProcessSettings, addresses_of, load_config, merge_job};
 use crate::signals::{Signal, Signals};
 use argiope_cluster::autoscale::{Bounds, Load, workers_desired};
 use argiope_cluster::catalogue::PostgresCatalogue;
@@ -311,7 +309,9 @@ impl Worker {
                     members.say_leaving();
                     engine.handle().stop(Stop::Clean);
                 }
-                Some(Signal::Reload) => self.reload(engine, display),
+                Some(Signal::Reload) => {
+                    self.config_path.iter().for_each(|path| reload_from(path, engine, display));
+                }
                 None => {}
             }
             if members.is_dead() {
@@ -397,22 +397,6 @@ impl Worker {
             with_uploads(vitals, uploads.status())
         };
         HealthServer::start(address, tell).map_err(|e| cannot_listen(address, &e))
-    }
-
-    fn reload(&self, engine: &Engine, display: &Display) {
-        let Some(path) = &self.config_path else { return };
-        match reload_politeness(path) {
-            Ok(rules) => {
-                engine.handle().set_politeness(Arc::new(rules));
-                display.message(&format!("{} is reloaded", path.display()));
-            }
-            Err(failure) => {
-                display.message(&format!(
-                    "not reloaded, the old settings hold: {}",
-                    failure.messages.join("; ")
-                ));
-            }
-        }
     }
 }
 

@@ -69,8 +69,9 @@ pub(crate) fn goes_on(job: &Job, spec: &JobSpec) -> bool {
 }
 
 /// What the user is told when it may not.
-pub(crate) fn cannot_resume(job: &str, differences: &[Difference]) -> Failure {
-    let told = differences.iter().map(|difference| format!("job {job} is unfinished and {difference}"));
+pub(crate) fn cannot_resume(job: &str, state: JobState, differences: &[Difference]) -> Failure {
+    let goes_on = if state.is_finished() { "can go on beyond its page limit" } else { "is unfinished" };
+    let told = differences.iter().map(|difference| format!("job {job} {goes_on} and {difference}"));
     Failure::usage_all(told).hint("repeat the command it began with to go on, or add --fresh to start anew")
 }
 
@@ -136,7 +137,11 @@ mod tests {
     #[test]
     fn the_refusal_names_the_way_to_start_anew() {
         let new = JobSpec { archive: false, ..JobSpec::default() };
-        let failure = cannot_resume("nightly", &compare_for_resume(&JobSpec::default(), &new).unwrap_err());
+        let failure = cannot_resume(
+            "nightly",
+            JobState::Paused,
+            &compare_for_resume(&JobSpec::default(), &new).unwrap_err(),
+        );
         assert_eq!(
             failure.messages,
             ["job nightly is unfinished and 'archive' was true when the job began and is false now"]

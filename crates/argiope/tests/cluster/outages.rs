@@ -209,6 +209,7 @@ fn a_worker_that_is_stopped_while_a_server_is_away_waits_no_longer_than_it_has_t
     // What it has to hand over has ended when Kafka has its links: it waits for that.
     site.one_server("stop", "kafka");
     site.wait_until("kafka to be missed", || is_up(&address, "kafka") == Some(false));
+    site.wait_until("links that kafka lacks", || first.said().contains("the writer of the frontier"));
     first.stop();
     site.wait_until("it to say that it leaves", || {
         let workers = site.status()["workers"].as_array().unwrap().clone();

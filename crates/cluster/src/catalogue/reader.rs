@@ -351,7 +351,9 @@ impl CatalogueReader for PostgresReader {
     fn briefs(&self, job: JobId, kind: BriefKind, limit: usize) -> Result<Vec<PageBrief>> {
         let (wanted, order) = match kind {
             BriefKind::Slow => ("fetch_ms IS NOT NULL", "fetch_ms DESC, id"),
-            BriefKind::Broken => ("(status_code IS NULL OR status_code >= 400)", "id"),
+            BriefKind::Broken => {
+                ("(status_code IS NULL OR (status_code >= 300 AND status_code <> 304))", "id")
+            }
             BriefKind::Redirected => ("redirects IS NOT NULL", "id"),
             BriefKind::Duplicate => ("duplicate_of IS NOT NULL", "id"),
         };

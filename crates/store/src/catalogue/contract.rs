@@ -583,7 +583,9 @@ pub fn figures_for_a_report(catalogue: &mut dyn Catalogue) {
     let mut gone = timed("a.test", "/gone", Some(404), 20);
     gone.source = Some(url("/1"));
     let dead = timed("b.test", "/dead", None, 500);
-    commit_pages(catalogue, vec![timed("a.test", "/1", Some(200), 10), gone, dead, moved]);
+    let mut circle = timed("b.test", "/circle", Some(302), 1);
+    circle.page.error = Some("redirect: loop".into());
+    commit_pages(catalogue, vec![timed("a.test", "/1", Some(200), 10), gone, dead, moved, circle]);
     let reader = catalogue.reader().unwrap();
     assert_eq!(reader.host_count(job).unwrap(), 2);
     let hosts = reader.host_figures(job, HostOrder::MostPages, 10).unwrap();
@@ -602,7 +604,7 @@ pub fn figures_for_a_report(catalogue: &mut dyn Catalogue) {
         reader.briefs(job, kind, limit).unwrap().into_iter().map(|brief| brief.url).collect()
     };
     assert_eq!(urls(BriefKind::Slow, 2), [url("/dead"), url("/moved")]);
-    assert_eq!(urls(BriefKind::Broken, 9), [url("/gone"), url("/dead")]);
+    assert_eq!(urls(BriefKind::Broken, 9), [url("/gone"), url("/dead"), url("/circle")]);
     assert_eq!(urls(BriefKind::Redirected, 9), [url("/moved")]);
     assert_eq!(urls(BriefKind::Duplicate, 9), [url("/moved")]);
     assert_eq!(reader.briefs(job, BriefKind::Broken, 1).unwrap()[0].source, Some(url("/1")));

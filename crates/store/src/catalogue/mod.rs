@@ -115,7 +115,7 @@ pub struct PageBrief {
 pub enum BriefKind {
     /// Slowest first.
     Slow,
-    /// Without answer, or with a status of 400 and above.
+    /// Without answer, with a status of 400 and above, or with a redirect that led nowhere.
     Broken,
     Redirected,
     Duplicate,

@@ -4,8 +4,10 @@ use super::Asked;
 use crate::data;
 use crate::exit::Failure;
 use crate::progress::numbers::{bytes, count, counted};
+use crate::settings::{load_config, politeness_of};
 use argiope_engine::WhyStep;
 use argiope_model::{Decision, JobId, SkipReason, Url};
+use argiope_politeness::PolitenessRules;
 use argiope_store::catalogue::{CatalogueReader, FetchRow, PageRow};
 use argiope_store::error::StoreError;
 
@@ -21,7 +23,7 @@ pub(super) fn of(asked: &Asked<'_>, url: &str) -> Result<Known, Failure> {
     let store = |e: StoreError| data::store_failure(&e);
     if let Some(page) = reader.page(Some(job), url).map_err(store)? {
         let requests = reader.fetches_of(Some(job), url, REQUESTS).map_err(store)?;
-        let mut steps = attempted(&page.row, &requests, asked.spec.respect_robots);
+        let mut steps = attempted(&page.row, &requests, ignored_by(asked, &page.row.host)?);
         host_step(reader, &page.row.host, &mut steps)?;
         return Ok(Some((decision(&page.row), steps)));
     }
@@ -56,17 +58,26 @@ fn decision(row: &PageRow) -> Decision {
     if row.page.status.is_some() { Decision::Fetched } else { Decision::Failed }
 }
 
-fn attempted(row: &PageRow, requests: &[FetchRow], respects_robots: bool) -> Vec<WhyStep> {
+/// Who said that robots.txt need not be obeyed, if anyone: the job, or the configuration as it is now.
+fn ignored_by(asked: &Asked<'_>, host: &str) -> Result<Option<&'static str>, Failure> {
+    if !asked.spec.respect_robots {
+        return Ok(Some("the job was told to ignore robots.txt (--ignore-robots)"));
+    }
+    let config = load_config(asked.global)?;
+    let rules = PolitenessRules::compile(&politeness_of(&config.file)).map_err(Failure::usage_all)?;
+    let ignored = !rules.for_host(host).respect_robots();
+    Ok(ignored.then_some("the configuration says respect_robots: false for this host"))
+}
+
+fn attempted(row: &PageRow, requests: &[FetchRow], ignored_by: Option<&str>) -> Vec<WhyStep> {
     let page = &row.page;
     let mut steps =
         vec![WhyStep::new("normal_form", true, &*page.url), found(row.source.as_deref(), Some(page.depth))];
     if let Some(last) = requests.last() {
-        let detail = match &last.rule {
-            Some(rule) => format!("line {}: {}", rule.line, rule.text),
-            None if !respects_robots => {
-                String::from("not looked at: the job was told to ignore robots.txt (--ignore-robots)")
-            }
-            None => String::from("no rule forbids it"),
+        let detail = match (&last.rule, ignored_by) {
+            (Some(rule), _) => format!("line {}: {}", rule.line, rule.text),
+            (None, Some(by)) => format!("not looked at: {by}"),
+            (None, None) => String::from("no rule forbids it"),
         };
         steps.push(WhyStep::new("robots", true, detail));
     }
