@@ -71,15 +71,20 @@ impl Inbox {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Nobody is woken for one item, unless it is waited for: the committer looks by itself.
-    pub(crate) fn put(&self, mut item: Item) {
-        let links = item.links.take();
+    /// Nobody is woken for a few items, unless they are waited for: the committer looks by itself.
+    pub(crate) fn put_all(&self, items: Vec<Item>) {
         let mut waiting = self.lock();
-        links.iter().for_each(|links| waiting.load.links.extend(links));
-        waiting.load.items.push(item);
+        for mut item in items {
+            item.links.take().iter().for_each(|links| waiting.load.links.extend(links));
+            waiting.load.items.push(item);
+        }
         if waiting.flush {
             self.wake.notify_one();
         }
+    }
+
+    pub(crate) fn put(&self, item: Item) {
+        self.put_all(vec![item]);
     }
 
     pub(crate) fn put_job(&self, update: JobUpdate) {

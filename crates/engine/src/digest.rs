@@ -6,7 +6,7 @@ use crate::graph::{self, GraphRules};
 use crate::job::JobContext;
 use crate::recent::Recent;
 use argiope_extract::{
-    Extracted, Input, Limits, LinkKind, Rel, Scratch, Wants, extract, parse_sitemap, resolve,
+    ContentHash, Extracted, Input, Limits, LinkKind, Rel, Scratch, Wants, extract, parse_sitemap, resolve,
 };
 use argiope_frontier::admission::{JobRules, SeenPage, SitemapHints, leads_elsewhere, pattern_of, priority};
 use argiope_frontier::{Discovery, Found};
@@ -36,6 +36,8 @@ pub(crate) struct Body<'a> {
     pub(crate) x_robots_tag: &'a [&'a str],
     /// After content decoding.
     pub(crate) bytes: &'a [u8],
+    /// Before it, if that is to be hashed, too.
+    pub(crate) payload: Option<&'a [u8]>,
     pub(crate) now: Millis,
 }
 
@@ -47,6 +49,7 @@ pub(crate) struct Digested {
     pub(crate) skipped: Vec<SkippedRow>,
     pub(crate) note: SeenPage,
     pub(crate) charset: Option<&'static str>,
+    pub(crate) payload_hash: Option<ContentHash>,
 }
 
 pub(crate) fn page(
@@ -60,6 +63,7 @@ pub(crate) fn page(
     let pages = job.graph.is_none();
     let input = Input {
         body: body.bytes,
+        payload: body.payload,
         content_type: body.content_type,
         url: &visit.url,
         x_robots_tag: body.x_robots_tag,
@@ -86,6 +90,7 @@ pub(crate) fn page(
             text: extracted.simhash.filter(|_| found.leads_on).map(|hash| hash.0),
         },
         charset: extracted.charset,
+        payload_hash: extracted.payload_hash,
     }
 }
 
@@ -112,6 +117,7 @@ fn node(
         skipped: Vec::new(),
         note: SeenPage { duplicate: false, leads_elsewhere: true, text: None },
         charset: extracted.charset,
+        payload_hash: extracted.payload_hash,
     }
 }
 

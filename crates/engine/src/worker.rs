@@ -16,10 +16,12 @@ use argiope_fetch::{
     FetcherOptions, Leave, Resolver, Start, Tls, Truncation as Cut, decode,
 };
 use argiope_frontier::member::Lease;
-use argiope_frontier::{Answer, Completion, Dispatch, HostIndex, RobotsAnswered, RobotsDispatch, Unresolved};
+use argiope_frontier::{
+    Answer, Completion, Dispatch, HostIndex, RobotsAnswered, RobotsDispatch, Ticket, Token, Unresolved,
+};
 use argiope_model::{Base, FingerprintKey, Millis, Page, RequestKind, Url, Visit};
 use argiope_politeness::{AnswerResult, RobotsAnswer, parse_retry_after};
-use argiope_store::archive::{Appended, Appender, Exchange, Response};
+use argiope_store::archive::{Appender, Exchange, Response};
 use argiope_store::catalogue::{ErrorRow, FetchRow, HostRow, PageRow, RobotsRow, RobotsRule, error_kind};
 use argiope_store::warc::{Truncation, VisitMetadata};
 use crossbeam_channel::Sender;
@@ -150,6 +152,18 @@ struct WaitingPage {
     fate: Fate,
 }
 
+/// One that has been worked on and is not archived yet.
+struct WorkedPage {
+    token: Token,
+    ticket: Ticket,
+    visit: Visit,
+    fetched: Fetched,
+    fate: Fate,
+    made: Made,
+    /// In the archive.
+    kept: bool,
+}
+
 #[derive(Default)]
 struct WaitingPages {
     queue: VecDeque<WaitingPage>,
@@ -157,10 +171,17 @@ struct WaitingPages {
 }
 
 impl WaitingPages {
-    fn pop(&mut self) -> Option<WaitingPage> {
-        let page = self.queue.pop_front()?;
-        self.bytes = self.bytes.saturating_sub(page.fetched.body.len());
-        Some(page)
+    fn push(&mut self, page: WaitingPage) {
+        self.bytes += page.fetched.body.len();
+        self.queue.push_back(page);
+    }
+
+    /// The oldest, `most` of them if there are as many.
+    fn pop(&mut self, most: usize) -> Vec<WaitingPage> {
+        let pages: Vec<WaitingPage> = self.queue.drain(..most.min(self.queue.len())).collect();
+        let bytes: usize = pages.iter().map(|page| page.fetched.body.len()).sum();
+        self.bytes = self.bytes.saturating_sub(bytes);
+        pages
     }
 
     /// So many that hosts had better wait for them.
@@ -328,18 +349,12 @@ impl Worker {
         let obeyed = retry_after.filter(|_| matches!(head.status, 429 | 503));
         let outcome = classify::outcome(&dispatch.visit, result, &fetched.timings, obeyed);
         let report = Report::Answered { token: dispatch.token, answer: Answer { ended, outcome } };
-        let page = WaitingPage { job, dispatch, fetched, fate };
-        let mut pages = self.pages.borrow_mut();
-        if pages.is_full() {
-            drop(pages);
-            self.work_on(page);
-            self.report(report);
-        } else {
-            self.report(report);
-            pages.bytes += page.fetched.body.len();
-            pages.queue.push_back(page);
-            self.page_waits.notify_one();
+        while self.pages.borrow().is_full() {
+            self.work_on_oldest(PAGES_OF_A_LONG_TURN);
         }
+        self.report(report);
+        self.pages.borrow_mut().push(WaitingPage { job, dispatch, fetched, fate });
+        self.page_waits.notify_one();
     }
 
     /// One page between two looks at the sockets: a page takes as long as a hundred of those. With many waiting it is not
@@ -355,45 +370,29 @@ impl Worker {
                 self.page_waits.notified().await;
                 continue;
             };
-            for _ in 0..turn {
-                let next = self.pages.borrow_mut().pop();
-                next.into_iter().for_each(|page| self.work_on(page));
-            }
+            self.work_on_oldest(turn);
             tokio::task::yield_now().await;
         }
     }
 
-    fn work_on(&self, page: WaitingPage) {
-        let WaitingPage { job, dispatch, fetched, fate } = page;
-        match self.item_of(&job, dispatch, &fetched, fate) {
-            Ok(item) => self.inbox.put(item),
+    /// So many of the pages that have waited longest, if there are as many.
+    fn work_on_oldest(&self, most: usize) {
+        let pages = self.pages.borrow_mut().pop(most);
+        match self.items_of(pages) {
+            Ok(items) => self.inbox.put_all(items),
             Err(error) => self.report(Report::Fatal(error)),
         }
     }
 
-    /// Hands an exchange to the archive, if there is one.
-    fn append(&self, metadata: &VisitMetadata, fetched: &Fetched) -> Result<Option<Appended>, EngineError> {
-        let mut appender = self.appender.borrow_mut();
-        let Some(appender) = appender.as_mut() else { return Ok(None) };
-        let response = Response { head: &fetched.head, body: &fetched.body, body_sha256: None };
-        let exchange = Exchange {
-            metadata,
-            address: Some(fetched.address.ip()),
-            request_head: Some(&fetched.request_head),
-            response: Some(response),
-            previous: None,
-        };
-        Ok(Some(appender.append(&exchange)?))
+    /// Everything that is stored of these answers; their exchanges are in the archive when this returns.
+    fn items_of(&self, pages: Vec<WaitingPage>) -> Result<Vec<Item>, EngineError> {
+        let mut worked: Vec<WorkedPage> = pages.into_iter().map(|page| self.made_of(page)).collect();
+        self.archive(&mut worked)?;
+        Ok(worked.into_iter().map(|page| self.item_of(page)).collect())
     }
 
-    /// Everything that is stored of an answer; its exchange is in the archive when this returns.
-    fn item_of(
-        &self,
-        job: &JobContext,
-        dispatch: Dispatch,
-        fetched: &Fetched,
-        fate: Fate,
-    ) -> Result<Item, EngineError> {
+    fn made_of(&self, page: WaitingPage) -> WorkedPage {
+        let WaitingPage { job, dispatch, fetched, fate } = page;
         let Dispatch { token, visit, rule, delay, per_host, ticket, .. } = dispatch;
         let facts = Facts {
             ticket: Some(ticket.to_string()),
@@ -402,12 +401,32 @@ impl Worker {
             per_host: per_host.get(),
             worker: &self.name,
         };
-        let mut made = make(job, &visit, fetched, &fate, &facts, &self.key, &self.buffers, &self.decoding);
+        let made = make(&job, &visit, &fetched, &fate, &facts, &self.key, &self.buffers, &self.decoding);
         let kept = made.metadata.outcome != argiope_store::warc::VisitOutcome::Final || job.spec.archive;
-        if kept && let Some(appended) = self.append(&made.metadata, fetched)? {
-            made.archived(&appended.at.to_string(), appended.duplicate_of.as_ref());
-            made.item.position = Some(appended.position());
+        WorkedPage { token, ticket, visit, fetched, fate, made, kept }
+    }
+
+    /// Hands exchanges to the archive, if there is one, all in one piece.
+    fn archive(&self, pages: &mut [WorkedPage]) -> Result<(), EngineError> {
+        let mut appender = self.appender.borrow_mut();
+        let Some(appender) = appender.as_mut() else { return Ok(()) };
+        let kept = pages.iter().filter(|page| page.kept);
+        let exchanges: Vec<Exchange<'_>> = kept
+            .map(|page| exchange_of(&page.made.metadata, &page.fetched, page.made.payload_sha256))
+            .collect();
+        if exchanges.is_empty() {
+            return Ok(());
         }
+        let appended = appender.append_all(&exchanges)?;
+        for (page, appended) in pages.iter_mut().filter(|page| page.kept).zip(appended) {
+            page.made.archived(&appended.at.to_string(), appended.duplicate_of.as_ref());
+            page.made.item.position = Some(appended.position());
+        }
+        Ok(())
+    }
+
+    fn item_of(&self, page: WorkedPage) -> Item {
+        let WorkedPage { token, ticket, visit, fate, mut made, .. } = page;
         count(&self.counters, &fate.completion, made.item.page.as_ref());
         made.item.settled = Some(Settled {
             token: Some(token),
@@ -418,7 +437,7 @@ impl Worker {
             note: made.note,
             visit,
         });
-        Ok(made.item)
+        made.item
     }
 
     fn failed(&self, dispatch: Dispatch, error: &FetchError) {
@@ -512,7 +531,10 @@ impl Worker {
                 let status = fetched.status.as_u16();
                 let mut metadata = facts.metadata(&visit, &fate, fetched.timings, Some(status));
                 metadata.truncated = fetched.truncated.map(truncation);
-                item.position = self.append(&metadata, &fetched)?.map(|appended| appended.position());
+                if let Some(appender) = self.appender.borrow_mut().as_mut() {
+                    let appended = appender.append(&exchange_of(&metadata, &fetched, None))?;
+                    item.position = Some(appended.position());
+                }
                 let mut row = facts.fetch_row(&visit, &metadata, &fate);
                 row.bytes = fetched.body.len() as u64;
                 row.address = Some(fetched.address.ip().to_string());
@@ -574,6 +596,20 @@ fn refused(policy: &AddressPolicy, addresses: &[IpAddr]) -> Option<Box<str>> {
     let refused = why?;
     let flag = if refused.class.opened_by_allow_private() { " and --allow-private is not given" } else { "" };
     Some(format!("private_address: {refused}{flag}").into())
+}
+
+fn exchange_of<'a>(
+    metadata: &'a VisitMetadata,
+    fetched: &'a Fetched,
+    body_sha256: Option<[u8; 32]>,
+) -> Exchange<'a> {
+    Exchange {
+        metadata,
+        address: Some(fetched.address.ip()),
+        request_head: Some(&fetched.request_head),
+        response: Some(Response { head: &fetched.head, body: &fetched.body, body_sha256 }),
+        previous: None,
+    }
 }
 
 fn robots_visit(job: &JobContext, url: &Url, origin: &Url) -> Visit {
@@ -667,6 +703,8 @@ pub(crate) struct Made {
     pub(crate) discoveries: Vec<argiope_frontier::Discovery>,
     pub(crate) note: Option<argiope_frontier::admission::SeenPage>,
     pub(crate) scope_host: Option<Url>,
+    /// Of the body as it came, where that was hashed on the way.
+    pub(crate) payload_sha256: Option<[u8; 32]>,
 }
 
 impl Made {
@@ -700,6 +738,7 @@ pub(crate) fn make(
     let mut discoveries = Vec::new();
     let mut note = None;
     let mut scope_host = None;
+    let mut payload_sha256 = None;
     match (&fate.completion, visit.kind) {
         (Completion::Done { .. }, RequestKind::Page) => {
             let most = usize::try_from(job.spec.max_body).unwrap_or(usize::MAX);
@@ -712,9 +751,11 @@ pub(crate) fn make(
                 content_type: content_type.as_deref(),
                 x_robots_tag: &tags,
                 bytes: &decoded.bytes,
+                payload: job.spec.archive.then_some(&*fetched.body),
                 now: fetched.timings.ended,
             };
             let digested = digest::page(job, visit, &body, key, &mut buffers.borrow_mut());
+            payload_sha256 = digested.payload_hash.map(|hash| hash.0);
             metadata.charset = digested.charset.map(str::to_owned);
             if metadata.error.is_none() {
                 metadata.error =
@@ -740,6 +781,7 @@ pub(crate) fn make(
                 content_type: content_type.as_deref(),
                 x_robots_tag: &[],
                 bytes: &decoded.bytes,
+                payload: None,
                 now: fetched.timings.ended,
             };
             (discoveries, item.skipped) = digest::sitemap(job, visit, &body, key);
@@ -753,7 +795,7 @@ pub(crate) fn make(
     fetch.bytes = fetched.body.len() as u64;
     fetch.address = Some(fetched.address.ip().to_string());
     item.fetch = Some(fetch);
-    Made { item, metadata, discoveries, note, scope_host }
+    Made { item, metadata, discoveries, note, scope_host, payload_sha256 }
 }
 
 fn finish_row(row: &mut PageRow, visit: &Visit, metadata: &VisitMetadata, worker: &str, fetched: &Fetched) {

@@ -65,6 +65,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn input(document: &Document, wants: Wants) -> Input<'_> {
     Input {
         body: &document.body,
+        payload: None,
         content_type: Some("text/html; charset=utf-8"),
         url: &document.url,
         x_robots_tag: &[],

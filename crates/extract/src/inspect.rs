@@ -143,6 +143,7 @@ mod tests {
             <link rel=canonical href="/c"><h1>Head</h1><p>Some <a href="x?b=2&amp;a=1" rel="nofollow">link</a>"#;
         let input = Input {
             body,
+            payload: None,
             content_type: Some("text/html"),
             url: &url,
             x_robots_tag: &["noindex"],

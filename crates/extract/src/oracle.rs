@@ -171,6 +171,7 @@ fn both(page: &[u8], xhtml: bool) -> (Extracted, Extracted) {
     let url = Url::parse("https://example.com/a/b", &NormalRules::default()).unwrap();
     let input = Input {
         body: page,
+        payload: None,
         content_type: Some(if xhtml {
             "application/xhtml+xml; charset=utf-8"
         } else {

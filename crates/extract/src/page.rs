@@ -2,7 +2,7 @@
 
 use crate::charset;
 use crate::collector::{Collector, Plan};
-use crate::content_hash::{ContentHash, content_hash};
+use crate::content_hash::{ContentHash, Hashing};
 use crate::links::FoundLinks;
 use crate::media::Media;
 use crate::resolve::Positions;
@@ -20,6 +20,9 @@ use std::borrow::Cow;
 pub struct Input<'a> {
     /// After content decoding.
     pub body: &'a [u8],
+    /// Before content decoding, if its hash is wanted, too: that costs less while the body is hashed. The body itself
+    /// where there was nothing to decode.
+    pub payload: Option<&'a [u8]>,
     /// The `Content-Type` header.
     pub content_type: Option<&'a str>,
     /// Where the body came from, after redirects.
@@ -92,6 +95,8 @@ pub struct Extracted {
     /// None where there is no word.
     pub simhash: Option<SimHash>,
     pub content_hash: ContentHash,
+    /// Of the body before content decoding, where that was given.
+    pub payload_hash: Option<ContentHash>,
     pub links: FoundLinks,
 }
 
@@ -181,8 +186,18 @@ fn assemble(
         })
         .collect();
     let is_text = encoding.is_some();
-    let text = (is_text && input.wants.text).then(|| collector.text.collapsed());
-    let fingerprints = Fingerprints::of(&mut collector.text);
+    let mut words = collector.text.finish();
+    let text = (is_text && input.wants.text).then(|| words.collapsed());
+    let mut body = Hashing::of(input.body);
+    let decoded = input.payload.filter(|payload| !std::ptr::eq(*payload, input.body));
+    let mut payload = decoded.map(Hashing::of);
+    let fingerprints = Fingerprints::of(&mut words, || {
+        body.step();
+        if let Some(payload) = &mut payload {
+            payload.step();
+        }
+    });
+    let content_hash = body.finish();
     let metadata = std::mem::take(&mut collector.metadata);
     Extracted {
         media,
@@ -200,7 +215,8 @@ fn assemble(
         text,
         word_count: is_text.then_some(fingerprints.word_count),
         simhash: fingerprints.simhash,
-        content_hash: content_hash(input.body),
+        content_hash,
+        payload_hash: input.payload.map(|_| payload.map_or(content_hash, Hashing::finish)),
         links: collector.links.take(),
     }
 }

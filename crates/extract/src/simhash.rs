@@ -4,7 +4,7 @@
 //!
 //! The values are stored and compared across runs: whatever changes them makes old pages strangers.
 
-use crate::text::{PADDING, Text, offset};
+use crate::text::{Finished, PADDING, Text, Word, offset};
 use serde::Serialize;
 use std::fmt;
 use xxhash_rust::xxh3::xxh3_64;
@@ -50,7 +50,7 @@ impl Serialize for SimHash {
 pub fn simhash_of_text(text: &str) -> Option<SimHash> {
     let mut words = Text::default();
     words.push(text.as_bytes());
-    Fingerprints::of(&mut words).simhash
+    Fingerprints::of(&mut words.finish(), || ()).simhash
 }
 
 const SHINGLE_WORDS: u32 = 3;
@@ -63,43 +63,37 @@ pub(crate) struct Fingerprints {
 }
 
 impl Fingerprints {
-    /// Leaves the text in lower case.
-    pub(crate) fn of(text: &mut Text) -> Fingerprints {
+    /// Leaves the text in lower case. `beside` is called now and then: for work that waits most of the time.
+    pub(crate) fn of(text: &mut Finished<'_>, mut beside: impl FnMut()) -> Fingerprints {
         text.lower();
         let mut counters = Counters::default();
+        let mut words = text.words();
         let mut word_count = 0u32;
         let (mut older, mut old) = (0, 0);
-        text.visit_words(|raw, words| {
-            // Eight at a time once there are shingles.
-            let (first, others) = words.split_at_checked(SHINGLE_WORDS as usize - 1).unwrap_or((words, &[]));
-            let (eights, last) = others.as_chunks::<8>();
-            for word in first {
-                let hash = hash_of_word(raw, *word);
-                word_count = word_count.saturating_add(1);
-                if word_count >= SHINGLE_WORDS {
-                    counters.add(shingle(older, old, hash));
-                }
-                (older, old) = (old, hash);
+        for word in words.by_ref().take(SHINGLE_WORDS as usize - 1) {
+            (older, old) = (old, hash_of_word(text.raw(), word));
+            word_count += 1;
+        }
+        let mut shingles = [0; 8];
+        let mut waiting = 0;
+        for word in words {
+            let hash = hash_of_word(text.raw(), word);
+            if let Some(slot) = shingles.get_mut(waiting) {
+                *slot = shingle(older, old, hash);
             }
-            let (mut before_last, mut before) = (older, old);
-            for eight in eights {
-                let mut shingles = [0; 8];
-                for (slot, word) in shingles.iter_mut().zip(eight) {
-                    let hash = hash_of_word(raw, *word);
-                    *slot = shingle(before_last, before, hash);
-                    (before_last, before) = (before, hash);
-                }
+            (older, old) = (old, hash);
+            waiting += 1;
+            if waiting == shingles.len() {
                 counters.add_eight(shingles);
+                word_count = word_count.saturating_add(8);
+                waiting = 0;
+                beside();
             }
-            (older, old) = (before_last, before);
-            word_count = word_count.saturating_add(offset(eights.len() * 8));
-            for word in last {
-                let hash = hash_of_word(raw, *word);
-                word_count = word_count.saturating_add(1);
-                counters.add(shingle(older, old, hash));
-                (older, old) = (old, hash);
-            }
-        });
+        }
+        for shingle in shingles.iter().take(waiting) {
+            counters.add(*shingle);
+        }
+        word_count = word_count.saturating_add(offset(waiting));
         if (1..SHINGLE_WORDS).contains(&word_count) {
             counters.add(shingle(0, older, old));
         }
@@ -110,26 +104,24 @@ impl Fingerprints {
 /// ASCII, in lower case, is hashed sixteen letters at a time in two registers, most words so without a branch on their
 /// length.
 #[inline(always)]
-fn hash_of_word(raw: &[u8], [start, end]: [u32; 2]) -> u64 {
-    let (start, end) = (start as usize, end as usize);
-    let length = end.wrapping_sub(start);
-    let (Some((low, high)), Some((low_mask, high_mask))) = (window(raw, start), MASKS.get(length)) else {
-        return hash_of_long_word(raw.get(start..end).unwrap_or_default());
+fn hash_of_word(raw: &[u8], word: Word) -> u64 {
+    let start = word.start as usize;
+    let letters = raw.get(start..start + PADDING).and_then(|letters| letters.first_chunk::<PADDING>());
+    let (Some(letters), Some((low_mask, high_mask))) = (letters, MASKS.get(word.length as usize)) else {
+        return hash_of_unusual_word(raw, word);
     };
-    let (low, high) = (low & low_mask, high & high_mask);
+    let letters = u128::from_le_bytes(*letters);
+    let (low, high) = (letters as u64 & low_mask, (letters >> 64) as u64 & high_mask);
     if (low | high) & HIGH_BITS != 0 {
-        return hash_beyond_ascii(raw.get(start..end).unwrap_or_default());
+        return hash_of_unusual_word(raw, word);
     }
     hash_of_sixteen(0, low, high)
 }
 
-#[inline(always)]
-fn window(raw: &[u8], start: usize) -> Option<(u64, u64)> {
-    let (halves, _) = raw.get(start..start + PADDING)?.as_chunks::<8>();
-    match halves {
-        [low, high] => Some((u64::from_le_bytes(*low), u64::from_le_bytes(*high))),
-        _ => None,
-    }
+#[inline(never)]
+fn hash_of_unusual_word(raw: &[u8], word: Word) -> u64 {
+    let word = raw.get(word.start as usize..word.end() as usize).unwrap_or_default();
+    if word.is_ascii() { hash_of_long_word(word) } else { hash_beyond_ascii(word) }
 }
 
 /// What a word of so many letters occupies of two registers.
@@ -150,11 +142,7 @@ fn hash_of_sixteen(before: u64, low: u64, high: u64) -> u64 {
     folded_product(low ^ 0x2d35_8dcc_aa6c_78a5 ^ before, high ^ 0x8bb8_4b93_962e_acc9)
 }
 
-#[inline(never)]
 fn hash_of_long_word(word: &[u8]) -> u64 {
-    if !word.is_ascii() {
-        return hash_beyond_ascii(word);
-    }
     word.chunks(PADDING).fold(0, |hash, chunk| {
         let mut padded = [0; PADDING];
         padded.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
@@ -172,7 +160,6 @@ fn folded_product(a: u64, b: u64) -> u64 {
 }
 
 /// Words of other letters pass through a small buffer: a text without a blank is no reason for a second copy of it.
-#[inline(never)]
 fn hash_beyond_ascii(word: &[u8]) -> u64 {
     const BUFFER: usize = 256;
     let mut hash = 0;

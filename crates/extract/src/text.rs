@@ -1,27 +1,18 @@
 //! Visible text. While a page is taken apart its pieces are only put one behind the other; white space is collapsed,
-//! and words are found, in one pass at the end, 64 bytes at a time and without a branch per word.
+//! and words are found, at the end: first the blanks, 64 bytes at a time, then from word to word.
 
 /// Words are what white space separates.
 #[derive(Default)]
 pub(crate) struct Text {
     raw: Vec<u8>,
-    edges: Edges,
-}
-
-/// Positions where blank and word meet, of the part being visited.
-#[derive(Default)]
-struct Edges {
-    /// With room for a block more than a batch.
-    positions: Vec<u32>,
-    used: usize,
+    /// A bit for each byte that is blank, when words have been asked for.
+    blanks: Vec<[u8; 8]>,
 }
 
 /// Buffers above this are given back after a page.
 const KEPT_BYTES: usize = 1 << 20;
 const BLOCK: usize = 64;
-/// Edges are handed on in batches, so that their memory does not grow with the page.
-const BATCH: usize = 4096;
-/// The bytes a word may be read past its end, see [`Text::visit_words`].
+/// The bytes a word may be read past its end, see [`Words`].
 pub(crate) const PADDING: usize = 16;
 
 /// The length of the blank that `bytes` begin with, 0 if they do not. Control characters are blanks, and so are the
@@ -42,6 +33,8 @@ impl Text {
     pub(crate) fn clear(&mut self) {
         self.raw.clear();
         self.raw.shrink_to(KEPT_BYTES);
+        self.blanks.clear();
+        self.blanks.shrink_to(KEPT_BYTES / BLOCK);
     }
 
     /// A piece of text; it need not end where a word ends.
@@ -72,64 +65,144 @@ impl Text {
         self.raw.get(start as usize..end as usize).unwrap_or_default().trim_ascii()
     }
 
-    /// All letters of ASCII in lower case, for whoever compares words and needs the text no longer.
+    /// Closes the text: nothing is pushed to it any more.
+    pub(crate) fn finish(&mut self) -> Finished<'_> {
+        let length = self.raw.len();
+        // Blanks to the end of the last block and beyond close the last word and spare all cases of half blocks.
+        self.raw.resize(length.next_multiple_of(BLOCK) + BLOCK, b' ');
+        self.blanks.clear();
+        let mut pending = 0;
+        let (blocks, _) = self.raw.as_chunks::<BLOCK>();
+        for (number, block) in blocks.iter().enumerate() {
+            let (mut blanks, ascii) = blank_bits(block);
+            blanks |= pending;
+            pending = 0;
+            if !ascii {
+                let rest = self.raw.get(number * BLOCK..).unwrap_or_default();
+                let (more, over) = wide_blank_bits(rest);
+                blanks |= more;
+                pending = over;
+            }
+            self.blanks.push(blanks.to_le_bytes());
+        }
+        Finished { raw: &mut self.raw, blanks: self.blanks.as_flattened(), length: offset(length) }
+    }
+}
+
+/// A text in which words can be looked for.
+pub(crate) struct Finished<'t> {
+    /// With blanks behind its end.
+    raw: &'t mut [u8],
+    blanks: &'t [u8],
+    length: u32,
+}
+
+impl Finished<'_> {
+    /// All letters of ASCII in lower case, for whoever compares words.
     pub(crate) fn lower(&mut self) {
         self.raw.make_ascii_lowercase();
     }
 
-    /// Calls `visit` with the text, which goes on for at least [`PADDING`] bytes after the last word, and with start and
-    /// end of some of the words in it, until all have been visited.
-    pub(crate) fn visit_words(&mut self, mut visit: impl FnMut(&[u8], &[[u32; 2]])) {
-        let length = self.raw.len();
-        // Blanks to the end of the last block close the last word and spare all cases of half blocks.
-        let padded = length.next_multiple_of(BLOCK) + BLOCK;
-        self.raw.resize(padded, b' ');
-        self.edges.clear();
-        let mut before = 1;
-        let mut pending_blanks = 0;
-        let mut position = 0;
-        let (blocks, _) = self.raw.as_chunks::<BLOCK>();
-        for block in blocks {
-            let (mut blanks, ascii) = blank_bits(block);
-            blanks |= pending_blanks;
-            pending_blanks = 0;
-            if !ascii {
-                let rest = self.raw.get(position..).unwrap_or_default();
-                let (more, over) = wide_blank_bits(rest);
-                blanks |= more;
-                pending_blanks = over;
-            }
-            self.edges.push(blanks ^ ((blanks << 1) | before), offset(position));
-            before = blanks >> 63;
-            position += BLOCK;
-            if self.edges.used >= BATCH {
-                self.edges.hand_on(&self.raw, &mut visit);
-            }
-        }
-        self.edges.hand_on(&self.raw, &mut visit);
-        self.raw.truncate(length);
+    #[inline]
+    pub(crate) fn raw(&self) -> &[u8] {
+        self.raw
+    }
+
+    #[inline]
+    pub(crate) fn words(&self) -> Words<'_> {
+        Words { blanks: self.blanks, length: self.length, at: 0 }
     }
 
     /// The text with its white space collapsed.
-    pub(crate) fn collapsed(&mut self) -> String {
-        let mut text = Vec::with_capacity(self.raw.len());
+    pub(crate) fn collapsed(&self) -> String {
+        let mut text = Vec::with_capacity(self.length as usize);
         let mut run = 0..0;
-        self.visit_words(|raw, words| {
-            for [start, end] in words {
-                let (start, end) = (*start as usize, *end as usize);
-                // Words one space apart are copied together.
-                if start == run.end + 1 && raw.get(run.end) == Some(&b' ') && run.end > 0 {
-                    run.end = end;
-                } else {
-                    push_run(&mut text, raw.get(run.clone()).unwrap_or_default());
-                    run = start..end;
-                }
+        for word in self.words() {
+            let (start, end) = (word.start as usize, word.end() as usize);
+            // Words one space apart are copied together.
+            if start == run.end + 1 && self.raw.get(run.end) == Some(&b' ') && run.end > 0 {
+                run.end = end;
+            } else {
+                push_run(&mut text, self.raw.get(run).unwrap_or_default());
+                run = start..end;
             }
-        });
+        }
         push_run(&mut text, self.raw.get(run).unwrap_or_default());
         match String::from_utf8(text) {
             Ok(text) => text,
             Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        }
+    }
+}
+
+/// Where a word lies in the text.
+#[derive(Clone, Copy)]
+pub(crate) struct Word {
+    pub(crate) start: u32,
+    pub(crate) length: u32,
+}
+
+impl Word {
+    #[inline]
+    pub(crate) fn end(self) -> u32 {
+        self.start.saturating_add(self.length)
+    }
+}
+
+/// The words of a text, one after the other. The text goes on for at least [`PADDING`] bytes after each.
+#[derive(Clone, Copy)]
+pub(crate) struct Words<'t> {
+    blanks: &'t [u8],
+    length: u32,
+    at: u32,
+}
+
+impl Iterator for Words<'_> {
+    type Item = Word;
+
+    /// Most words are short, and one blank is before the next: that takes one look at the blanks.
+    #[inline(always)]
+    fn next(&mut self) -> Option<Word> {
+        let start = self.at;
+        let length = length_before_blank(self.blanks, start);
+        let word = if length.wrapping_sub(1) < PADDING as u32 {
+            Word { start, length }
+        } else {
+            unusual_word(self.blanks, start, self.length)?
+        };
+        self.at = word.end() + 1;
+        Some(word)
+    }
+}
+
+/// As far as one look goes, which is 57 bytes or more.
+#[inline(always)]
+fn length_before_blank(blanks: &[u8], start: u32) -> u32 {
+    let place = (start / 8) as usize;
+    let seen = match blanks.get(place..place + 8) {
+        Some(seen) => seen.first_chunk().copied().unwrap_or_default(),
+        None => [0xff; 8],
+    };
+    (u64::from_le_bytes(seen) >> (start % 8)).trailing_zeros()
+}
+
+/// One after several blanks, or a long one, or none.
+#[inline(never)]
+fn unusual_word(blanks: &[u8], mut start: u32, length_of_text: u32) -> Option<Word> {
+    const SURELY_SEEN: u32 = 57;
+    let is_blank = |at: u32| blanks.get(at as usize / 8).is_none_or(|bits| bits >> (at % 8) & 1 == 1);
+    while start < length_of_text && is_blank(start) {
+        start += 1;
+    }
+    if start >= length_of_text {
+        return None;
+    }
+    let mut length = 0;
+    loop {
+        let more = length_before_blank(blanks, start + length);
+        length += more.min(SURELY_SEEN);
+        if more < SURELY_SEEN {
+            return Some(Word { start, length });
         }
     }
 }
@@ -171,40 +244,6 @@ fn wide_blank_bits(rest: &[u8]) -> (u64, u64) {
     (bits as u64, (bits >> 64) as u64)
 }
 
-impl Edges {
-    fn clear(&mut self) {
-        self.positions.resize(BATCH + BLOCK, 0);
-        self.used = 0;
-    }
-
-    /// Adds the positions of the set bits. Eight at a time, needed or not: which is cheaper than asking after each.
-    #[inline]
-    fn push(&mut self, mut bits: u64, base: u32) {
-        let count = bits.count_ones() as usize;
-        let free = self.positions.get_mut(self.used..self.used + BLOCK).unwrap_or_default();
-        let (groups, _) = free.as_chunks_mut::<8>();
-        for group in groups.iter_mut().take(count.div_ceil(8)) {
-            for position in group {
-                *position = base.wrapping_add(bits.trailing_zeros());
-                bits &= bits.wrapping_sub(1);
-            }
-        }
-        self.used += count;
-    }
-
-    /// Hands on the words that are complete.
-    fn hand_on(&mut self, raw: &[u8], visit: &mut impl FnMut(&[u8], &[[u32; 2]])) {
-        let (words, rest) = self.positions.get(..self.used).unwrap_or_default().as_chunks::<2>();
-        visit(raw, words);
-        let open = rest.first().copied();
-        self.used = 0;
-        if let (Some(open), Some(first)) = (open, self.positions.first_mut()) {
-            *first = open;
-            self.used = 1;
-        }
-    }
-}
-
 /// Bodies are limited far below 4 GB by whoever fetched them; a larger one loses positions, not memory safety.
 pub(crate) fn offset(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
@@ -235,35 +274,33 @@ mod tests {
     }
 
     fn words_of(text: &mut Text) -> Vec<String> {
-        let mut words = Vec::new();
-        text.visit_words(|raw, batch| {
-            for [start, end] in batch {
-                assert!(*end as usize + PADDING <= raw.len());
-                words.push(String::from_utf8(raw[*start as usize..*end as usize].to_vec()).unwrap());
-            }
-        });
-        words
+        let text = text.finish();
+        let word = |word: Word| {
+            assert!(word.end() as usize + PADDING <= text.raw.len());
+            String::from_utf8(text.raw[word.start as usize..word.end() as usize].to_vec()).unwrap()
+        };
+        text.words().map(word).collect()
     }
 
     #[test]
     fn blanks_of_all_kinds_become_one_space() {
         let mut text = text_of(&["  a\n\t b  c\u{a0}d \u{3000}e\u{2003} ", "", "\n", "f"]);
-        assert_eq!(text.collapsed(), "a b c d e f");
+        assert_eq!(text.finish().collapsed(), "a b c d e f");
         assert_eq!(words_of(&mut text), ["a", "b", "c", "d", "e", "f"]);
         assert_eq!(words_of(&mut text_of(&["\u{201c}quoted\u{201d} \u{c5}ngstr\u{f6}m \u{a9}"])).len(), 3);
-        assert_eq!(text_of(&[" \n ", ""]).collapsed(), "");
+        assert_eq!(text_of(&[" \n ", ""]).finish().collapsed(), "");
     }
 
     #[test]
     fn a_word_may_come_in_pieces() {
-        assert_eq!(text_of(&["sep", "ara", "te ", " words"]).collapsed(), "separate words");
+        assert_eq!(text_of(&["sep", "ara", "te ", " words"]).finish().collapsed(), "separate words");
     }
 
     #[test]
     fn broken_characters_are_replaced() {
         let mut text = Text::default();
         text.push(b"caf\xe9 \xff");
-        assert_eq!(text.collapsed(), "caf\u{fffd} \u{fffd}");
+        assert_eq!(text.finish().collapsed(), "caf\u{fffd} \u{fffd}");
     }
 
     proptest! {
@@ -276,21 +313,16 @@ mod tests {
             let whole = pieces.concat();
             let expected: Vec<&str> = whole.split_whitespace().collect();
             prop_assert_eq!(words_of(&mut text), expected.clone());
-            prop_assert_eq!(text.collapsed(), expected.join(" "));
+            prop_assert_eq!(text.finish().collapsed(), expected.join(" "));
         }
 
         #[test]
-        fn long_texts_are_visited_in_batches(count in 0usize..12_000) {
-            let whole = "ab ".repeat(count);
-            let mut text = text_of(&[&whole]);
-            let mut seen = 0;
-            text.visit_words(|raw, batch| {
-                for [start, end] in batch {
-                    assert_eq!(raw.get(*start as usize..*end as usize), Some(b"ab".as_slice()));
-                    seen += 1;
-                }
-            });
-            prop_assert_eq!(seen, count);
+        fn words_of_any_length_are_found(lengths in prop::collection::vec((1usize..200, 1usize..100), 0..20)) {
+            let expected: Vec<String> = lengths.iter().map(|(length, _)| "x".repeat(*length)).collect();
+            let whole: String =
+                expected.iter().zip(&lengths).map(|(word, (_, blanks))| word.clone() + &" ".repeat(*blanks)).collect();
+            prop_assert_eq!(words_of(&mut text_of(&[&whole])), expected.clone());
+            prop_assert_eq!(words_of(&mut text_of(&[" ", whole.trim_end()])), expected);
         }
     }
 }

@@ -10,6 +10,7 @@ fn read(body: &[u8], content_type: Option<&str>, scratch: &mut Scratch) -> Extra
     let url = Url::parse("https://example.com/a/b", &NormalRules::default()).unwrap();
     let input = Input {
         body,
+        payload: None,
         content_type,
         url: &url,
         x_robots_tag: &[],
@@ -71,6 +72,7 @@ fn eight_megabytes_of_each_beginning_without_an_end_are_read_to_the_end() {
     let url = Url::parse("https://example.com/a/b", &NormalRules::default()).unwrap();
     let input = Input {
         body: b"",
+        payload: None,
         content_type: Some("text/html; charset=utf-8"),
         url: &url,
         x_robots_tag: &[],

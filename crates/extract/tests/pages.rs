@@ -13,6 +13,7 @@ fn read_as(content_type: Option<&str>, body: &[u8]) -> Extracted {
     let url = url("https://example.com/dir/page.html");
     let input = Input {
         body,
+        payload: None,
         content_type,
         url: &url,
         x_robots_tag: &[],
@@ -86,6 +87,7 @@ fn robots_directives_come_from_meta_tags_and_headers_for_us() {
     let page = url("https://example.com/");
     let input = Input {
         body: b"<meta name=robots content=nofollow>",
+        payload: None,
         content_type: Some("text/html"),
         url: &page,
         x_robots_tag: &["otherbot: none", "noindex"],
@@ -282,6 +284,7 @@ fn nothing_leaks_from_one_page_into_the_next() {
     let mut read = |body: &str| {
         let input = Input {
             body: body.as_bytes(),
+            payload: None,
             content_type: Some("text/html"),
             url: &url,
             x_robots_tag: &[],

@@ -171,6 +171,11 @@ fn a_full_disk_leaves_no_half_visit_and_the_append_can_be_tried_again() {
         let file = names(&root, ".warc.gz").remove(0);
         let length = || std::fs::metadata(root.join(&file)).unwrap().len();
         assert_eq!(length(), good.last().map_or(0, |last| last.end));
+        // Of several at once none is there.
+        let several: Vec<Sample> = (100..105).map(|n| Sample::page(n, 600)).collect();
+        let several: Vec<_> = several.iter().map(Sample::exchange).collect();
+        assert_eq!(appender.append_all(&several).unwrap_err().kind, ErrorKind::DiskFull);
+        assert_eq!(length(), good.last().map_or(0, |last| last.end));
         left.store(i64::MAX, Ordering::SeqCst);
         let appended = appender.append(&Sample::page(good.len() as u32, 600).exchange()).unwrap();
         assert_eq!(length(), appended.end);

@@ -51,6 +51,7 @@ fn read(body: &[u8], content_type: &str) -> Extracted {
     let url = Url::from_stored("https://www.example.com/").expect("a URL");
     let input = Input {
         body,
+        payload: None,
         content_type: Some(content_type),
         url: &url,
         x_robots_tag: &[],

@@ -33,6 +33,7 @@ pub(crate) fn is_read_within_limits(bytes: &[u8]) {
     let max_links = if chosen & 0x80 == 0 { 1000 } else { usize::from(chosen >> 3 & 15) };
     let input = Input {
         body,
+        payload: None,
         content_type: TYPES[usize::from(chosen & 7) % TYPES.len()],
         url: &url,
         x_robots_tag: &[],

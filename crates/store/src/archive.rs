@@ -6,8 +6,8 @@
 //!
 //! # Contract
 //!
-//! * Each worker has its own [`Appender`], and what it appends lands in files no other appender writes. An append is
-//!   whole or not there: after an error the file ends where it ended before.
+//! * Each worker has its own [`Appender`], and what it appends lands in files no other appender writes. An append,
+//!   of one visit or several, is whole or not there: after an error the file ends where it ended before.
 //! * An appended visit survives the death of the process at once, and the death of the machine after [`Archive::sync`]
 //!   has returned a [`Position`] that covers it.
 //! * The catalogue stores, in the transaction that holds a batch of visits, for each file the [`Appended::end`] of the
@@ -111,7 +111,6 @@ pub struct Appended {
     pub end: u64,
     /// The page, by its URL as scheduled, that has the same payload; then no second copy was written.
     pub duplicate_of: Option<Url>,
-    pub bytes_written: u64,
 }
 
 impl Appended {
@@ -168,9 +167,14 @@ pub struct Recovery {
 
 /// Writes the visits of one worker.
 pub trait Appender: Send {
-    /// Hands the visit's records to the kernel in one piece. With [`ErrorKind::DiskFull`] the archive is as before and
-    /// the same append may be tried again.
-    fn append(&mut self, exchange: &Exchange<'_>) -> Result<Appended>;
+    /// Hands the records of these visits to the kernel in one piece, in this order, and says of each where it is. With
+    /// [`ErrorKind::DiskFull`] the archive is as before and the same append may be tried again.
+    fn append_all(&mut self, exchanges: &[Exchange<'_>]) -> Result<Vec<Appended>>;
+
+    fn append(&mut self, exchange: &Exchange<'_>) -> Result<Appended> {
+        let appended = self.append_all(std::slice::from_ref(exchange))?.pop();
+        appended.ok_or_else(|| StoreError::new(ErrorKind::Io, "archive", "an append that gave no place"))
+    }
 
     /// Ends the file durably, with its index. What an appender that is dropped instead has written is as safe as
     /// after a crash.

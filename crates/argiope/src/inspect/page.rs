@@ -19,6 +19,7 @@ pub(super) fn run(global: &GlobalOptions, args: &PageArgs, out: &mut dyn Write) 
     let robots_tags = document.x_robots_tags();
     let input = Input {
         body: &document.body,
+        payload: None,
         content_type: document.content_type(),
         url: &url,
         x_robots_tag: &robots_tags,

@@ -192,9 +192,9 @@ struct FaultyAppender {
 }
 
 impl Appender for FaultyAppender {
-    fn append(&mut self, exchange: &Exchange<'_>) -> Result<Appended> {
+    fn append_all(&mut self, exchanges: &[Exchange<'_>]) -> Result<Vec<Appended>> {
         let FaultyAppender { inner, fault } = self;
-        fault.around(Step::ArchiveAppend, store_error, || inner.append(exchange))
+        fault.around(Step::ArchiveAppend, store_error, || inner.append_all(exchanges))
     }
 
     fn finish(self: Box<Self>) -> Result<Option<Position>> {

@@ -1,9 +1,9 @@
-//! One worker's way into the archive: a file of its own, a visit at a time, each in one write.
+//! One worker's way into the archive: a file of its own, whole visits at a time, in one write.
 
 use super::Shared;
 use super::index::IndexBuilder;
 use crate::disk::{DiskFile, sync_directory, write_whole};
-use argiope_model::{Millis, Url};
+use argiope_model::Millis;
 use argiope_store::archive::payload::{PayloadIndex, SMALLEST_PAYLOAD};
 use argiope_store::archive::reading;
 use argiope_store::archive::{Appended, Appender, ArchiveRef, Exchange, Position};
@@ -226,17 +226,45 @@ impl FileAppender {
     }
 }
 
-impl Appender for FileAppender {
-    fn append(&mut self, exchange: &Exchange<'_>) -> Result<Appended> {
-        let body = exchange.response.map(|response| response.body);
+/// A visit that is encoded and not yet written.
+struct Prepared {
+    digest: Option<Digest>,
+    referred: Option<Referred>,
+    encoded: EncodedVisit,
+    offset: u64,
+    end: u64,
+}
+
+impl Prepared {
+    /// What later visits with the same payload may refer to once this one is catalogued.
+    fn payload(&self, exchange: &Exchange<'_>) -> Option<WaitingPayload> {
+        let long_enough = exchange.response.is_some_and(|response| response.body.len() >= SMALLEST_PAYLOAD);
+        let kept = self.referred.is_none() && long_enough && exchange.metadata.truncated.is_none();
+        let digest = self.digest.filter(|_| kept)?;
+        Some(WaitingPayload { visit_end: self.end, offset: self.offset, digest })
+    }
+}
+
+impl FileAppender {
+    /// Appends the visit's records to the buffer, which begins at `start` in the file.
+    fn prepare(&mut self, exchange: &Exchange<'_>, start: u64) -> Result<Prepared> {
         let digest = exchange.response.map(|response| match response.body_sha256 {
             Some(known) => Digest(known),
             None => Digest::of(&[response.body]),
         });
-        let referred = match (&digest, body) {
-            (Some(digest), Some(body)) => self.referred(exchange, digest, body.len()),
+        let referred = match (&digest, exchange.response) {
+            (Some(digest), Some(response)) => self.referred(exchange, digest, response.body.len()),
             _ => None,
         };
+        let offset = start + self.buffer.len() as u64;
+        let encoded = self.encoder.visit(exchange, digest, referred.as_ref(), &mut self.buffer)?;
+        let end = start + self.buffer.len() as u64;
+        Ok(Prepared { digest, referred, encoded, offset, end })
+    }
+}
+
+impl Appender for FileAppender {
+    fn append_all(&mut self, exchanges: &[Exchange<'_>]) -> Result<Vec<Appended>> {
         let shared = self.shared.clone();
         let current = self.current.clone();
         let mut current = Current::lock(&current);
@@ -246,8 +274,8 @@ impl Appender for FileAppender {
         if start == 0 {
             self.encoder.warcinfo(&self.shared.options.info, &file.name, super::now(), &mut self.buffer);
         }
-        let offset = start + self.buffer.len() as u64;
-        let encoded = self.encoder.visit(exchange, digest, referred.as_ref(), &mut self.buffer)?;
+        let prepared: Vec<Prepared> =
+            exchanges.iter().map(|exchange| self.prepare(exchange, start)).collect::<Result<_>>()?;
         if let Err(unwritten) = write_whole(&*file.file, &self.buffer, start) {
             if !unwritten.cut_back {
                 // What lies beyond the good length is cut by the next recovery.
@@ -256,28 +284,29 @@ impl Appender for FileAppender {
             }
             return Err(StoreError::io(&*file.name, unwritten.error));
         }
-        let bytes_written = self.buffer.len() as u64;
-        let end = start + bytes_written;
-        if let (Some(digest), None, Some(body)) = (digest, &referred, body)
-            && body.len() >= SMALLEST_PAYLOAD
-            && exchange.metadata.truncated.is_none()
+        let mut waiting = file.waiting();
+        for payload in prepared.iter().zip(exchanges).filter_map(|(visit, exchange)| visit.payload(exchange))
         {
-            let mut waiting = file.waiting();
             if waiting.len() >= MOST_WAITING {
                 waiting.pop_front();
             }
-            waiting.push_back(WaitingPayload { visit_end: end, offset, digest });
+            waiting.push_back(payload);
         }
+        drop(waiting);
         // The committer may sync and report this length from here on: the bytes are with the kernel.
-        file.length.store(end, Ordering::Release);
-        let at = ArchiveRef { file: file.name.clone(), offset };
-        let stored_digest = referred.as_ref().map(|referred| referred.digest).or(digest);
-        current.write_index_line(&at, exchange, stored_digest, referred.is_some(), encoded);
+        file.length.store(start + self.buffer.len() as u64, Ordering::Release);
         if self.buffer.capacity() > KEPT_BUFFER_BYTES {
             self.buffer = Vec::new();
         }
-        let duplicate_of: Option<Url> = referred.map(|referred| referred.page);
-        Ok(Appended { at, end, duplicate_of, bytes_written })
+        let appended = prepared.into_iter().zip(exchanges).map(|(visit, exchange)| {
+            let Prepared { digest, referred, encoded, offset, end } = visit;
+            let at = ArchiveRef { file: file.name.clone(), offset };
+            let stored_digest = referred.as_ref().map(|referred| referred.digest).or(digest);
+            current.write_index_line(&at, exchange, stored_digest, referred.is_some(), encoded);
+            let duplicate_of = referred.map(|referred| referred.page);
+            Appended { at, end, duplicate_of }
+        });
+        Ok(appended.collect())
     }
 
     fn finish(self: Box<Self>) -> Result<Option<Position>> {

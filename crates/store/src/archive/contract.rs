@@ -137,7 +137,13 @@ fn what_is_appended_is_read_back(open: Open<'_>) {
         Sample::of("https://example.com/gz", (0..90_000u32).map(|n| (n % 251) as u8).collect());
     compressed.response.as_mut().unwrap().0 = b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\n".to_vec();
     samples.push(compressed);
-    let places: Vec<Appended> = samples.iter().map(|s| appender.append(&s.exchange()).unwrap()).collect();
+    let (alone, together) = samples.split_at(2);
+    let mut places: Vec<Appended> = alone.iter().map(|s| appender.append(&s.exchange()).unwrap()).collect();
+    let together: Vec<Exchange<'_>> = together.iter().map(Sample::exchange).collect();
+    places.extend(appender.append_all(&together).unwrap());
+    assert_eq!(appender.append_all(&[]).unwrap(), []);
+    assert!(places.is_sorted_by_key(|place| (place.at.offset, place.end)));
+    assert_eq!(places.len(), samples.len());
     for (sample, appended) in samples.iter().zip(&places) {
         let stored = archive.read(&appended.at).unwrap();
         assert_eq!(stored.target, sample.metadata.visit.url);
@@ -266,7 +272,8 @@ fn only_durable_records_are_referred_to(open: Open<'_>) {
     let mut other = archive.appender().unwrap();
     let duplicate = other.append(&second.exchange()).unwrap();
     assert_eq!(duplicate.duplicate_of.as_ref().map(Url::as_str), Some("https://example.com/scheduled"));
-    assert!(duplicate.bytes_written < original.bytes_written);
+    let length = |appended: &Appended| appended.end - appended.at.offset;
+    assert!(length(&duplicate) < length(&original));
     let stored = archive.read(&duplicate.at).unwrap();
     assert_eq!(stored.refers_to, Some(original.at));
     assert_eq!(stored.target.as_str(), "https://example.com/second");
