@@ -1,9 +1,9 @@
-//! Signals, waited for as events.
+//! Signals, and what else a command waits for, as events.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals as Incoming};
 use std::io;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,10 +12,13 @@ pub(crate) enum Signal {
     Stop,
     /// SIGHUP.
     Reload,
+    /// From this process: see [`Signals::waker`].
+    Wake,
 }
 
 pub(crate) struct Signals {
     handle: Handle,
+    to: SyncSender<Signal>,
     from: Receiver<Signal>,
 }
 
@@ -24,24 +27,31 @@ impl Signals {
         let mut incoming = Incoming::new([SIGINT, SIGTERM, SIGHUP])?;
         let handle = incoming.handle();
         let (to, from) = sync_channel(8);
+        let heard = to.clone();
         std::thread::Builder::new().name("signals".into()).spawn(move || {
             for number in incoming.forever() {
                 let signal = if number == SIGHUP { Signal::Reload } else { Signal::Stop };
                 // More than a few unheard ones say nothing new.
-                let _ = to.try_send(signal);
+                let _ = heard.try_send(signal);
             }
         })?;
-        Ok(Signals { handle, from })
+        Ok(Signals { handle, to, from })
+    }
+
+    /// Ends a [`Signals::wait`] when it is called, the one under way or the next.
+    pub(crate) fn waker(&self) -> impl FnOnce() + Send + 'static {
+        let to = self.to.clone();
+        move || {
+            // If there is no room, whoever waits has enough to wake up for.
+            let _ = to.try_send(Signal::Wake);
+        }
     }
 
     pub(crate) fn wait(&self, patience: Duration) -> Option<Signal> {
         match self.from.recv_timeout(patience) {
             Ok(signal) => Some(signal),
-            Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => {
-                std::thread::sleep(patience);
-                None
-            }
+            // Both ends are here: it is never cut.
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
         }
     }
 }

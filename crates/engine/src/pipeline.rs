@@ -36,7 +36,8 @@ use argiope_store::export::Output;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc};
@@ -78,6 +79,34 @@ pub struct Engine {
     handle: EngineHandle,
     recovery: RecoverySummary,
     supervisor: JoinHandle<Result<Ended, EngineError>>,
+    end: Arc<End>,
+}
+
+/// The end of a crawl, for who waits for it.
+#[derive(Default)]
+struct End {
+    has_come: AtomicBool,
+    wakes: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
+}
+
+impl End {
+    fn wakes(&self) -> MutexGuard<'_, Vec<Box<dyn FnOnce() + Send>>> {
+        self.wakes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tells of the end when it goes, even if it goes with a panic.
+struct TellEnd(Arc<End>);
+
+impl Drop for TellEnd {
+    fn drop(&mut self) {
+        let wakes = {
+            let mut wakes = self.0.wakes();
+            self.0.has_come.store(true, Ordering::Release);
+            std::mem::take(&mut *wakes)
+        };
+        wakes.into_iter().for_each(|wake| wake());
+    }
 }
 
 /// For those who look at a running crawl or steer it. Outlives it without harm.
@@ -149,11 +178,16 @@ impl Engine {
         let snapshot = Arc::new(Mutex::new(Snapshot { at: now(), ..Snapshot::default() }));
         let shared = Arc::clone(&snapshot);
         let to = reports_to.clone();
+        let end = Arc::new(End::default());
+        let tell = TellEnd(Arc::clone(&end));
         let supervisor = thread::Builder::new()
             .name("supervisor".into())
-            .spawn(move || shop.run(&config, reports_to, reports, shared))
+            .spawn(move || {
+                let _tell = tell;
+                shop.run(&config, reports_to, reports, shared)
+            })
             .map_err(thread_failed)?;
-        Ok(Engine { handle: EngineHandle { reports: to, snapshot }, recovery, supervisor })
+        Ok(Engine { handle: EngineHandle { reports: to, snapshot }, recovery, supervisor, end })
     }
 
     pub fn recovery(&self) -> &RecoverySummary {
@@ -165,7 +199,18 @@ impl Engine {
     }
 
     pub fn has_ended(&self) -> bool {
-        self.supervisor.is_finished()
+        self.end.has_come.load(Ordering::Acquire)
+    }
+
+    /// Calls `wake` when the crawl has ended, at once if it has.
+    pub fn when_ended(&self, wake: impl FnOnce() + Send + 'static) {
+        let mut wakes = self.end.wakes();
+        if self.has_ended() {
+            drop(wakes);
+            wake();
+        } else {
+            wakes.push(Box::new(wake));
+        }
     }
 
     pub fn join(self) -> Result<Ended, EngineError> {

@@ -134,6 +134,15 @@ pub(crate) struct RunState {
     pub(crate) network_down: bool,
     /// Before this, starved hosts wait: storing may take a part of the time only.
     pub(crate) flush_after: Millis,
+    /// What is stored and not all settled yet.
+    pub(crate) settling: VecDeque<Settling>,
+}
+
+/// A stored batch on its way into the frontier.
+pub(crate) struct Settling {
+    rest: std::vec::IntoIter<Settled>,
+    /// How far archive and catalogue are when all of it is settled.
+    reached: Vec<(Box<str>, u64)>,
 }
 
 const SNAPSHOT_EVERY: Duration = Duration::from_millis(200);
@@ -145,6 +154,8 @@ const STARVED_SHARE: usize = 16;
 const PAUSE_AFTER_FLUSH: u32 = 2;
 /// A batch is closed early only if nothing comes due before this.
 const WORTH_A_FLUSH: Duration = Duration::from_millis(40);
+/// So many visits are ended before reports are looked at again: connections wait for those.
+const SETTLED_AT_ONCE: usize = 64;
 const NOTICES: usize = 20;
 
 /// How a run ended.
@@ -160,7 +171,7 @@ pub(crate) struct RunEnd {
 impl Scheduler {
     /// Until every job has ended, or it is told to stop. Orders end with it, and so do the workers.
     pub(crate) fn run(mut self) -> RunEnd {
-        let error = self.schedule().err();
+        let error = self.schedule().and_then(|()| self.settle_all()).err();
         self.settle_held(now());
         // Who is still in doubt was asked all the same.
         for (_, item) in self.run.held.drain() {
@@ -196,15 +207,52 @@ impl Scheduler {
             let flush_at = self.flush_if_idle(at, wake).unwrap_or(Millis::NEVER);
             let until = wake.unwrap_or(Millis::NEVER).min(flush_at).min(self.run.next_snapshot);
             let until = until.max(Millis(at.0 + 1));
-            match self.reports.recv_timeout(until.since(now()).min(SNAPSHOT_EVERY)) {
-                Ok(batch) => self.take(batch)?,
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            if self.run.settling.is_empty() {
+                match self.reports.recv_timeout(until.since(now()).min(SNAPSHOT_EVERY)) {
+                    Ok(batch) => self.take(batch)?,
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => return Ok(()),
+                }
             }
             while let Ok(batch) = self.reports.try_recv() {
                 self.take(batch)?;
             }
+            while !self.run.settling.is_empty() {
+                self.settle_some()?;
+                if !self.reports.is_empty() {
+                    break;
+                }
+            }
         }
+    }
+
+    fn settle_all(&mut self) -> Result<(), EngineError> {
+        while !self.run.settling.is_empty() {
+            self.settle_some()?;
+        }
+        Ok(())
+    }
+
+    /// The catalogue has a batch: links are offered and visits end, each with its links in one atomic batch of the frontier.
+    /// When all have, the frontier is told how far it goes.
+    fn settle_some(&mut self) -> Result<(), EngineError> {
+        let at = now();
+        let Some(settling) = self.run.settling.front_mut() else { return Ok(()) };
+        for settled in settling.rest.by_ref().take(SETTLED_AT_ONCE) {
+            let refused = settle(&mut self.frontier, settled, &self.jobs, &self.scope, at);
+            if !refused.is_empty() {
+                self.inbox.put(Item { skipped: refused, ..Item::default() });
+            }
+        }
+        if settling.rest.len() > 0 {
+            return Ok(());
+        }
+        let reached = std::mem::take(&mut settling.reached);
+        self.run.settling.pop_front();
+        self.apply(reached)?;
+        // The syncer takes all that was applied before it looks: one request at a time is enough.
+        let _ = self.sync.try_send(self.frontier.batches_taken());
+        Ok(())
     }
 
     /// Takes steps until the frontier waits; when it wants to be woken.
@@ -381,7 +429,7 @@ impl Scheduler {
                 }
                 Report::Resolved { host, result } => self.frontier.resolved(host, result, at),
                 Report::NotAsked { token } => self.frontier.abandon(token, at),
-                Report::Stored(stored) => self.stored(stored, at)?,
+                Report::Stored(stored) => self.stored(stored, at),
                 Report::Synced(batches) => {
                     self.frontier.batches_durable(batches);
                     self.hand_over_stored(batches, at);
@@ -400,22 +448,12 @@ impl Scheduler {
         Ok(())
     }
 
-    /// The catalogue has a batch: links are offered, visits end, and that is one atomic batch of the frontier.
-    fn stored(&mut self, stored: Stored, at: Millis) -> Result<(), EngineError> {
+    fn stored(&mut self, stored: Stored, at: Millis) {
         self.run.flushing = false;
         self.run.flush_after = at + stored.took * PAUSE_AFTER_FLUSH;
-        for settled in stored.settled {
-            let refused = settle(&mut self.frontier, settled, &self.jobs, &self.scope, at);
-            if !refused.is_empty() {
-                self.inbox.put(Item { skipped: refused, ..Item::default() });
-            }
-        }
         // A member of a cluster does not recover from its archive: nobody would read them.
         let reached = if self.member.is_some() { Vec::new() } else { marks(&stored.positions, stored.batch) };
-        self.apply(reached)?;
-        // The syncer takes all that was applied before it looks: one request at a time is enough.
-        let _ = self.sync.try_send(self.frontier.batches_taken());
-        Ok(())
+        self.run.settling.push_back(Settling { rest: stored.settled.into_iter(), reached });
     }
 
     pub(crate) fn apply(&mut self, marks: Vec<(Box<str>, u64)>) -> Result<(), EngineError> {
@@ -464,23 +502,29 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Fetch slots are free, nothing is ready, and something waits to be stored: its links may be what is missing. When
-    /// to look again, if it is too early.
+    /// Nothing is ready, and something waits to be stored: its links may be what is missing, now or for the next slot
+    /// that comes free. When to look again, if it is too early.
     fn flush_if_idle(&mut self, at: Millis, wake: Option<Millis>) -> Option<Millis> {
         let frontier = &self.frontier;
-        if self.run.flushing || !frontier.has_uncommitted() || !frontier.has_free_slots() {
+        if self.run.flushing || !frontier.has_uncommitted() || !self.run.settling.is_empty() {
             return None;
         }
-        if frontier.has_backlog() {
+        let (idle, starved) = (frontier.has_free_slots(), frontier.starved_hosts());
+        // While most connections are busy, storing may take a part of the time only.
+        let may_wait = if frontier.has_backlog() {
             // Others have work, but these hosts' connections are idle.
-            if frontier.starved_hosts() * STARVED_SHARE < frontier.concurrency() {
+            if !idle || starved * STARVED_SHARE < frontier.concurrency() {
                 return None;
             }
-            if at < self.run.flush_after {
-                return Some(self.run.flush_after);
+            starved * 2 < frontier.concurrency()
+        } else {
+            if wake.is_some_and(|wake| wake < at + WORTH_A_FLUSH) {
+                return None;
             }
-        } else if wake.is_some_and(|wake| wake < at + WORTH_A_FLUSH) {
-            return None;
+            !idle
+        };
+        if may_wait && at < self.run.flush_after {
+            return Some(self.run.flush_after);
         }
         self.run.flushing = true;
         self.inbox.flush();

@@ -192,7 +192,7 @@ impl WaitingPages {
 
 /// Of a request that was handed out ahead.
 const LONGEST_AHEAD: Duration = Duration::from_secs(1);
-const MANY_WAITING_PAGES: usize = 64;
+const MANY_WAITING_PAGES: usize = 112;
 const PAGES_OF_A_LONG_TURN: usize = 8;
 /// With so many the scheduler has enough to do.
 const MOST_REPORTS: usize = 16;

@@ -170,7 +170,7 @@ impl Iterator for Words<'_> {
         } else {
             unusual_word(self.blanks, start, self.length)?
         };
-        self.at = word.end() + 1;
+        self.at = word.start.wrapping_add(word.length).wrapping_add(1);
         Some(word)
     }
 }

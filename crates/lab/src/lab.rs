@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -154,7 +154,7 @@ async fn prepare(mut config: LabConfig) -> Result<(Lab, Listener), LabError> {
     // Who is not on this machine is turned away when accepted.
     let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), config.listen.port());
     let failed = |source| LabError::Listen { address, source };
-    let socket = TcpListener::bind(address).await.map_err(failed)?;
+    let socket = listen(address).map_err(failed)?;
     let address = socket.local_addr().map_err(failed)?;
     config.listen.set_port(address.port());
     let log = AccessLog::new(config.log_capacity, config.log_file.as_deref())?;
@@ -215,7 +215,7 @@ impl Listener {
             self.socket = None;
             self.connections.shutdown().await;
         } else if self.socket.is_none() {
-            match TcpListener::bind(self.address).await {
+            match listen(self.address) {
                 Ok(socket) => self.socket = Some(socket),
                 Err(source) => {
                     // Somebody took the port meanwhile: the lab stays down, which the caller sees as no answer.
@@ -241,6 +241,17 @@ impl Listener {
         let connection = Connection::new(Arc::clone(&self.shared), stream, *local.ip(), self.accepted);
         self.connections.spawn(connection.serve());
     }
+}
+
+/// Crawlers open hundreds of connections at once. What finds no room in the queue is tried again a second later, and that
+/// would be taken for a slow crawler.
+const BACKLOG: u32 = 4096;
+
+fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = TcpSocket::new_v4()?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 async fn accept(socket: Option<&TcpListener>) -> std::io::Result<(TcpStream, SocketAddr)> {

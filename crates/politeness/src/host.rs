@@ -96,13 +96,19 @@ impl HostState {
 
     /// The delay is `delay` now, and may have been shorter when the wait for it began. Whether it is over at `now`.
     pub fn keeps(&mut self, delay: Duration, now: Millis) -> bool {
-        self.next_allowed = self.next_allowed.max(self.free_since + delay);
+        self.next_allowed = self.next_allowed.max(self.free_after(delay));
         self.next_allowed <= now
+    }
+
+    /// When a delay is over. Without one there is nothing to wait for: the end of an answer, which is in whole milliseconds
+    /// and no earlier than it was, is over when it is told of.
+    fn free_after(&self, delay: Duration) -> Millis {
+        if delay.is_zero() { Millis(0) } else { self.free_since + delay }
     }
 
     /// The delay is this long now, for the wait that is under way as well. What the host itself asked for stays.
     pub fn change_delay(&mut self, delay: Duration) {
-        self.next_allowed = self.asked_until.max(self.free_since + delay);
+        self.next_allowed = self.asked_until.max(self.free_after(delay));
     }
 
     /// Whether a wait until then is one that the host asked for.
@@ -124,7 +130,7 @@ impl HostState {
         let alert = self.judge(ended, outcome, rules);
         if per_host.get() == 1 {
             self.free_since = self.free_since.max(ended);
-            self.next_allowed = self.next_allowed.max(ended + self.adaptive.stretch(base_delay));
+            self.next_allowed = self.next_allowed.max(self.free_after(self.adaptive.stretch(base_delay)));
         }
         Reaction { alert, parked: self.obey_retry_after(ended, outcome, rules) }
     }

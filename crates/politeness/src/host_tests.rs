@@ -58,6 +58,20 @@ fn new_settings_change_the_wait_for_the_delay_and_keep_to_what_else_there_is() {
 }
 
 #[test]
+fn without_a_delay_the_rest_of_a_millisecond_is_not_waited_for() {
+    let rules = rules("{}");
+    let mut host = HostState::default();
+    host.started(at(1), Duration::ZERO);
+    let ended = at(2) + Duration::from_millis(1);
+    host.answered(ended, &status(200), &rules, Duration::ZERO, ONE);
+    assert!(host.keeps(Duration::ZERO, at(2)));
+    assert_eq!(host.ready_at(at(2), &rules), at(2));
+    // A delay that comes later runs from the end all the same.
+    assert!(!host.keeps(BASE, at(2) + BASE));
+    assert!(host.keeps(BASE, ended + BASE));
+}
+
+#[test]
 fn a_wait_that_an_older_program_stored_is_kept() {
     let mut host = HostState::default();
     host.started(at(0), 60 * BASE);

@@ -99,6 +99,7 @@ pub(crate) fn crawl(mut settings: CrawlSettings, quiet: bool, display: &Display)
     tell_recovery(&engine, display);
     let mut narrator = Narrator::new(progress::title(&job, &settings.job), settings.job.max_pages);
     let mut interrupted = 0;
+    engine.when_ended(signals.waker());
     let mut brake = Brake::new(settings.process.disk, &directory.path);
     while !engine.has_ended() {
         brake.keep(engine.handle(), || 0);
@@ -114,7 +115,7 @@ pub(crate) fn crawl(mut settings: CrawlSettings, quiet: bool, display: &Display)
                 engine.handle().stop(Stop::Clean);
             }
             Some(Signal::Reload) => reload(&engine, &settings, display),
-            None => {}
+            Some(Signal::Wake) | None => {}
         }
         display.update(&narrator.tell(&engine.handle().snapshot(), began.elapsed()));
     }

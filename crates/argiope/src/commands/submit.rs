@@ -156,7 +156,7 @@ impl Following<'_> {
                     return Ok(Followed::Interrupted);
                 }
                 Some(Signal::Reload) => display.message("SIGHUP: the workers have the politeness, tell them"),
-                None => {}
+                Some(Signal::Wake) | None => {}
             }
             if let Some(output) = &mut output {
                 output.catch_up(reader.as_ref()).map_err(store)?;

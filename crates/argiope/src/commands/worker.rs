@@ -295,6 +295,7 @@ impl Worker {
         display: &Display,
     ) -> bool {
         let mut stops = 0;
+        engine.when_ended(signals.waker());
         let mut brake = Brake::new(self.disk, &self.directory.path);
         let mut next_figures = Instant::now();
         let mut next_line = Instant::now() + LINE_EVERY;
@@ -312,7 +313,7 @@ impl Worker {
                 Some(Signal::Reload) => {
                     self.config_path.iter().for_each(|path| reload_from(path, engine, display));
                 }
-                None => {}
+                Some(Signal::Wake) | None => {}
             }
             if members.is_dead() {
                 engine.handle().stop(Stop::Now);

@@ -154,6 +154,7 @@ fn random_key() -> FingerprintKey {
 /// Until the crawl has ended.
 fn watch(engine: &Engine, store: &GraphStore, signals: &Signals, lines: &Lines) -> Result<(), Failure> {
     let mut interrupted = false;
+    engine.when_ended(signals.waker());
     let (mut said, mut said_at) = (GraphFigures::default(), Instant::now());
     let mut outcome = Ok(());
     while !engine.has_ended() {
