@@ -3,7 +3,7 @@
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals as Incoming};
 use std::io;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,11 +48,7 @@ impl Signals {
     }
 
     pub(crate) fn wait(&self, patience: Duration) -> Option<Signal> {
-        match self.from.recv_timeout(patience) {
-            Ok(signal) => Some(signal),
-            // Both ends are here: it is never cut.
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-        }
+        self.from.recv_timeout(patience).ok()
     }
 }
 

@@ -204,6 +204,10 @@ fn a_worker_that_is_stopped_while_a_server_is_away_waits_no_longer_than_it_has_t
     let address = free_address();
     let (mut first, mut third) = (site.worker("first"), site.worker("third"));
     let mut second = site.worker_with("second", &["--listen", &address]);
+    site.wait_until("each to have its shards", || {
+        let shares = site.shares();
+        shares.len() == 3 && shares.values().all(|shards| *shards > 4)
+    });
     site.submit(&lab, &["--delay", "400ms"]);
     site.wait_for_pages(60);
     // What it has to hand over has ended when Kafka has its links: it waits for that.
