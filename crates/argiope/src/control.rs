@@ -25,6 +25,7 @@ pub(crate) enum Question {
     Status,
     /// `url` is in normal form.
     Why {
+        job: u32,
         url: String,
     },
     Pause,
@@ -34,13 +35,20 @@ pub(crate) enum Question {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub(crate) enum Reply {
-    Status(Box<Live>),
-    Why { why: Why },
+    /// For each job that it runs.
+    Status {
+        jobs: Vec<Live>,
+    },
+    Why {
+        why: Why,
+    },
     Done,
-    Failed { error: String },
+    Failed {
+        error: String,
+    },
 }
 
-/// A running crawl in numbers.
+/// A running job in numbers; those of pages, requests, bytes and hosts are of all jobs of the process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Live {
     pub(crate) job: u32,
@@ -97,7 +105,7 @@ pub(crate) struct ControlServer {
 
 impl ControlServer {
     /// A crawl goes on without it: what cannot listen only says so.
-    pub(crate) fn start(path: &Path, engine: EngineHandle, job: JobId) -> Option<ControlServer> {
+    pub(crate) fn start(path: &Path, engine: EngineHandle, jobs: Vec<JobId>) -> Option<ControlServer> {
         let _ = std::fs::remove_file(path);
         let listener = match UnixListener::bind(path) {
             Ok(listener) => listener,
@@ -116,7 +124,7 @@ impl ControlServer {
                         return;
                     }
                     if let Ok(stream) = stream {
-                        let _ = serve(stream, &engine, job);
+                        let _ = serve(stream, &engine, &jobs);
                     }
                 }
             })
@@ -137,13 +145,13 @@ impl Drop for ControlServer {
     }
 }
 
-fn serve(stream: UnixStream, engine: &EngineHandle, job: JobId) -> std::io::Result<()> {
+fn serve(stream: UnixStream, engine: &EngineHandle, jobs: &[JobId]) -> std::io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut line = String::new();
     BufReader::new((&stream).take(LONGEST)).read_line(&mut line)?;
     let reply = match serde_json::from_str::<Question>(&line) {
-        Ok(question) => reply_to(question, engine, job),
+        Ok(question) => reply_to(question, engine, jobs),
         Err(error) => Reply::Failed { error: error.to_string() },
     };
     let mut text = serde_json::to_vec(&reply)?;
@@ -151,22 +159,25 @@ fn serve(stream: UnixStream, engine: &EngineHandle, job: JobId) -> std::io::Resu
     (&stream).write_all(&text)
 }
 
-fn reply_to(question: Question, engine: &EngineHandle, job: JobId) -> Reply {
+fn reply_to(question: Question, engine: &EngineHandle, jobs: &[JobId]) -> Reply {
     match question {
-        Question::Status => Reply::Status(Box::new(Live::of(&engine.snapshot(), job))),
-        Question::Why { url } => {
-            let why = Url::from_stored(&url).ok().and_then(|url| engine.why(job, &url));
+        Question::Status => {
+            let snapshot = engine.snapshot();
+            Reply::Status { jobs: jobs.iter().map(|job| Live::of(&snapshot, *job)).collect() }
+        }
+        Question::Why { job, url } => {
+            let why = Url::from_stored(&url).ok().and_then(|url| engine.why(JobId(job), &url));
             match why {
                 Some(why) => Reply::Why { why },
                 None => Reply::Failed { error: String::from("the crawl is ending") },
             }
         }
         Question::Pause => {
-            engine.pause(job);
+            jobs.iter().for_each(|job| engine.pause(*job));
             Reply::Done
         }
         Question::Resume => {
-            engine.resume(job);
+            jobs.iter().for_each(|job| engine.resume(*job));
             Reply::Done
         }
     }
@@ -175,7 +186,8 @@ fn reply_to(question: Question, engine: &EngineHandle, job: JobId) -> Reply {
 /// Who owns a data directory now.
 #[derive(Debug)]
 pub(crate) enum Owner {
-    Running(Box<Live>),
+    /// These jobs.
+    Running(Vec<Live>),
     Nobody,
     /// It has the socket and does not answer, for this reason.
     Silent(String),
@@ -184,19 +196,29 @@ pub(crate) enum Owner {
 impl Owner {
     pub(crate) fn of(directory: &Path) -> Owner {
         match ask(&socket_path(directory), &Question::Status) {
-            Asked::Answered(Reply::Status(live)) => Owner::Running(live),
+            Asked::Answered(Reply::Status { jobs }) => Owner::Running(jobs),
             Asked::Answered(Reply::Failed { error }) | Asked::Silent(error) => Owner::Silent(error),
             Asked::Answered(_) => Owner::Silent(String::from("it answers something else")),
             Asked::Nobody => Owner::Nobody,
         }
     }
 
-    /// What the owner says of a job, if that is the one it runs.
+    /// What the owner says of a job, if that is one it runs.
     pub(crate) fn runs(&self, job: JobId) -> Option<&Live> {
         match self {
-            Owner::Running(live) if live.job == job.0 => Some(live),
-            _ => None,
+            Owner::Running(jobs) => jobs.iter().find(|live| live.job == job.0),
+            Owner::Nobody | Owner::Silent(_) => None,
         }
+    }
+}
+
+/// The jobs that a process runs, for a message: `job 3`, `jobs 3 and 4`.
+pub(crate) fn named(jobs: &[Live]) -> String {
+    let mut numbers: Vec<String> = jobs.iter().map(|live| live.job.to_string()).collect();
+    match numbers.pop() {
+        Some(last) if numbers.is_empty() => format!("job {last}"),
+        Some(last) => format!("jobs {} and {last}", numbers.join(", ")),
+        None => String::from("no job"),
     }
 }
 
@@ -239,12 +261,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_question_is_one_line_and_read_as_it_was_asked(url in any::<String>()) {
-            let line = serde_json::to_string(&Question::Why { url: url.clone() })?;
+        fn a_question_is_one_line_and_read_as_it_was_asked(job in any::<u32>(), url in any::<String>()) {
+            let line = serde_json::to_string(&Question::Why { job, url: url.clone() })?;
             prop_assert!(!line.contains('\n'));
             let read = serde_json::from_str(&line)?;
-            let Question::Why { url: read } = read else { return Err(TestCaseError::fail(line)) };
-            prop_assert_eq!(read, url);
+            let Question::Why { job: read_job, url: read } = read else {
+                return Err(TestCaseError::fail(line));
+            };
+            prop_assert_eq!((read_job, read), (job, url));
         }
 
         #[test]

@@ -2,6 +2,7 @@
 //! checked once. Each room then gets only its part.
 
 mod effective;
+mod side_by_side;
 mod stored;
 
 pub(crate) use effective::effective;
@@ -115,13 +116,21 @@ impl ProcessSettings {
 }
 
 impl CrawlSettings {
-    pub(crate) fn new(global: &GlobalOptions, args: &CrawlArgs) -> Result<CrawlSettings, Failure> {
+    /// One for each job: several where several job files are given.
+    pub(crate) fn all(global: &GlobalOptions, args: &CrawlArgs) -> Result<Vec<CrawlSettings>, Failure> {
         let config = load_config(global)?;
-        let job_file = match &args.job_file {
-            Some(path) => Some(read_job(path, &process_environment)?),
-            None => None,
-        };
-        CrawlSettings::merge(global, args, &config, job_file.as_ref())
+        let read = |path: &PathBuf| read_job(path, &process_environment);
+        match args.job_files.as_slice() {
+            [] => Ok(vec![CrawlSettings::merge(global, args, &config, None)?]),
+            [one] => Ok(vec![CrawlSettings::merge(global, args, &config, Some(&read(one)?))?]),
+            several => {
+                side_by_side::check_options(args)?;
+                let merge = |path| CrawlSettings::merge(global, args, &config, Some(&read(path)?));
+                let mut all = several.iter().map(merge).collect::<Result<Vec<_>, Failure>>()?;
+                side_by_side::reconcile(several, &mut all)?;
+                Ok(all)
+            }
+        }
     }
 
     /// What was given as arguments alone, whatever files lie about.

@@ -15,6 +15,7 @@ Examples:
   argiope crawl example.com --depth 3 --max-pages 1000 -o pages.jsonl
   argiope crawl --list urls.txt --depth 0 --delay 2s
   argiope crawl -c job.yaml --name nightly
+  argiope crawl -c news.yaml -c shops.yaml        two jobs at once, polite to the hosts they share
   argiope crawl --name nightly                    go on with it
   argiope crawl example.com --scope domain --exclude '/tag/' -o - | jq .title
 
@@ -29,9 +30,9 @@ pub(crate) struct CrawlArgs {
     /// More seeds, one a line; # begins a comment line, - is stdin
     #[arg(long, value_name = "FILE|-", value_hint = ValueHint::FilePath)]
     pub(crate) list: Option<PathBuf>,
-    /// A job file in YAML; options on the command line win over it
+    /// A job file in YAML; options on the command line win over it. May be repeated: the jobs run side by side
     #[arg(short = 'c', long = "job-file", value_name = "JOB.YAML", value_hint = ValueHint::FilePath)]
-    pub(crate) job_file: Option<PathBuf>,
+    pub(crate) job_files: Vec<PathBuf>,
     /// Stream the pages to .jsonl or .csv as they come; - is JSONL on stdout
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,

@@ -223,7 +223,7 @@ mod tests {
         let Command::Crawl(args) = cli.command else { panic!() };
         assert_eq!(args.seeds, ["a.test", "b.test"]);
         assert_eq!(args.list, Some(PathBuf::from("urls.txt")));
-        assert_eq!(args.job_file, Some(PathBuf::from("job.yaml")));
+        assert_eq!(args.job_files, [PathBuf::from("job.yaml")]);
         assert_eq!(args.output, Some(PathBuf::from("out.jsonl")));
         assert_eq!((args.depth, args.max_pages), (Some(2), Some(10)));
         assert_eq!(args.scope, Some(argiope_model::Scope::Domain));

@@ -17,7 +17,9 @@ use argiope_engine::{
     Ended, Engine, EngineConfig, EngineError, JobOutcome, JobStart, OutputFile, Ports, Stop,
 };
 use argiope_fetch::{AddressPolicy, FetcherOptions, RequestProfile};
+use argiope_frontier::state::ShardState;
 use argiope_frontier::stored_job_counts;
+use argiope_local::archive::FileArchive;
 use argiope_model::{JobId, JobSpec, Millis, Url};
 use argiope_store::catalogue::{BriefKind, Catalogue, CatalogueReader, Job, NewJob};
 use std::path::{Path, PathBuf};
@@ -30,77 +32,104 @@ const PRIVATE_ADDRESS: &str = "private_address";
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(global: &GlobalOptions, args: &CrawlArgs, display: &Display) -> Result<(), Failure> {
-    let settings = CrawlSettings::new(global, args)?;
+    let jobs = CrawlSettings::all(global, args)?;
     if let Stores::Cluster(place) = Stores::of(global)? {
-        return submit::run(settings, &place, args.detach, global.quiet, display);
+        if jobs.len() > 1 && !args.detach {
+            return Err(Failure::usage("on a cluster one job is followed at a time")
+                .hint("hand all of them in with --detach, and look at them with 'argiope jobs' and 'argiope status'"));
+        }
+        return jobs
+            .into_iter()
+            .try_for_each(|settings| submit::run(settings, &place, args.detach, global.quiet, display));
     }
     if args.detach {
         return Err(Failure::usage("--detach is for a cluster, and the configuration names none")
             .hint("on one machine, let the shell run it in the background"));
     }
-    crawl(settings, global.quiet, display).map(|_| ())
+    crawl(jobs, global.quiet, display).map(|_| ())
 }
 
-/// A crawl that ran, for those who look at its results.
-pub(crate) struct Crawled {
-    pub(crate) job: JobId,
+/// A job of this process.
+struct Run {
+    settings: CrawlSettings,
+    job: Job,
+    is_new: bool,
+    /// Pages that were stored when it began or went on.
+    pages_before: u64,
 }
 
-pub(crate) fn crawl(mut settings: CrawlSettings, quiet: bool, display: &Display) -> Result<Crawled, Failure> {
-    for notice in &settings.notices {
+/// Runs the jobs to their ends, side by side. Their numbers are in the order of the settings.
+pub(crate) fn crawl(
+    mut all: Vec<CrawlSettings>,
+    quiet: bool,
+    display: &Display,
+) -> Result<Vec<JobId>, Failure> {
+    for notice in all.iter().flat_map(|settings| &settings.notices) {
         display.message(notice);
     }
-    let directory = DataDirectory::open(&settings.process.data, settings.process.shards)?;
+    let Some(first) = all.first() else { return Ok(Vec::new()) };
+    let (process, addresses) = (first.process.clone(), first.addresses.clone());
+    let directory = DataDirectory::open(&process.data, process.shards)?;
     let mut catalogue = directory.catalogue()?;
     // All that may be refused is looked at before a job is stored.
-    let profile = RequestProfile::new(&settings.profile).map_err(Failure::usage)?;
-    let seeds = all_seeds(&mut settings, display)?;
+    let mut seeds = Vec::new();
+    for settings in &mut all {
+        seeds.push(all_seeds(settings, display)?);
+    }
     tell_missing_archive(&directory, catalogue.as_ref(), display)?;
-    let archive = if settings.job.archive {
-        Some(Arc::new(directory.archive(profile.user_agent(), settings.job.respect_robots)?))
-    } else {
-        None
-    };
+    let archive = archive_of(&directory, &all)?;
     let links = directory.links()?;
     let state = directory.state()?;
     let signals =
         Signals::listen().map_err(|e| Failure::failed(format!("cannot listen for signals: {e}")))?;
-    let (mut job, is_new) = find_or_create(catalogue.as_mut(), &settings, display)?;
-    // A catalogue from before a job gives that one's number to another.
-    let is_there = |job| stored_job_counts(state.as_ref(), job).map(|counts| counts.is_some());
-    while is_new && is_there(job.id).map_err(|e| data::state_failure(&directory.path, &e))? {
-        display.message(&format!(
-            "the catalogue is older than the rest and does not know job {}, which stays in the archive only",
-            job.id
-        ));
-        catalogue.delete_job(job.id).map_err(|e| data::store_failure(&e))?;
-        (job, _) = find_or_create(catalogue.as_mut(), &settings, display)?;
+    let mut runs = Vec::new();
+    for settings in all {
+        let begun = begin(&directory, catalogue.as_mut(), state.as_ref(), settings, display);
+        match begun {
+            Ok(run) => runs.push(run),
+            Err(failure) => {
+                forget_new(catalogue.as_mut(), &runs)?;
+                return Err(failure);
+            }
+        }
     }
-    let start = JobStart { id: job.id, spec: settings.job.clone(), seeds, graph: None };
-    let output = settings.output.as_ref().map(|output| OutputFile { job: job.id, path: output_path(output) });
+    let start = |(run, seeds): (&Run, Vec<Url>)| JobStart {
+        id: run.job.id,
+        spec: run.settings.job.clone(),
+        seeds,
+        graph: None,
+    };
+    let starts = runs.iter().zip(seeds).map(start).collect();
+    let output_of = |run: &Run| {
+        let path = output_path(run.settings.output.as_ref()?);
+        Some(OutputFile { job: run.job.id, path })
+    };
+    let output = runs.iter().find_map(output_of);
     let ports = Ports {
         state,
         catalogue,
         archive: archive.map(|archive| archive as Arc<dyn argiope_store::archive::Archive>),
         links: Box::new(links),
     };
-    let config = engine_config(&settings.process, &settings.addresses, &directory.fixed);
+    let config = engine_config(&process, &addresses, &directory.fixed);
     let began = Instant::now();
-    let engine = match Engine::start(config, ports, vec![start], output) {
+    let engine = match Engine::start(config, ports, starts, output) {
         Ok(engine) => engine,
         Err(error) => {
-            if is_new && matches!(error, EngineError::Settings(_)) {
-                directory.catalogue()?.delete_job(job.id).map_err(|e| data::store_failure(&e))?;
+            if matches!(error, EngineError::Settings(_)) {
+                forget_new(directory.catalogue()?.as_mut(), &runs)?;
             }
             return Err(failure_of(&error));
         }
     };
-    let server = ControlServer::start(&data::socket_path(&directory.path), engine.handle().clone(), job.id);
+    let numbers: Vec<JobId> = runs.iter().map(|run| run.job.id).collect();
+    let server =
+        ControlServer::start(&data::socket_path(&directory.path), engine.handle().clone(), numbers.clone());
     tell_recovery(&engine, display);
-    let mut narrator = Narrator::new(progress::title(&job, &settings.job), settings.job.max_pages);
+    let mut narrator = Narrator::new(title(&runs), page_limit(&runs));
     let mut interrupted = 0;
     engine.when_ended(signals.waker());
-    let mut brake = Brake::new(settings.process.disk, &directory.path);
+    let mut brake = Brake::new(process.disk, &directory.path);
     while !engine.has_ended() {
         brake.keep(engine.handle(), || 0);
         match signals.wait(LOOK_EVERY) {
@@ -114,7 +143,7 @@ pub(crate) fn crawl(mut settings: CrawlSettings, quiet: bool, display: &Display)
                 display.message("stopping: requests under way may end; once more stops at once");
                 engine.handle().stop(Stop::Clean);
             }
-            Some(Signal::Reload) => reload(&engine, &settings, display),
+            Some(Signal::Reload) => reload(&engine, &process, display),
             Some(Signal::Wake) | None => {}
         }
         display.update(&narrator.tell(&engine.handle().snapshot(), began.elapsed()));
@@ -122,30 +151,91 @@ pub(crate) fn crawl(mut settings: CrawlSettings, quiet: bool, display: &Display)
     display.finish();
     drop(server);
     let ended = engine.join().map_err(|e| failure_of(&e))?;
-    conclude(&settings, &job, ended, began.elapsed(), quiet)
+    conclude(&runs, &ended, began.elapsed(), quiet)?;
+    Ok(numbers)
 }
 
-fn conclude(
-    settings: &CrawlSettings,
-    job: &Job,
-    ended: Ended,
-    elapsed: Duration,
-    quiet: bool,
-) -> Result<Crawled, Failure> {
-    let outcome = ended.jobs.first().map_or(JobOutcome::Done, |(_, outcome)| *outcome);
-    let reader = ended.catalogue.reader().map_err(|e| data::store_failure(&e))?;
-    if !quiet {
-        let output = settings.output.as_ref().map(output_path);
-        let facts = progress::EndFacts { settings, job, ended: &ended, outcome, elapsed, output };
-        progress::print_summary(reader.as_ref(), &facts)?;
+/// One archive for all jobs that keep one.
+fn archive_of(directory: &DataDirectory, all: &[CrawlSettings]) -> Result<Option<Arc<FileArchive>>, Failure> {
+    let Some(first) = all.iter().find(|settings| settings.job.archive) else { return Ok(None) };
+    let profile = RequestProfile::new(&first.profile).map_err(Failure::usage)?;
+    let obeys_robots = all.iter().all(|settings| settings.job.respect_robots);
+    directory.archive(profile.user_agent(), obeys_robots).map(|archive| Some(Arc::new(archive)))
+}
+
+fn begin(
+    directory: &DataDirectory,
+    catalogue: &mut dyn Catalogue,
+    state: &dyn ShardState,
+    settings: CrawlSettings,
+    display: &Display,
+) -> Result<Run, Failure> {
+    let (mut job, is_new) = find_or_create(catalogue, &settings, display)?;
+    // A catalogue from before a job gives that one's number to another.
+    let is_there = |job| stored_job_counts(state, job).map(|counts| counts.is_some());
+    while is_new && is_there(job.id).map_err(|e| data::state_failure(&directory.path, &e))? {
+        display.message(&format!(
+            "the catalogue is older than the rest and does not know job {}, which stays in the archive only",
+            job.id
+        ));
+        catalogue.delete_job(job.id).map_err(|e| data::store_failure(&e))?;
+        (job, _) = find_or_create(catalogue, &settings, display)?;
     }
-    match outcome {
-        JobOutcome::Interrupted => Err(Failure::silent_interrupt()),
-        JobOutcome::Done => match without_any_answer(reader.as_ref(), job)? {
-            Some(failure) => Err(failure),
-            None => Ok(Crawled { job: job.id }),
-        },
-        JobOutcome::Limit | JobOutcome::Blocked { .. } => Ok(Crawled { job: job.id }),
+    let counts = catalogue.reader().and_then(|reader| reader.counts(job.id));
+    let pages_before = counts.map_err(|e| data::store_failure(&e))?.pages;
+    Ok(Run { settings, job, is_new, pages_before })
+}
+
+/// Jobs that were stored for a crawl that does not begin.
+fn forget_new(catalogue: &mut dyn Catalogue, runs: &[Run]) -> Result<(), Failure> {
+    runs.iter()
+        .filter(|run| run.is_new)
+        .try_for_each(|run| catalogue.delete_job(run.job.id))
+        .map_err(|e| data::store_failure(&e))
+}
+
+fn title(runs: &[Run]) -> String {
+    let titles: Vec<String> = runs.iter().map(|run| progress::title(&run.job, &run.settings.job)).collect();
+    match titles.as_slice() {
+        [one] => one.clone(),
+        several => format!("{} jobs: {}", several.len(), several.join(", ")),
+    }
+}
+
+fn page_limit(runs: &[Run]) -> Option<u64> {
+    runs.iter().map(|run| run.settings.job.max_pages).sum()
+}
+
+/// Each job's summary; an interruption, or else the first failure, is the command's end.
+fn conclude(runs: &[Run], ended: &Ended, elapsed: Duration, quiet: bool) -> Result<(), Failure> {
+    let reader = ended.catalogue.reader().map_err(|e| data::store_failure(&e))?;
+    let mut is_interrupted = false;
+    let mut failure = None;
+    for run in runs {
+        let of_run = |(job, outcome): &(JobId, JobOutcome)| (*job == run.job.id).then_some(*outcome);
+        let outcome = ended.jobs.iter().find_map(of_run).unwrap_or(JobOutcome::Done);
+        if !quiet {
+            let facts = progress::EndFacts {
+                settings: &run.settings,
+                job: &run.job,
+                ended,
+                outcome,
+                elapsed,
+                output: run.settings.output.as_ref().map(output_path),
+                pages_before: (runs.len() > 1).then_some(run.pages_before),
+            };
+            progress::print_summary(reader.as_ref(), &facts)?;
+        }
+        match outcome {
+            JobOutcome::Interrupted => is_interrupted = true,
+            JobOutcome::Done => failure = failure.or(without_any_answer(reader.as_ref(), &run.job)?),
+            JobOutcome::Limit | JobOutcome::Blocked { .. } => {}
+        }
+    }
+    match failure {
+        _ if is_interrupted => Err(Failure::silent_interrupt()),
+        Some(failure) => Err(failure),
+        None => Ok(()),
     }
 }
 
@@ -269,8 +359,8 @@ pub(crate) fn output_path(output: &Output) -> PathBuf {
     }
 }
 
-fn reload(engine: &Engine, settings: &CrawlSettings, display: &Display) {
-    let Some(path) = &settings.process.config_path else {
+fn reload(engine: &Engine, process: &ProcessSettings, display: &Display) {
+    let Some(path) = &process.config_path else {
         display.message("SIGHUP: no configuration file was given, nothing to reload");
         return;
     };

@@ -40,10 +40,11 @@ pub(crate) fn run(global: &GlobalOptions, display: &Display) -> Result<(), Failu
         lab.seeds().len(),
         DELAY.as_secs_f64()
     ));
-    let crawled = crawl(settings(&global, &lab, &place)?, global.quiet, display)?;
+    let jobs = crawl(vec![settings(&global, &lab, &place)?], global.quiet, display)?;
+    let Some(job) = jobs.first().copied() else { return Ok(()) };
     let reader = data::reader(&global.data)?;
-    let shown = show(&global, &reader, crawled.job)?;
-    let proof = proof(&lab, &reader, crawled.job)?;
+    let shown = show(&global, &reader, job)?;
+    let proof = proof(&lab, &reader, job)?;
     if !global.quiet {
         print(&format!("{shown}{proof}{}", place.farewell()))?;
     }

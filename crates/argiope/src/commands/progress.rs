@@ -9,7 +9,7 @@ use crate::progress::{
 };
 use crate::settings::CrawlSettings;
 use argiope_engine::{Blocked, Ended, JobOutcome, Paused, Snapshot as Seen};
-use argiope_frontier::WaitReason as Why;
+use argiope_frontier::{JobProgress, WaitReason as Why};
 use argiope_model::{JobSpec, Millis};
 use argiope_store::catalogue::{CatalogueReader, HostOrder, Job};
 use std::io::Write;
@@ -43,7 +43,8 @@ impl Narrator {
 
     pub(crate) fn tell(&mut self, seen: &Seen, elapsed: Duration) -> Snapshot {
         let totals = &seen.totals;
-        let progress = seen.jobs.first().map(|(_, p)| *p).unwrap_or_default();
+        let of_all =
+            |count: fn(&JobProgress) -> u64| seen.jobs.iter().map(|(_, job)| count(job)).sum::<u64>();
         let seconds = elapsed.as_secs_f64().max(0.001);
         Snapshot {
             title: self.title.clone(),
@@ -58,8 +59,8 @@ impl Narrator {
             max_pages: self.max_pages,
             rate_now: self.meter.sample(elapsed, totals.pages),
             rate_overall: totals.pages as f64 / seconds,
-            queued: progress.queued + progress.delayed,
-            retries: progress.delayed,
+            queued: of_all(|job| job.queued + job.delayed),
+            retries: of_all(|job| job.delayed),
             next_retry: seen.overview.next_retry.map(|due| due.since(seen.at)),
             in_flight: seen.overview.in_flight as u64,
             failed: totals.failed,
@@ -150,6 +151,8 @@ pub(crate) struct EndFacts<'c> {
     pub(crate) outcome: JobOutcome,
     pub(crate) elapsed: Duration,
     pub(crate) output: Option<PathBuf>,
+    /// Pages it had before this run, where the engine's count is that of several jobs.
+    pub(crate) pages_before: Option<u64>,
 }
 
 pub(crate) fn print_summary(reader: &dyn CatalogueReader, facts: &EndFacts<'_>) -> Result<(), Failure> {
@@ -165,7 +168,8 @@ pub(crate) fn print_summary(reader: &dyn CatalogueReader, facts: &EndFacts<'_>) 
 fn summary(reader: &dyn CatalogueReader, facts: &EndFacts<'_>) -> argiope_store::error::Result<Summary> {
     let id = facts.job.id;
     let counts = reader.counts(id)?;
-    let queued = facts.ended.snapshot.jobs.first().map_or(0, |(_, p)| p.queued + p.delayed);
+    let of_job = facts.ended.snapshot.jobs.iter().find(|(job, _)| *job == id);
+    let queued = of_job.map_or(0, |(_, p)| p.queued + p.delayed);
     let left = facts.ended.blocked.iter().find(|(job, _)| *job == id).map(|(_, left)| left.clone());
     let left = left.unwrap_or_default();
     let is_blocked = matches!(facts.outcome, JobOutcome::Blocked { .. });
@@ -188,7 +192,10 @@ fn summary(reader: &dyn CatalogueReader, facts: &EndFacts<'_>) -> argiope_store:
         },
         elapsed: facts.elapsed,
         pages: counts.pages,
-        pages_now: facts.ended.snapshot.totals.pages.min(counts.pages),
+        pages_now: match facts.pages_before {
+            Some(before) => counts.pages.saturating_sub(before),
+            None => facts.ended.snapshot.totals.pages.min(counts.pages),
+        },
         hosts: reader.host_count(id)?,
         requests: counts.requests,
         bytes: counts.received,

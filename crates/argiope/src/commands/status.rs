@@ -3,7 +3,7 @@
 
 use super::selection::{self, print, print_json, printable, seeds_in_short};
 use crate::cli::{GlobalOptions, StatusArgs};
-use crate::control::{Live, Owner};
+use crate::control::{Live, Owner, named};
 use crate::data::{self, DataDirectory};
 use crate::exit::Failure;
 use crate::progress::numbers::{bytes, count, counted};
@@ -55,12 +55,14 @@ pub(crate) fn run(global: &GlobalOptions, args: &StatusArgs) -> Result<(), Failu
     let queue = match &work {
         Work::Cluster { .. } => Queue::Cluster(work.queued(job.id).unwrap_or(0)),
         Work::Here { owner: Owner::Nobody, .. } => Queue::at_rest(global, job.id),
-        Work::Here { owner: Owner::Running(live), .. } if live.job == job.id.0 => Queue::Live(live),
-        Work::Here { owner: Owner::Running(live), .. } => Queue::Unknown(format!(
-            "{} runs job {} now; the queue of this one can be told when it has ended",
-            process(global),
-            live.job
-        )),
+        Work::Here { owner: owner @ Owner::Running(jobs), .. } => match owner.runs(job.id) {
+            Some(live) => Queue::Live { live, beside: jobs.len().saturating_sub(1) },
+            None => Queue::Unknown(format!(
+                "{} runs {} now; the queue of this one can be told when it has ended",
+                process(global),
+                named(jobs)
+            )),
+        },
         Work::Here { owner: Owner::Silent(why), .. } => {
             Queue::Unknown(format!("{} has the directory and does not answer: {why}", process(global)))
         }
@@ -77,7 +79,11 @@ fn process(global: &GlobalOptions) -> String {
 
 /// What is known of the URLs that wait.
 enum Queue<'o> {
-    Live(&'o Live),
+    /// With how many others in the same process.
+    Live {
+        live: &'o Live,
+        beside: usize,
+    },
     AtRest(QueueCounts),
     /// Of all shards; who works on it is in 'cluster status'.
     Cluster(u64),
@@ -108,11 +114,11 @@ fn status(
     queue: &Queue<'_>,
 ) -> Result<Status, Failure> {
     let live = match queue {
-        Queue::Live(live) => Some(live),
+        Queue::Live { live, .. } => Some(live),
         Queue::AtRest(_) | Queue::Cluster(_) | Queue::Unknown(_) => None,
     };
     let queued = match queue {
-        Queue::Live(live) => Some(live.queued),
+        Queue::Live { live, .. } => Some(live.queued),
         Queue::AtRest(counts) => Some(counts.queued + counts.delayed),
         Queue::Cluster(queued) => Some(*queued),
         Queue::Unknown(_) => None,
@@ -130,7 +136,7 @@ fn status(
         requests: counts.requests,
         queued,
         retries: match queue {
-            Queue::Live(live) => Some(live.retries),
+            Queue::Live { live, .. } => Some(live.retries),
             Queue::AtRest(counts) => Some(counts.delayed),
             Queue::Cluster(_) | Queue::Unknown(_) => None,
         },
@@ -170,7 +176,7 @@ fn text(status: &Status, queue: &Queue<'_>) -> String {
     line("requests", count(status.requests));
     line("skipped", counted(status.skipped, "URL", "URLs"));
     match queue {
-        Queue::Live(live) => {
+        Queue::Live { live, beside } => {
             let urls = counted(live.queued, "URL", "URLs");
             line("queue", format!("{urls}, {} being fetched", count(live.in_progress)));
             let next = live.next_retry_ms.map(Duration::from_millis);
@@ -184,7 +190,11 @@ fn text(status: &Status, queue: &Queue<'_>) -> String {
             );
             let (pages, requests) =
                 (counted(live.pages, "page", "pages"), counted(live.requests, "request", "requests"));
-            line("this run", format!("{pages} in {requests}, {}", bytes(live.bytes)));
+            let beside = match *beside as u64 {
+                0 => String::new(),
+                others => format!(", with {} beside it", counted(others, "job", "jobs")),
+            };
+            line("this run", format!("{pages} in {requests}, {}{beside}", bytes(live.bytes)));
         }
         Queue::AtRest(_) | Queue::Cluster(_) => {
             line("queue", counted(status.queued.unwrap_or(0), "URL", "URLs"))

@@ -234,7 +234,8 @@ impl Summary {
             (command(data, &format!("audit {job}")), "proof of politeness"),
         ];
         if let Some(url) = &self.refused_example {
-            steps.push((command(data, &format!("why {}", shell_word(url))), "why it was not fetched"));
+            let why = format!("why --job {job} {}", shell_word(url));
+            steps.push((command(data, &why), "why it was not fetched"));
         }
         let widest = steps.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0).min(70);
         for (command, what) in steps {
@@ -396,10 +397,10 @@ Where it is
   archive  ./argiope-data/archive
 
 What to type next
-  argiope report 3                              # what was found
-  argiope export 3 -f csv -o pages.csv          # the pages as a table
-  argiope audit 3                               # proof of politeness
-  argiope why 'https://a.test/private?x=1&y=2'  # why it was not fetched";
+  argiope report 3                                      # what was found
+  argiope export 3 -f csv -o pages.csv                  # the pages as a table
+  argiope audit 3                                       # proof of politeness
+  argiope why --job 3 'https://a.test/private?x=1&y=2'  # why it was not fetched";
         assert_eq!(summary().lines(Style::Plain).join("\n"), expected);
     }
 

@@ -24,6 +24,7 @@ mod names;
 mod network;
 mod presenting;
 mod scope;
+mod side_by_side;
 mod transport;
 mod traps;
 

@@ -54,15 +54,14 @@ pub(super) fn ask(asked: &Asked<'_>, url: &Url) -> Result<Answer, Failure> {
 
 /// Whoever has the directory is asked, and the directory itself where nobody has it.
 fn ask_owner(asked: &Asked<'_>, directory: &Path, url: &Url) -> Result<Why, Failure> {
-    match Owner::of(directory) {
-        Owner::Running(live) if live.job == asked.job.id.0 => running(asked, url),
-        Owner::Running(live) => {
-            let text = format!(
-                "{} works on job {} now, so that job {} cannot be asked",
-                who(asked),
-                live.job,
-                asked.job.id
-            );
+    let owner = Owner::of(directory);
+    if owner.runs(asked.job.id).is_some() {
+        return running(asked, url);
+    }
+    match owner {
+        Owner::Running(jobs) => {
+            let (who, named) = (who(asked), control::named(&jobs));
+            let text = format!("{who} works on {named} now, so that job {} cannot be asked", asked.job.id);
             Err(Failure::failed(text).hint("ask again when it has ended"))
         }
         Owner::Silent(error) => Err(silent(asked, &error)),
@@ -109,7 +108,7 @@ fn silent(asked: &Asked<'_>, error: &str) -> Failure {
 }
 
 fn running(asked: &Asked<'_>, url: &Url) -> Result<Why, Failure> {
-    let question = Question::Why { url: url.as_str().to_owned() };
+    let question = Question::Why { job: asked.job.id.0, url: url.as_str().to_owned() };
     match control::ask(&data::socket_path(&asked.global.data), &question) {
         Spoken::Answered(Reply::Why { why }) => Ok(why),
         Spoken::Answered(Reply::Failed { error }) | Spoken::Silent(error) => Err(silent(asked, &error)),
