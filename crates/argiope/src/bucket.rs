@@ -88,7 +88,7 @@ impl Bucket {
             ArchiveLayout::Objects => Layout::Objects,
         };
         let options = UploadOptions { layout, rotate_after: file.storage.archive_file_age };
-        Ok(Some(Bucket { objects, options, rotate_bytes: file.storage.archive_file_size }))
+        Ok(Some(Bucket { objects, options, rotate_bytes: file.storage.archive_file_size() }))
     }
 }
 

@@ -60,7 +60,9 @@ pub(crate) struct Live {
     /// Of the queued: those that wait for a time of their own, and how long the first of them waits.
     pub(crate) retries: u64,
     pub(crate) next_retry_ms: Option<u64>,
+    /// Handed out and not stored yet; of those, asked for now.
     pub(crate) in_progress: u64,
+    pub(crate) in_flight: u64,
     pub(crate) hosts: u64,
     pub(crate) hosts_active: u64,
     pub(crate) hosts_waiting: u64,
@@ -84,6 +86,7 @@ impl Live {
                 .next_retry
                 .map(|due| u64::try_from(due.since(snapshot.at).as_millis()).unwrap_or(u64::MAX)),
             in_progress: progress.in_progress,
+            in_flight: progress.in_progress.min(snapshot.overview.in_flight as u64),
             hosts: snapshot.overview.hosts as u64,
             hosts_active: snapshot.overview.active as u64,
             hosts_waiting: snapshot.overview.waiting.values().map(|(n, _)| *n as u64).sum(),

@@ -51,6 +51,8 @@ pub(crate) struct Fixed {
 pub(crate) struct DataDirectory {
     pub(crate) path: PathBuf,
     pub(crate) fixed: Fixed,
+    /// Nothing was ever crawled into it.
+    pub(crate) is_new: bool,
     /// Held open: the lock goes with the process, however it ends.
     _lock: File,
 }
@@ -65,11 +67,12 @@ impl DataDirectory {
     pub(crate) fn open(path: &Path, shards: u16) -> Result<DataDirectory, Failure> {
         fs::create_dir_all(path).map_err(|e| cannot(path, "make the data directory", &e))?;
         let lock = take_lock(path)?;
+        let is_new = !is_begun(path) && !has_content(&path.join(catalogue::FILE_NAME));
         let meta = match read_meta(path)? {
             Some(meta) => meta,
             None => create(path, shards)?,
         };
-        DataDirectory::with(path, meta, lock)
+        DataDirectory::with(path, meta, is_new, lock)
     }
 
     /// Takes a directory that must be there.
@@ -80,7 +83,7 @@ impl DataDirectory {
         DataDirectory::open(path, 0)
     }
 
-    fn with(path: &Path, meta: Meta, lock: File) -> Result<DataDirectory, Failure> {
+    fn with(path: &Path, meta: Meta, is_new: bool, lock: File) -> Result<DataDirectory, Failure> {
         let key = decode_key(&meta.fingerprint_key)
             .ok_or_else(|| damaged(path, "its fingerprint key is no key"))?;
         Ok(DataDirectory {
@@ -90,6 +93,7 @@ impl DataDirectory {
                 fingerprint_key: FingerprintKey::new(key),
                 suffixes: Arc::new(suffixes(path)?),
             },
+            is_new,
             _lock: lock,
         })
     }
@@ -111,8 +115,13 @@ impl DataDirectory {
         Ok(Box::new(catalogue))
     }
 
-    pub(crate) fn archive(&self, user_agent: &str, obeys_robots: bool) -> Result<FileArchive, Failure> {
-        let mut options = ArchiveOptions::default();
+    pub(crate) fn archive(
+        &self,
+        user_agent: &str,
+        obeys_robots: bool,
+        rotate_bytes: u64,
+    ) -> Result<FileArchive, Failure> {
+        let mut options = ArchiveOptions { rotate_bytes, ..ArchiveOptions::default() };
         options.info.user_agent = Some(user_agent.to_owned());
         options.info.robots = String::from(if obeys_robots { "obey" } else { "ignore" });
         FileArchive::open(&self.path.join("archive"), options).map_err(|e| store_failure(&e))

@@ -51,7 +51,7 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> Result<(), Failure> {
     let global = &cli.global;
-    let display = Display::stderr(global.quiet);
+    let display = Display::stderr(global.quiet, cli.command.streams_to_stdout());
     logging::start(global, &display)?;
     match &cli.command {
         Command::Crawl(args) => commands::crawl::run(global, args, &display),

@@ -46,6 +46,8 @@ pub(crate) struct ProcessSettings {
     /// For a data directory that is created.
     pub(crate) shards: u16,
     pub(crate) disk: DiskLimits,
+    /// Of a file of the archive, at most about.
+    pub(crate) archive_file_size: u64,
 }
 
 /// Where `crawl -o` streams pages to.
@@ -72,6 +74,8 @@ pub(crate) struct CrawlSettings {
     pub(crate) fresh: bool,
     /// Whether the data outlives the command, and a summary says what to do with it.
     pub(crate) data_is_kept: bool,
+    /// Whether a job that is interrupted can be gone on with.
+    pub(crate) can_go_on: bool,
     /// What the user should know before it starts.
     pub(crate) notices: Vec<String>,
 }
@@ -111,6 +115,7 @@ impl ProcessSettings {
             concurrency: file.workers.concurrency,
             shards: file.cluster.shards,
             disk: DiskLimits::of(&file.storage),
+            archive_file_size: file.storage.archive_file_size(),
         })
     }
 }
@@ -167,7 +172,7 @@ impl CrawlSettings {
         process.concurrency = job.concurrency.unwrap_or(process.concurrency);
         let addresses = addresses_of(&config.file, job.allow_private)?;
         let output = args.output.as_deref().map(output_of).transpose()?;
-        let seed_rules = SeedRules { normal: job.normal_form.compile(), addresses: addresses.clone() };
+        let seed_rules = SeedRules::of(&job, addresses.clone()).map_err(Failure::usage)?;
         let seeds = seeds_of(&job.seeds, &seed_rules)?;
         let list = args.list.as_deref().map(|path| SeedList::open(path, &seed_rules)).transpose()?;
         if seeds.is_empty() && list.is_none() {
@@ -196,6 +201,7 @@ impl CrawlSettings {
             output,
             fresh: args.fresh,
             data_is_kept: true,
+            can_go_on: true,
             notices,
         })
     }

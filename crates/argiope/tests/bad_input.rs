@@ -122,7 +122,7 @@ fn an_unreadable_list_is_named_with_the_reason() {
     assert!(run.stderr.contains("empty.txt has no URL in it"), "{}", run.stderr);
     std::fs::write(desk.path("noise.txt"), [0u8, 159, 146, 150, b'\n', 255, 254]).unwrap();
     let run = refused(&desk, &["crawl", "--list", "noise.txt"]);
-    assert!(run.stderr.contains("noise.txt:1: "), "{}", run.stderr);
+    assert!(run.stderr.contains("noise.txt is not text: line 1"), "{}", run.stderr);
 }
 
 #[test]
@@ -265,6 +265,8 @@ fn wrong_flags_and_values_are_wrong_usage_with_the_right_word() {
         (["--depth", "-1"], "--depth"),
         (["--concurrency", "0"], "--concurrency"),
         (["--timeout", "0"], "longer than 0"),
+        (["--timeout", "-5s"], "--timeout"),
+        (["--delay", "-1s"], "--delay"),
         (["--max-pages", "0"], "--max-pages"),
     ] {
         let run = refused(&desk, &[["crawl", "example.com"], words].concat());

@@ -98,6 +98,7 @@ impl Trial {
     fn config(&self) -> EngineConfig {
         let settings: PolitenessSettings = serde_json::from_str(POLITENESS).unwrap();
         EngineConfig {
+            is_new: false,
             name: String::new(),
             shards: 8,
             workers: 2,

@@ -106,7 +106,8 @@ fn retry_due(head: &Head<'_>, wait: Duration) -> Millis {
     }
 }
 
-/// Each hop must pass the job's rules, but for those of a seed: where it leads is where the job begins.
+/// Each hop must pass the job's rules. Of a seed's only the hosts are looked at that are never asked: where it leads is
+/// where the job begins.
 fn redirected(job: &JobContext, visit: &Visit, status: u16, location: &str) -> Fate {
     if visit.hops.len() >= job.spec.max_redirects as usize {
         let most = plural(job.spec.max_redirects.into(), "redirect", "redirects");
@@ -121,9 +122,9 @@ fn redirected(job: &JobContext, visit: &Visit, status: u16, location: &str) -> F
     if to == visit.url || visit.hops.iter().any(|hop| hop.url == to) {
         return Fate::with_answer(visit, Some(format!("redirect: a loop at {to}")));
     }
-    if !is_seed(visit)
-        && let Err(skip) = job.rules().judge(&to, visit.depth)
-    {
+    let rules = job.rules();
+    let judged = if is_seed(visit) { rules.judge_host(&to) } else { rules.judge(&to, visit.depth) };
+    if let Err(skip) = judged {
         return Fate::with_answer(
             visit,
             Some(format!("redirect: to {to}, {}: {}", skip.reason, skip.detail)),
@@ -171,17 +172,6 @@ pub(crate) fn failure_kind(error: &FetchError) -> FailureKind {
         | Unfetched::Unsendable(_)
         | Unfetched::NoLeave => FailureKind::Protocol,
     }
-}
-
-/// A host that closed a kept connection for being idle has done nothing wrong: its URL is asked for again, once, as soon as
-/// its delay allows.
-pub(crate) fn stale(visit: &Visit, error: &FetchError) -> Option<Fate> {
-    let stale = matches!(error.kind, Unfetched::Stale(_)) && visit.attempt == 0;
-    stale.then(|| Fate {
-        completion: Completion::Retry { due: error.timings.ended },
-        error: Some(error_text(error)),
-        dead_letter: false,
-    })
 }
 
 /// `timeout: first byte after 30 s`: the word first, whatever the kind says.

@@ -23,6 +23,8 @@ pub struct Ports {
 pub struct EngineConfig {
     /// Begins what the catalogue says of who made a request; empty on one machine.
     pub name: String,
+    /// Nothing was ever asked from this place: no host has to be spared at the start.
+    pub is_new: bool,
     pub shards: u16,
     /// Threads that fetch and extract.
     pub workers: usize,

@@ -339,6 +339,7 @@ struct Workshop {
     counters: Arc<Counters>,
     inbox: Arc<Inbox>,
     link_bytes: u64,
+    last_stop: LastStop,
     member: Option<Box<dyn Member>>,
     lease: Arc<dyn Lease>,
 }
@@ -358,9 +359,10 @@ fn new_frontier(config: &EngineConfig, at: Millis, leased: bool) -> Frontier {
     Frontier::new(frontier, suffixes, key, Arc::clone(&config.politeness), at)
 }
 
-fn last_stop(marks: &[(Box<str>, u64)]) -> LastStop {
+fn last_stop(marks: &[(Box<str>, u64)], is_new: bool) -> LastStop {
     let mark = |wanted: &str| marks.iter().find(|(name, _)| **name == *wanted).map(|(_, value)| *value);
     match mark(KILLED) {
+        _ if is_new => LastStop::Clean,
         _ if mark(CLEAN) != Some(1) => LastStop::Unclean,
         Some(at) => LastStop::CleanAfterKill(Millis(at)),
         None => LastStop::Clean,
@@ -404,7 +406,7 @@ impl Workshop {
             opens.insert(start.id, job.limits());
             jobs.insert(Arc::new(job));
         }
-        let last_stop = last_stop(&state.marks()?);
+        let last_stop = last_stop(&state.marks()?, config.is_new);
         if !leased {
             frontier.restore(state.as_ref(), &opens, last_stop, at)?;
         }
@@ -441,6 +443,7 @@ impl Workshop {
             counters: Arc::clone(counters),
             inbox: Arc::clone(inbox),
             link_bytes,
+            last_stop,
             member: None,
             lease: Arc::new(Forever),
         })
@@ -487,7 +490,7 @@ impl Workshop {
                 Some(Output::open(self.committer.catalogue.as_mut(), job, &path, noindex, at)?);
         }
         let mut marks = vec![(CLEAN.into(), 0)];
-        if last_stop(&self.state.marks()?) == LastStop::Unclean {
+        if self.last_stop == LastStop::Unclean {
             marks.push((KILLED.into(), at.0));
         }
         self.state.apply(&StateBatch { changes: Vec::new(), marks })?;

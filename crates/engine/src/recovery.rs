@@ -18,8 +18,8 @@ use crate::item::{Item, Settled};
 use crate::job::{JobContext, Jobs};
 use crate::pipeline::ScopeCompiler;
 use crate::scheduler::{marks, now, offer_sitemaps, settle};
-use crate::worker::{self, Facts, ROBOTS_BYTES};
-use argiope_fetch::{DecodeScratch, Fetched, decode};
+use crate::worker::{self, Facts};
+use argiope_fetch::{DecodeScratch, Fetched};
 use argiope_frontier::queue::OrderKey;
 use argiope_frontier::state::{QueueAt, ShardState, StateBatch};
 use argiope_frontier::{Answer, Completion, Entered, Frontier, Rule, Ticket};
@@ -295,7 +295,8 @@ impl Recoverer<'_> {
         }
         let (status, ended) = (fetched.status.as_u16(), fetched.timings.ended);
         let mut scratch = DecodeScratch::new();
-        let body = decode(&fetched.headers, &fetched.body, ROBOTS_BYTES, &mut scratch).bytes.to_vec();
+        let Ok(body) = worker::robots_body(fetched, &mut scratch) else { return };
+        let body = body.to_vec();
         item.robots = Some(RobotsRow {
             origin: origin.origin().to_owned(),
             fetched_at: ended,

@@ -24,6 +24,7 @@ use argiope_politeness::{AnswerResult, RobotsAnswer, parse_retry_after};
 use argiope_store::archive::{Appender, Exchange, Response};
 use argiope_store::catalogue::{ErrorRow, FetchRow, HostRow, PageRow, RobotsRow, RobotsRule, error_kind};
 use argiope_store::warc::{Truncation, VisitMetadata};
+use bytes::Bytes;
 use crossbeam_channel::Sender;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -371,6 +372,10 @@ impl Worker {
                 continue;
             };
             self.work_on_oldest(turn);
+            if turn == 1 {
+                // The scheduler, and whoever answers on this machine, have waited for a whole page at most.
+                std::thread::yield_now();
+            }
             tokio::task::yield_now().await;
         }
     }
@@ -444,9 +449,7 @@ impl Worker {
         let kind = classify::failure_kind(error);
         let ended = error.timings.ended;
         let text = classify::error_text(error);
-        let fate = classify::stale(&dispatch.visit, error).unwrap_or_else(|| {
-            classify::failed(&dispatch.visit, kind, text, ended, &dispatch.rules, self.chance())
-        });
+        let fate = classify::failed(&dispatch.visit, kind, text, ended, &dispatch.rules, self.chance());
         log::failed(&dispatch.visit, error, &fate);
         let outcome = classify::outcome(&dispatch.visit, AnswerResult::Failed(kind), &error.timings, None);
         let Dispatch { token, visit, rule, delay, per_host, ticket, .. } = dispatch;
@@ -529,8 +532,10 @@ impl Worker {
             Ok(fetched) => {
                 let ended = fetched.timings.ended;
                 let status = fetched.status.as_u16();
+                let body = robots_body(&fetched, &mut self.decoding.borrow_mut());
                 let mut metadata = facts.metadata(&visit, &fate, fetched.timings, Some(status));
                 metadata.truncated = fetched.truncated.map(truncation);
+                metadata.error = body.as_ref().err().cloned();
                 if let Some(appender) = self.appender.borrow_mut().as_mut() {
                     let appended = appender.append(&exchange_of(&metadata, &fetched, None))?;
                     item.position = Some(appended.position());
@@ -546,13 +551,12 @@ impl Worker {
                     classify::outcome(&visit, AnswerResult::Status(status), &fetched.timings, obeyed);
                 let target = self.robots_target(job, &errand.url, &fetched);
                 log::robots_answered(&errand.url, &fetched, target.as_ref());
-                let answered = match target {
-                    Some(to) => RobotsAnswered::Redirect(to),
-                    None => {
-                        let most = ROBOTS_BYTES;
-                        let body =
-                            decode(&fetched.headers, &fetched.body, most, &mut self.decoding.borrow_mut())
-                                .bytes;
+                let answered = match (target, body) {
+                    (Some(to), _) => RobotsAnswered::Redirect(to),
+                    (None, Err(_)) => {
+                        RobotsAnswered::Final { answer: RobotsAnswer::NoAnswer, body: Vec::new() }
+                    }
+                    (None, Ok(body)) => {
                         item.robots = Some(RobotsRow {
                             origin: errand.origin.origin().to_owned(),
                             fetched_at: ended,
@@ -585,6 +589,27 @@ impl Worker {
         let location = fetched.redirect()?;
         Base::new(url).join(&location, &job.normal).ok()
     }
+}
+
+/// The rules of an answer for robots.txt, or what is wrong with it. One of which only a part came is none: what it forbids
+/// may stand in the rest. Only what is longer than anybody has to read is cut.
+pub(crate) fn robots_body(fetched: &Fetched, scratch: &mut DecodeScratch) -> Result<Bytes, String> {
+    let is_rules = fetched.status.is_success();
+    if let Some(cut) = fetched.truncated.filter(|cut| is_rules && !matches!(cut, Cut::TooLarge { .. })) {
+        return Err(cut.to_string());
+    }
+    let decoded = decode(&fetched.headers, &fetched.body, ROBOTS_BYTES, scratch);
+    match decoded.problem(ROBOTS_BYTES) {
+        Some(problem) if is_rules && !decoded.cut && fetched.truncated.is_none() => Err(problem),
+        None if is_rules && fetched.headers.contains_key("content-encoding") && !is_text(&decoded.bytes) => {
+            Err(String::from("encoding: neither what it is said to be nor text"))
+        }
+        _ => Ok(decoded.bytes),
+    }
+}
+
+fn is_text(bytes: &[u8]) -> bool {
+    !bytes.iter().any(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace())
 }
 
 /// Why none of the addresses may be connected to; the connector looks at each again.

@@ -36,9 +36,7 @@ impl Frontier {
             if !self.may_dispatch(now) {
                 return self.wait(now);
             }
-            let hosts = &self.hosts;
-            let live = |host, stamp| Frontier::is_live(hosts, host, stamp, |p| p == Place::Ready);
-            let Some(index) = self.ready.pop(live) else {
+            let Some(index) = self.next_ready() else {
                 if self.wake_for_spare_budget(now) {
                     continue;
                 }
@@ -49,6 +47,8 @@ impl Frontier {
                 host.place = Place::Busy;
             }
             if let Some(step) = self.serve(index, now) {
+                let is_request = matches!(step, Step::Fetch(_) | Step::FetchRobots(_));
+                self.network.served(index, is_request, now);
                 return step;
             }
             if let Some(host) = self.host_mut(index)
@@ -58,6 +58,18 @@ impl Frontier {
                 self.pass_on(address, now);
             }
         }
+    }
+
+    /// The best host that is ready; while the network is down, the one that is to tell whether it is back.
+    fn next_ready(&mut self) -> Option<HostIndex> {
+        let probe = self.network.take_probe();
+        if let Some(index) = probe.filter(|index| self.host(*index).is_some_and(|h| h.place == Place::Ready))
+        {
+            return Some(index);
+        }
+        let hosts = &self.hosts;
+        let live = |host, stamp| Frontier::is_live(hosts, host, stamp, |p| p == Place::Ready);
+        self.ready.pop(live)
     }
 
     /// Nothing is ready.
@@ -89,6 +101,8 @@ impl Frontier {
         // While a probe is under way its answer is waited for, not the time of the next one.
         let may_probe = self.has_room() && self.asking + self.resolving == 0;
         let probe = self.network.down_since().filter(|_| may_probe).map(|_| self.network.next_probe());
+        // When its time has come it waits for a host that is ready.
+        let probe = probe.filter(|at| *at > now);
         let told = self.elsewhere.next_deadline();
         let times = [timer, self.next_due, self.network.next_expiry(), stale, probe, told];
         times.into_iter().flatten().min().map(|at| at.max(now))
@@ -298,7 +312,17 @@ impl Frontier {
         self.note_start(now, token);
         self.in_flight.insert(
             token,
-            InFlight { host: index, entry, errand, address, reserved, asking: true, lane, orphan_of: None },
+            InFlight {
+                host: index,
+                entry,
+                errand,
+                address,
+                reserved,
+                asking: true,
+                lane,
+                since: now,
+                orphan_of: None,
+            },
         );
         self.reschedule(index, now);
         (token, lane)
@@ -356,6 +380,7 @@ impl Frontier {
                 reserved: keeps_page,
                 asking: false,
                 lane: 0,
+                since: now,
                 orphan_of: None,
             },
         );

@@ -209,6 +209,8 @@ pub(crate) struct InFlight {
     pub(crate) reserved: bool,
     pub(crate) asking: bool,
     pub(crate) lane: u32,
+    /// When it was handed out.
+    pub(crate) since: Millis,
     /// The shard it was for has gone. The page that it may have stored is of this job.
     pub(crate) orphan_of: Option<JobId>,
 }

@@ -20,6 +20,8 @@ pub(crate) struct NetworkWatch {
     suspects: VecDeque<Suspect>,
     down_since: Option<Millis>,
     next_probe: Millis,
+    /// The host that is to tell whether the network is back. What it needs first, such as its address, comes before.
+    probe: Option<HostIndex>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +72,11 @@ impl NetworkWatch {
     pub(crate) fn failed(&mut self, host: HostIndex, visit: Option<Token>, now: Millis) -> Verdicts {
         self.suspects.push_back(Suspect { at: now, host, visit });
         if self.down_since.is_some() {
+            if visit.is_none() {
+                // A name that cannot be looked up has told as much as a request.
+                self.probe = None;
+                self.next_probe = now + PROBE_EVERY;
+            }
             return Verdicts {
                 put_back: self.suspects.drain(..).filter_map(|s| s.visit).collect(),
                 release: Vec::new(),
@@ -82,6 +89,7 @@ impl NetworkWatch {
         }
         self.down_since = Some(now);
         self.next_probe = now + PROBE_EVERY;
+        self.probe = None;
         let put_back = self.suspects.drain(..).filter_map(|s| s.visit).collect();
         Verdicts { put_back, ..verdicts }
     }
@@ -128,17 +136,31 @@ impl NetworkWatch {
         self.suspects.front().map(|first| first.at + WINDOW)
     }
 
-    /// While the network is down: may one request be tried now? Says so once per interval.
-    pub(crate) fn may_probe(&mut self, now: Millis) -> bool {
-        let may = now >= self.next_probe;
-        if may {
-            self.next_probe = now + PROBE_EVERY;
-        }
-        may
+    /// While the network is down: may one request be tried now?
+    pub(crate) fn may_probe(&self, now: Millis) -> bool {
+        now >= self.next_probe
     }
 
     pub(crate) fn next_probe(&self) -> Millis {
         self.next_probe
+    }
+
+    /// The host whose probe has begun and not come to a request yet.
+    pub(crate) fn take_probe(&mut self) -> Option<HostIndex> {
+        self.probe.take().filter(|_| self.down_since.is_some())
+    }
+
+    /// A host was served. If it has not come to a request it is the next to be served: an address that was found tells
+    /// nothing of the network, and it holds for a while only.
+    pub(crate) fn served(&mut self, host: HostIndex, is_request: bool, now: Millis) {
+        if self.down_since.is_none() {
+            return;
+        }
+        if is_request {
+            self.next_probe = now + PROBE_EVERY;
+        } else {
+            self.probe = Some(host);
+        }
     }
 }
 
@@ -161,6 +183,11 @@ mod tests {
         assert_eq!(watch.down_since(), Some(Millis(2000)));
         assert!(!watch.may_probe(Millis(2000)));
         assert!(watch.may_probe(Millis(7000)));
+        watch.served(3, false, Millis(7000));
+        assert_eq!(watch.take_probe(), Some(3), "it has not come to a request yet");
+        assert!(watch.may_probe(Millis(7001)));
+        watch.served(3, true, Millis(7001));
+        assert_eq!(watch.take_probe(), None);
         assert!(!watch.may_probe(Millis(7001)));
         assert_eq!(watch.failed(5, Some(token(99)), Millis(7002)).put_back, vec![token(99)]);
         watch.succeeded(Millis(1999));

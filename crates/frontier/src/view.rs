@@ -18,8 +18,10 @@ pub struct Overview {
     pub waiting: BTreeMap<WaitReason, (usize, Millis)>,
     pub at_address: usize,
     pub in_flight: usize,
-    /// What the one of them asks for that has been under way for longest.
-    pub oldest_request: Option<Url>,
+    /// What the one of them asks for that has been under way for longest, and since when.
+    pub oldest_request: Option<(Url, Millis)>,
+    /// Hosts whose names are being looked up.
+    pub resolving: usize,
     /// Handed out, not completed.
     pub outstanding: usize,
     pub network_down_since: Option<Millis>,
@@ -58,10 +60,10 @@ impl WaitReason {
 
 impl Frontier {
     /// Goes over all hosts: a few times a second at most.
-    fn oldest_request(&self) -> Option<Url> {
+    fn oldest_request(&self) -> Option<(Url, Millis)> {
         let under_way = self.in_flight.iter().filter(|(_, flight)| flight.asking);
         let (_, oldest) = under_way.min_by_key(|(token, _)| token.0)?;
-        requested(oldest)
+        requested(oldest).map(|url| (url, oldest.since))
     }
 
     pub fn overview(&self) -> Overview {
@@ -69,6 +71,7 @@ impl Frontier {
             hosts: self.hosts.len() - self.gone_hosts,
             in_flight: self.asking,
             oldest_request: self.oldest_request(),
+            resolving: self.resolving,
             outstanding: self.in_flight.len(),
             network_down_since: self.network.down_since(),
             next_retry: self.next_due,
@@ -94,6 +97,7 @@ impl Frontier {
     pub fn host_view(&self, name: &str) -> Option<HostView> {
         let host = self.host(self.hosts.named(name)?)?;
         let (place, due) = match host.place {
+            Place::Idle if host.in_flight > 0 => ("being asked", None),
             Place::Idle => ("idle", None),
             Place::Waiting(at, reason) => ("waiting", Some((at, reason))),
             Place::Ready => ("ready", None),

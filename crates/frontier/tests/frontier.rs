@@ -497,14 +497,15 @@ fn a_visit_that_is_never_heard_of_goes_back_to_its_queue() {
 #[test]
 fn the_request_that_has_been_under_way_for_longest_is_shown() {
     let mut owner = Owner::new(&spec());
-    assert_eq!(owner.frontier.overview().oldest_request, None);
+    let oldest = |owner: &Owner| owner.frontier.overview().oldest_request.map(|(url, _)| url);
+    assert_eq!(oldest(&owner), None);
     owner.add(&["http://a.test/1", "http://b.test/1"]);
     let (first, second) = (owner.fetch(), owner.fetch());
-    assert_eq!(owner.frontier.overview().oldest_request, Some(first.visit.url));
+    assert_eq!(oldest(&owner), Some(first.visit.url));
     owner.page(first.token);
-    assert_eq!(owner.frontier.overview().oldest_request, Some(second.visit.url));
+    assert_eq!(oldest(&owner), Some(second.visit.url));
     owner.page(second.token);
-    assert_eq!(owner.frontier.overview().oldest_request, None);
+    assert_eq!(oldest(&owner), None);
 }
 
 #[test]
@@ -610,6 +611,34 @@ fn robots_txt_that_fails_while_the_network_is_down_blocks_no_host() {
             }
             other => panic!("{other:?}"),
         }
+    }
+}
+
+#[test]
+fn a_crawl_goes_on_as_soon_as_names_can_be_looked_up_again() {
+    let mut owner = Owner::new(&spec());
+    let names: Vec<String> = (0..40).map(|n| format!("h{n}.test")).collect();
+    for name in &names {
+        owner.names.insert(name.clone(), Err(Unresolved::NoAnswer { why: "no resolver".into() }));
+    }
+    let urls: Vec<String> = names.iter().map(|name| format!("http://{name}/")).collect();
+    owner.add(&urls.iter().map(String::as_str).collect::<Vec<_>>());
+    owner.wait();
+    assert!(owner.frontier.overview().network_down_since.is_some());
+    for _ in 0..10 {
+        owner.now = owner.now + 5 * SECOND;
+        owner.wait();
+    }
+    // An address is found, and the host it is of is the one that is asked.
+    owner.names.clear();
+    let back = owner.now;
+    let Asked::Fetch(page) = owner.ask_later() else { panic!("no fetch") };
+    assert!(owner.now <= back + 5 * SECOND, "{:?}", owner.now.since(back));
+    owner.page(page.token);
+    assert!(owner.frontier.overview().network_down_since.is_none());
+    for _ in 1..40 {
+        let Asked::Fetch(page) = owner.ask_later() else { panic!("no fetch") };
+        owner.page(page.token);
     }
 }
 

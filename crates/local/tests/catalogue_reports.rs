@@ -110,8 +110,11 @@ fn a_report_is_gathered_from_the_rows() {
     catalogue.commit(&Batch { pages, jobs: vec![running, done], ..Batch::default() }).unwrap();
     let reader = catalogue.reader().unwrap();
     let job = reader.latest_job().unwrap().unwrap();
-    let text =
-        Report::gather(reader.as_ref(), &job, ReportLimits::default(), Millis(9999)).unwrap().to_string();
+    let gather = |state: &str| {
+        let report = Report::gather(reader.as_ref(), &job, state, ReportLimits::default(), Millis(9999));
+        report.unwrap().to_string()
+    };
+    let text = gather(job.state.as_str());
     for part in [
         "Job 1 (shop), completed",
         "pages     2\n  failed    1\n",

@@ -79,6 +79,8 @@ pub struct HostAudit {
     pub violations: u64,
     /// The largest delay that was demanded.
     pub required_ms: u64,
+    /// The smallest: settings and robots.txt may change while a host is crawled.
+    pub least_required_ms: u64,
     pub min_gap_ms: Option<u64>,
     pub median_gap_ms: Option<u64>,
     pub max_in_flight: u64,
@@ -181,7 +183,14 @@ impl<'a> Auditor<'a> {
 
     /// With one request at a time the delay runs from the end of the last answer, else from start to start.
     fn check_gap(&mut self, host: &mut HostState, row: &FetchRow) {
-        host.figures.required_ms = host.figures.required_ms.max(row.required_delay_ms);
+        let figures = &mut host.figures;
+        let is_first = figures.requests <= 1;
+        figures.required_ms = figures.required_ms.max(row.required_delay_ms);
+        figures.least_required_ms = if is_first {
+            row.required_delay_ms
+        } else {
+            figures.least_required_ms.min(row.required_delay_ms)
+        };
         let one_at_a_time = row.per_host <= 1;
         let previous = if one_at_a_time { &host.last_ended } else { &host.last_started };
         let Some(previous) = previous else { return };

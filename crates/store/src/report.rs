@@ -1,11 +1,16 @@
 //! What a job has found, gathered from any catalogue and written as aligned text.
 
-use crate::catalogue::{BriefKind, CatalogueReader, HostFigures, HostOrder, Job, JobCounts, PageBrief};
+use crate::catalogue::{
+    BriefKind, CatalogueReader, HostFigures, HostOrder, Job, JobCounts, JobState, PageBrief,
+};
 use crate::error::Result;
-use crate::table::{Align, Table, bytes, grouped, milliseconds};
+use crate::table::{Align, Table, bytes, grouped, milliseconds, shortened};
 use argiope_model::Millis;
 use serde::Serialize;
 use std::fmt;
+
+/// Characters of what is wrong with a page.
+const WHAT: usize = 48;
 
 /// How much of each list is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +28,8 @@ impl Default for ReportLimits {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
     pub job: Job,
+    /// What it is doing now.
+    pub state: String,
     pub counts: JobCounts,
     pub host_count: u64,
     pub hosts: Vec<HostFigures>,
@@ -31,20 +38,24 @@ pub struct Report {
     pub broken: Vec<PageBrief>,
     pub redirected: Vec<PageBrief>,
     pub duplicates: Vec<PageBrief>,
-    /// From the start of the job to its end, or to now.
-    pub duration_ms: u64,
+    /// From the start of the job to its end, or to now while it runs.
+    pub duration_ms: Option<u64>,
 }
 
 impl Report {
+    /// `state` is what the job is doing as far as the caller knows: whoever runs it may have been killed.
     pub fn gather(
         reader: &dyn CatalogueReader,
         job: &Job,
+        state: &str,
         limits: ReportLimits,
         now: Millis,
     ) -> Result<Report> {
         let begun = job.started_at.unwrap_or(job.created_at);
-        let ended = job.finished_at.unwrap_or(now);
+        let runs = state == JobState::Running.as_str();
+        let ended = job.finished_at.or(runs.then_some(now));
         Ok(Report {
+            state: state.to_owned(),
             counts: reader.counts(job.id)?,
             host_count: reader.host_count(job.id)?,
             hosts: reader.host_figures(job.id, HostOrder::MostPages, limits.hosts)?,
@@ -53,7 +64,7 @@ impl Report {
             broken: reader.briefs(job.id, BriefKind::Broken, limits.pages)?,
             redirected: reader.briefs(job.id, BriefKind::Redirected, limits.pages)?,
             duplicates: reader.briefs(job.id, BriefKind::Duplicate, limits.pages)?,
-            duration_ms: ended.0.saturating_sub(begun.0),
+            duration_ms: ended.map(|ended| ended.0.saturating_sub(begun.0)),
             job: job.clone(),
         })
     }
@@ -88,15 +99,11 @@ impl Report {
     fn head(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let job = &self.job;
         let name = job.name.as_deref().unwrap_or("unnamed");
-        write!(f, "Job {} ({name}), {}", job.id, job.state)?;
+        write!(f, "Job {} ({name}), {}", job.id, self.state)?;
         if let Some(message) = &job.message {
             write!(f, ": {message}")?;
         }
         let counts = &self.counts;
-        let rate = match self.duration_ms {
-            0 => String::from("-"),
-            ms => format!("{:.1} pages/s", counts.pages as f64 * 1000.0 / ms as f64),
-        };
         writeln!(f, "\n\n  pages     {}", grouped(counts.pages))?;
         writeln!(f, "  failed    {}", grouped(counts.failed))?;
         writeln!(f, "  requests  {}", grouped(counts.requests))?;
@@ -106,7 +113,15 @@ impl Report {
         if counts.content_lost > 0 {
             writeln!(f, "  lost      the content of {}, with a worker's disk", grouped(counts.content_lost))?;
         }
-        writeln!(f, "  duration  {}, {rate}", milliseconds(self.duration_ms))
+        match self.duration_ms {
+            // Nobody runs it, and how long it has rested is not its duration.
+            None => Ok(()),
+            Some(0) => writeln!(f, "  duration  {}", milliseconds(0)),
+            Some(ms) => {
+                let rate = counts.pages as f64 * 1000.0 / ms as f64;
+                writeln!(f, "  duration  {}, {rate:.1} pages/s", milliseconds(ms))
+            }
+        }
     }
 
     fn statuses(&self) -> Table {
@@ -196,9 +211,9 @@ fn broken_pages(pages: &[PageBrief]) -> Table {
     let mut table = Table::new(&[("what", Align::Left), ("url", Align::Left), ("found on", Align::Left)]);
     for page in pages {
         let what = match (page.status, &page.error) {
-            (Some(status @ 300..400), Some(error)) => format!("{status} {error}").chars().take(32).collect(),
+            (Some(status @ 300..400), Some(error)) => shortened(&format!("{status} {error}"), WHAT),
             (Some(status), _) => status.to_string(),
-            (None, Some(error)) => error.chars().take(32).collect(),
+            (None, Some(error)) => shortened(error, WHAT),
             (None, None) => "-".to_owned(),
         };
         table.row([what, page.url.clone(), page.source.clone().unwrap_or_else(|| "-".to_owned())]);
@@ -269,7 +284,8 @@ mod tests {
             broken: vec![brief("https://a.test/gone")],
             redirected: vec![brief("https://a.test/moved")],
             duplicates: vec![brief("https://a.test/copy")],
-            duration_ms: 10_000,
+            state: JobState::Completed.as_str().to_owned(),
+            duration_ms: Some(10_000),
         }
     }
 

@@ -60,7 +60,8 @@ fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-fn shortened(text: &str, limit: usize) -> String {
+/// Cut in the middle.
+pub(crate) fn shortened(text: &str, limit: usize) -> String {
     let length = text.chars().count();
     if length <= limit {
         return text.to_owned();
@@ -98,17 +99,16 @@ pub(crate) fn milliseconds(ms: u64) -> String {
 /// `512 B`, `1.2 MB`; powers of a thousand.
 pub(crate) fn bytes(count: u64) -> String {
     let mut unit = "B";
-    let mut whole = count;
-    let mut tenth = 0;
+    let mut value = count as f64;
     for next in ["kB", "MB", "GB", "TB", "PB"] {
-        if whole < 1000 {
+        // Compared as it will be printed: 999,950 is "1.0 MB", not "1000.0 kB".
+        if value < if unit == "B" { 1000.0 } else { 999.95 } {
             break;
         }
-        tenth = whole % 1000 / 100;
-        whole /= 1000;
+        value /= 1000.0;
         unit = next;
     }
-    if unit == "B" { format!("{whole} B") } else { format!("{whole}.{tenth} {unit}") }
+    if unit == "B" { format!("{count} B") } else { format!("{value:.1} {unit}") }
 }
 
 #[cfg(test)]

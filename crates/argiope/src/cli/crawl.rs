@@ -27,7 +27,7 @@ pub(crate) struct CrawlArgs {
     /// URLs to start from; without a scheme, https
     #[arg(value_name = "SEED", value_hint = ValueHint::Url)]
     pub(crate) seeds: Vec<String>,
-    /// More seeds, one a line; # begins a comment line, - is stdin
+    /// More seeds, one a line, plain or gzip; # begins a comment line, - is stdin
     #[arg(long, value_name = "FILE|-", value_hint = ValueHint::FilePath)]
     pub(crate) list: Option<PathBuf>,
     /// A job file in YAML; options on the command line win over it. May be repeated: the jobs run side by side
@@ -56,7 +56,7 @@ pub(crate) struct CrawlArgs {
     pub(crate) exclude: Vec<String>,
 
     /// Between two requests to a host: 0, 250ms, 2s (default 1s); never below robots.txt's Crawl-delay
-    #[arg(long, value_name = "DURATION", value_parser = delay, help_heading = "How fast")]
+    #[arg(long, value_name = "DURATION", value_parser = delay, allow_hyphen_values = true, help_heading = "How fast")]
     pub(crate) delay: Option<Duration>,
     /// Connections in all (default 100)
     #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "How fast")]
@@ -67,7 +67,7 @@ pub(crate) struct CrawlArgs {
     #[arg(value_parser = whole::<u32>(1, 10_000, ""))]
     pub(crate) per_host: Option<u32>,
     /// For a whole fetch, first to last byte (default 30s)
-    #[arg(long, value_name = "DURATION", value_parser = some_time, help_heading = "How fast")]
+    #[arg(long, value_name = "DURATION", value_parser = some_time, allow_hyphen_values = true, help_heading = "How fast")]
     pub(crate) timeout: Option<Duration>,
 
     /// What the crawler calls itself; it should name a contact

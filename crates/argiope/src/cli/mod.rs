@@ -21,7 +21,7 @@ use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, 
 use number::{UNBOUNDED, whole};
 use std::ffi::OsString;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const EXAMPLES: &str = "\
@@ -122,6 +122,13 @@ pub(crate) enum Command {
         after_help = "Example:\n  argiope completions bash > ~/.local/share/bash-completion/completions/argiope"
     )]
     Completions(CompletionsArgs),
+}
+
+impl Command {
+    /// Whether results go to stdout while it runs.
+    pub(crate) fn streams_to_stdout(&self) -> bool {
+        matches!(self, Command::Crawl(args) if args.output.as_deref() == Some(Path::new("-")))
+    }
 }
 
 #[derive(Debug, Args)]

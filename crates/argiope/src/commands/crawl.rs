@@ -10,6 +10,7 @@ use crate::exit::{Exit, Failure};
 use crate::job::{address_hint, cannot_resume, compare_for_resume, goes_on};
 use crate::progress::Display;
 use crate::progress::numbers::counted;
+use crate::progress::summary::{command, shell_word};
 use crate::settings::{CrawlSettings, Output, ProcessSettings, reload_politeness};
 use crate::signals::{Signal, Signals};
 use crate::stores::Stores;
@@ -20,6 +21,7 @@ use argiope_fetch::{AddressPolicy, FetcherOptions, RequestProfile};
 use argiope_frontier::state::ShardState;
 use argiope_frontier::stored_job_counts;
 use argiope_local::archive::FileArchive;
+use argiope_local::catalogue::SqliteReader;
 use argiope_model::{JobId, JobSpec, Millis, Url};
 use argiope_store::catalogue::{BriefKind, Catalogue, CatalogueReader, Job, NewJob};
 use std::path::{Path, PathBuf};
@@ -30,6 +32,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const PRIVATE_ADDRESS: &str = "private_address";
 /// How often progress is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// How often the catalogue is asked for what progress cannot tell.
+const COUNT_EVERY: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(global: &GlobalOptions, args: &CrawlArgs, display: &Display) -> Result<(), Failure> {
     let jobs = CrawlSettings::all(global, args)?;
@@ -111,7 +115,8 @@ pub(crate) fn crawl(
         archive: archive.map(|archive| archive as Arc<dyn argiope_store::archive::Archive>),
         links: Box::new(links),
     };
-    let config = engine_config(&process, &addresses, &directory.fixed);
+    let config =
+        EngineConfig { is_new: directory.is_new, ..engine_config(&process, &addresses, &directory.fixed) };
     let began = Instant::now();
     let engine = match Engine::start(config, ports, starts, output) {
         Ok(engine) => engine,
@@ -130,8 +135,12 @@ pub(crate) fn crawl(
     let mut interrupted = 0;
     engine.when_ended(signals.waker());
     let mut brake = Brake::new(process.disk, &directory.path);
+    let mut refusals = if quiet { None } else { Some(Refusals::new(&directory.path)?) };
     while !engine.has_ended() {
         brake.keep(engine.handle(), || 0);
+        if let Some(urls) = refusals.as_mut().and_then(|refusals| refusals.look(&numbers)) {
+            narrator.set_skipped(urls);
+        }
         match signals.wait(LOOK_EVERY) {
             Some(Signal::Stop) => {
                 interrupted += 1;
@@ -149,10 +158,34 @@ pub(crate) fn crawl(
         display.update(&narrator.tell(&engine.handle().snapshot(), began.elapsed()));
     }
     display.finish();
+    // Before the writer: who closes the catalogue last puts its journal away.
+    drop(refusals);
     drop(server);
     let ended = engine.join().map_err(|e| failure_of(&e))?;
     conclude(&runs, &ended, began.elapsed(), quiet)?;
     Ok(numbers)
+}
+
+/// How many URLs were refused, from time to time.
+struct Refusals {
+    reader: SqliteReader,
+    looked: Option<Instant>,
+}
+
+impl Refusals {
+    fn new(directory: &Path) -> Result<Refusals, Failure> {
+        Ok(Refusals { reader: data::reader(directory)?, looked: None })
+    }
+
+    fn look(&mut self, jobs: &[JobId]) -> Option<u64> {
+        if self.looked.is_some_and(|at| at.elapsed() < COUNT_EVERY) {
+            return None;
+        }
+        self.looked = Some(Instant::now());
+        // A catalogue that cannot be read stops the crawl where it is written; the number shown stays.
+        let counts = jobs.iter().map(|job| self.reader.counts(*job));
+        counts.map(|counts| counts.ok().map(|counts| counts.skipped())).sum()
+    }
 }
 
 /// One archive for all jobs that keep one.
@@ -160,7 +193,8 @@ fn archive_of(directory: &DataDirectory, all: &[CrawlSettings]) -> Result<Option
     let Some(first) = all.iter().find(|settings| settings.job.archive) else { return Ok(None) };
     let profile = RequestProfile::new(&first.profile).map_err(Failure::usage)?;
     let obeys_robots = all.iter().all(|settings| settings.job.respect_robots);
-    directory.archive(profile.user_agent(), obeys_robots).map(|archive| Some(Arc::new(archive)))
+    let rotate_bytes = first.process.archive_file_size;
+    directory.archive(profile.user_agent(), obeys_robots, rotate_bytes).map(|archive| Some(Arc::new(archive)))
 }
 
 fn begin(
@@ -228,7 +262,10 @@ fn conclude(runs: &[Run], ended: &Ended, elapsed: Duration, quiet: bool) -> Resu
         }
         match outcome {
             JobOutcome::Interrupted => is_interrupted = true,
-            JobOutcome::Done => failure = failure.or(without_any_answer(reader.as_ref(), &run.job)?),
+            JobOutcome::Done => {
+                let data = Some(run.settings.process.data.as_path());
+                failure = failure.or(without_any_answer(reader.as_ref(), &run.job, data)?);
+            }
             JobOutcome::Limit | JobOutcome::Blocked { .. } => {}
         }
     }
@@ -244,6 +281,7 @@ fn conclude(runs: &[Run], ended: &Ended, elapsed: Duration, quiet: bool) -> Resu
 pub(crate) fn without_any_answer(
     reader: &dyn CatalogueReader,
     job: &Job,
+    data: Option<&Path>,
 ) -> Result<Option<Failure>, Failure> {
     let store = |e| data::store_failure(&e);
     let counts = reader.counts(job.id).map_err(store)?;
@@ -257,7 +295,11 @@ pub(crate) fn without_any_answer(
         let refused = Failure::usage(format!("no seed may be asked; {}: {error}", page.url));
         return Ok(Some(refused.hint(address_hint(error.contains("--allow-private")))));
     }
-    let hint = format!("check the name and the network; 'argiope why {}' tells what was tried", page.url);
+    let why = match data {
+        Some(data) => command(data, &format!("why {}", shell_word(&page.url))),
+        None => format!("argiope why {}", shell_word(&page.url)),
+    };
+    let hint = format!("check the name and the network; \"{why}\" tells what was tried");
     Ok(Some(Failure::failed(format!("no answer from any URL; {}: {error}", page.url)).hint(hint)))
 }
 
@@ -275,6 +317,7 @@ pub(crate) fn engine_config(
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     EngineConfig {
         name: String::new(),
+        is_new: false,
         shards: fixed.shards,
         workers: cores,
         concurrency: process.concurrency.max(1) as usize,

@@ -99,6 +99,8 @@ fn settings(global: &GlobalOptions, lab: &Lab, place: &Place) -> Result<CrawlSet
     };
     let mut settings = CrawlSettings::without_files(global, &args)?;
     settings.data_is_kept = place.scratch.is_none();
+    // The web it crawls is gone with it.
+    settings.can_go_on = false;
     Ok(settings)
 }
 

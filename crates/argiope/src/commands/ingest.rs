@@ -44,10 +44,8 @@ pub(crate) fn run(global: &GlobalOptions, args: &IngestArgs, display: &Display) 
     spec.scope = Scope::Any;
     spec.max_depth = Some(args.depth.unwrap_or(0));
     spec.allow_private |= args.allow_private;
-    let rules = SeedRules {
-        normal: spec.normal_form.compile(),
-        addresses: addresses_of(&config.file, spec.allow_private)?,
-    };
+    let addresses = addresses_of(&config.file, spec.allow_private)?;
+    let rules = SeedRules::of(&spec, addresses).map_err(Failure::usage)?;
     let list = args.source.as_deref().map(|source| List::open(&config.file, source)).transpose()?;
     let mut session = place.session()?;
     let post = place.post(CLIENT)?;

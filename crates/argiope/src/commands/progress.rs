@@ -4,8 +4,8 @@ use super::crawl::now;
 use crate::data;
 use crate::exit::Failure;
 use crate::progress::{
-    BlockedBy, BlockedHost, Ending, HostSummary, Phase, RateMeter, Snapshot, Summary, WaitReason, Waiting,
-    WaitingHost, style_for_stdout,
+    BlockedBy, BlockedHost, Ending, GoOn, HostSummary, Phase, RateMeter, Snapshot, Summary, WaitReason,
+    Waiting, WaitingHost, style_for_stdout,
 };
 use crate::settings::CrawlSettings;
 use argiope_engine::{Blocked, Ended, JobOutcome, Paused, Snapshot as Seen};
@@ -16,6 +16,9 @@ use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// A wait that is worth a line of its own.
+const LONG: Duration = Duration::from_secs(5);
 
 /// What a job is called on the screen.
 pub(crate) fn title(job: &Job, spec: &JobSpec) -> String {
@@ -34,11 +37,17 @@ pub(crate) struct Narrator {
     title: String,
     max_pages: Option<u64>,
     meter: RateMeter,
+    skipped: u64,
 }
 
 impl Narrator {
     pub(crate) fn new(title: String, max_pages: Option<u64>) -> Narrator {
-        Narrator { title, max_pages, meter: RateMeter::default() }
+        Narrator { title, max_pages, meter: RateMeter::default(), skipped: 0 }
+    }
+
+    /// Those that are stored: what is found again by another way, and fetched, is none any more.
+    pub(crate) fn set_skipped(&mut self, urls: u64) {
+        self.skipped = urls;
     }
 
     pub(crate) fn tell(&mut self, seen: &Seen, elapsed: Duration) -> Snapshot {
@@ -63,8 +72,10 @@ impl Narrator {
             retries: of_all(|job| job.delayed),
             next_retry: seen.overview.next_retry.map(|due| due.since(seen.at)),
             in_flight: seen.overview.in_flight as u64,
+            looked_up: seen.overview.resolving as u64,
+            slow_answer: slow_answer(seen),
             failed: totals.failed,
-            skipped: totals.skipped.values().sum(),
+            skipped: self.skipped,
             bytes: totals.bytes,
             hosts_active: Some(seen.overview.active as u64),
             waiting: waiting(seen),
@@ -96,15 +107,20 @@ fn waiting(seen: &Seen) -> Vec<Waiting> {
     all
 }
 
+fn slow_answer(seen: &Seen) -> Option<(String, Duration)> {
+    let (url, since) = seen.overview.oldest_request.as_ref()?;
+    let waited = seen.at.since(*since);
+    (waited > LONG).then(|| (url.as_str().to_owned(), waited))
+}
+
 fn slowest(seen: &Seen) -> Vec<WaitingHost> {
-    let far = |at: &Millis| at.since(seen.at) > Duration::from_secs(5);
+    let far = |at: &Millis| at.since(seen.at) > LONG;
     let hosts = seen.overview.slowest.iter().filter(|(_, _, at)| far(at));
     hosts
         .map(|(host, reason, at)| WaitingHost {
             host: host.to_string(),
             reason: reason_of(*reason),
             due: Some(at.since(seen.at)),
-            queued: 0,
         })
         .collect()
 }
@@ -217,6 +233,11 @@ fn summary(reader: &dyn CatalogueReader, facts: &EndFacts<'_>) -> argiope_store:
         data: facts.settings.data_is_kept.then(|| facts.settings.process.data.clone()),
         output: facts.output.clone(),
         archived: facts.settings.job.archive,
+        go_on: match facts.settings.fresh {
+            _ if !facts.settings.can_go_on => None,
+            true => Some(GoOn::WithoutFresh),
+            false => Some(GoOn::SameCommand),
+        },
         refused_example,
     })
 }

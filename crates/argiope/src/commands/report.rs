@@ -14,9 +14,11 @@ pub(crate) fn run(global: &GlobalOptions, args: &ReportArgs) -> Result<(), Failu
     let stores = Stores::of(global)?;
     let reader = stores.reader()?;
     let jobs = selection::jobs(reader.as_ref(), args.job.as_deref(), args.all)?;
+    let work = stores.work()?;
     let mut text = String::new();
     for job in &jobs {
-        let report = Report::gather(reader.as_ref(), job, ReportLimits::default(), now())
+        let state = work.state_word(job);
+        let report = Report::gather(reader.as_ref(), job, state, ReportLimits::default(), now())
             .map_err(|e| data::store_failure(&e))?;
         if !text.is_empty() {
             text.push('\n');

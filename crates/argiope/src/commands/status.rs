@@ -68,8 +68,11 @@ pub(crate) fn run(global: &GlobalOptions, args: &StatusArgs) -> Result<(), Failu
         }
     };
     let state = work.state_word(&job);
+    let key = job.name.as_ref().unwrap_or(&job.seeds_hash);
+    let latest = reader.find_job(key).map_err(|e| data::store_failure(&e))?;
+    let successor = latest.map(|latest| latest.id).filter(|latest| *latest != job.id);
     let status = status(global, &job, state, &counts, &queue)?;
-    if args.json { print_json(&status) } else { print(&text(&status, &queue)) }
+    if args.json { print_json(&status) } else { print(&text(&status, &queue, successor)) }
 }
 
 fn process(global: &GlobalOptions) -> String {
@@ -153,7 +156,8 @@ fn status(
     })
 }
 
-fn text(status: &Status, queue: &Queue<'_>) -> String {
+/// `successor`: the job that the same command would mean now.
+fn text(status: &Status, queue: &Queue<'_>, successor: Option<JobId>) -> String {
     let mut text = format!("Job {}", status.job);
     if let Some(name) = &status.name {
         let _ = write!(text, " ({})", printable(name));
@@ -178,7 +182,11 @@ fn text(status: &Status, queue: &Queue<'_>) -> String {
     match queue {
         Queue::Live { live, beside } => {
             let urls = counted(live.queued, "URL", "URLs");
-            line("queue", format!("{urls}, {} being fetched", count(live.in_progress)));
+            let stored = match live.in_progress.saturating_sub(live.in_flight) {
+                0 => String::new(),
+                answered => format!(", {} being stored", count(answered)),
+            };
+            line("queue", format!("{urls}, {} being fetched{stored}", count(live.in_flight)));
             let next = live.next_retry_ms.map(Duration::from_millis);
             if let Some(text) = retries(live.retries, next) {
                 line("retries", text);
@@ -210,12 +218,15 @@ fn text(status: &Status, queue: &Queue<'_>) -> String {
     }
     text.push('\n');
     if matches!(queue, Queue::AtRest(_)) {
-        text.push_str(match status.state {
-            "completed" | "failed" | "cancelled" => {
-                "Nobody runs it now; the same 'argiope crawl' command starts it anew.\n"
+        let _ = match (status.state, successor) {
+            ("completed" | "failed" | "cancelled", _) => {
+                writeln!(text, "Nobody runs it now; the same 'argiope crawl' command starts it anew.")
             }
-            _ => "Nobody runs it now; the same 'argiope crawl' command goes on with it.\n",
-        });
+            (_, Some(job)) => writeln!(text, "Nobody runs it now; job {job} has taken its place."),
+            (_, None) => {
+                writeln!(text, "Nobody runs it now; the same 'argiope crawl' command goes on with it.")
+            }
+        };
     }
     text
 }

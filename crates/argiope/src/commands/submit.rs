@@ -70,7 +70,7 @@ pub(crate) fn run(
             if !quiet {
                 print(&summary(reader.as_ref(), &ended)?)?;
             }
-            match without_any_answer(reader.as_ref(), &ended)? {
+            match without_any_answer(reader.as_ref(), &ended, None)? {
                 Some(failure) => Err(failure),
                 None => Ok(()),
             }
@@ -214,6 +214,8 @@ impl Following<'_> {
             bytes: counts.bytes,
             hosts_active: None,
             waiting: Vec::new(),
+            looked_up: 0,
+            slow_answer: None,
             slowest: Vec::new(),
         });
         Ok(())

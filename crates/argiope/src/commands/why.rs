@@ -92,7 +92,13 @@ impl Asked<'_> {
                 break;
             }
         }
-        best.ok_or_else(|| Failure::usage("no URL was given"))
+        let best = best.ok_or_else(|| Failure::usage("no URL was given"))?;
+        if matches!(best.decision, Decision::Unknown | Decision::OutOfScope)
+            && let Some((decision, steps)) = known::as_hop(self.reader, self.job.id, &best.url)?
+        {
+            return Ok(self.answer(&best.url, decision, steps));
+        }
+        Ok(best)
     }
 
     /// What was too deep may have been found again nearer to a seed, and wait.

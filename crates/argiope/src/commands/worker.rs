@@ -351,7 +351,7 @@ impl Worker {
             shards: *shards,
             read_url: Box::new(move |spec, text| {
                 let addresses = AddressPolicy { allow_private: spec.allow_private, ..own.clone() };
-                let rules = SeedRules { normal: spec.normal_form.compile(), addresses };
+                let rules = SeedRules::of(spec, addresses).map_err(|error| error.to_string())?;
                 parse_seed(text, &rules).map_err(|problem| problem.message().to_owned())
             }),
         }
@@ -491,7 +491,7 @@ fn own_figures(snapshot: &Snapshot, members: &Members) -> Own {
             (None, true, 0) => "idle",
             (None, true, _) => "active",
         },
-        current_url: snapshot.overview.oldest_request.as_ref().map(|url| url.as_str().to_owned()),
+        current_url: snapshot.overview.oldest_request.as_ref().map(|(url, _)| url.as_str().to_owned()),
         shards: u32::try_from(members.owned()).unwrap_or(u32::MAX),
         pages: snapshot.totals.pages,
         failures: snapshot.totals.failed,

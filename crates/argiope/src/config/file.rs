@@ -79,15 +79,23 @@ pub(crate) struct StorageSection {
     pub(crate) html_bucket_region: Option<String>,
     pub(crate) html_endpoint: Option<String>,
     pub(crate) archive_layout: ArchiveLayout,
-    /// A file of the archive that is to leave its worker's disk is ended when it is so long,
-    pub(crate) archive_file_size: u64,
-    /// or so old.
+    /// A file of the archive is ended when it is so long,
+    pub(crate) archive_file_size: Option<u64>,
+    /// or so old, if it is to leave its worker's disk.
     #[serde(with = "human_duration")]
     pub(crate) archive_file_age: Duration,
     /// Nothing new is asked for while less than this is free on the disk,
     pub(crate) disk_reserve: Option<u64>,
     /// or more than this waits there to be uploaded.
     pub(crate) upload_backlog: Option<u64>,
+}
+
+impl StorageSection {
+    /// Smaller where files are uploaded: what is not there yet goes with a lost disk.
+    pub(crate) fn archive_file_size(&self) -> u64 {
+        let usual = if self.html_bucket.is_some() { 256_000_000 } else { 1_000_000_000 };
+        self.archive_file_size.unwrap_or(usual)
+    }
 }
 
 impl Default for StorageSection {
@@ -100,7 +108,7 @@ impl Default for StorageSection {
             html_bucket_region: None,
             html_endpoint: None,
             archive_layout: ArchiveLayout::Warc,
-            archive_file_size: 256_000_000,
+            archive_file_size: None,
             archive_file_age: Duration::from_secs(300),
             disk_reserve: None,
             upload_backlog: None,

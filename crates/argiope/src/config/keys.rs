@@ -150,7 +150,7 @@ const STORAGE: &[Key] = &[
     Key::new("html_bucket_region", Kind::Text).or_null(),
     Key::new("html_endpoint", Kind::Text).or_null(),
     Key::new("archive_layout", Kind::Word(&["warc", "objects"])),
-    Key::new("archive_file_size", Kind::Size),
+    Key::new("archive_file_size", Kind::Size).or_null(),
     Key::new("archive_file_age", Kind::SomeTime),
     Key::new("disk_reserve", Kind::Size).or_null(),
     Key::new("upload_backlog", Kind::Size).or_null(),

@@ -111,8 +111,8 @@ fn storage(storage: &StorageSection) -> Vec<Problem> {
 pub(super) fn of_job(spec: &JobSpec) -> Vec<Problem> {
     let mut problems: Vec<Problem> = profile(spec, "").into_iter().collect();
     problems.extend(patterns(spec, ""));
-    let rules =
-        SeedRules { normal: spec.normal_form.compile(), addresses: AddressPolicy::allowing_private() };
+    // Patterns that are none are told already.
+    let Ok(rules) = SeedRules::of(spec, AddressPolicy::allowing_private()) else { return problems };
     for (at, seed) in spec.seeds.iter().enumerate() {
         // Whether a private place may be crawled is for the command to say.
         if let Err(SeedProblem::Unusable(why)) = parse_seed(seed, &rules) {
@@ -130,8 +130,7 @@ pub(super) fn of_graph(file: &GraphFile) -> Vec<Problem> {
     };
     let mut problems: Vec<Problem> = profile(&spec, "user_agent").into_iter().collect();
     problems.extend(patterns(&spec, ""));
-    let rules =
-        SeedRules { normal: spec.normal_form.compile(), addresses: AddressPolicy::allowing_private() };
+    let rules = SeedRules::without_bans(spec.normal_form.compile(), AddressPolicy::allowing_private());
     if let Some(Err(SeedProblem::Unusable(why))) =
         file.seed_url.as_deref().map(|seed| parse_seed(seed, &rules))
     {

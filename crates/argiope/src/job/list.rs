@@ -5,6 +5,7 @@
 use super::seed::{SeedProblem, SeedRules, parse_seed};
 use crate::exit::Failure;
 use argiope_model::Url;
+use flate2::read::MultiGzDecoder;
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, Write};
@@ -15,6 +16,8 @@ const MAX_LINE: u64 = 65_536;
 const WHAT_TO_GIVE: &str = "give a file that can be read, with one URL a line, or - for stdin";
 /// Problems shown; the rest is counted.
 const SHOWN: usize = 10;
+/// What a compressed list begins with.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// A list that has been checked.
 #[derive(Debug)]
@@ -118,12 +121,21 @@ fn open_file(path: &Path) -> Result<File, Failure> {
             Failure::usage(format!("cannot read the list {name}: it is a directory")).hint(WHAT_TO_GIVE)
         );
     }
-    if metadata.is_file() { Ok(file) } else { keep(file, &name) }
+    if metadata.is_file() { plain(file, &name) } else { plain(keep(file, &name)?, &name) }
+}
+
+/// A list that is compressed is read from a copy that is not.
+fn plain(mut file: File, name: &str) -> Result<File, Failure> {
+    let mut start = Vec::new();
+    let unreadable = |error: io::Error| unreadable(name, &error);
+    (&mut file).take(GZIP.len() as u64).read_to_end(&mut start).map_err(unreadable)?;
+    file.rewind().map_err(unreadable)?;
+    if start == GZIP { keep(MultiGzDecoder::new(BufReader::new(file)), name) } else { Ok(file) }
 }
 
 /// A pipe can be read once only.
 fn keep_stdin() -> Result<File, Failure> {
-    keep(io::stdin().lock(), "stdin")
+    plain(keep(io::stdin().lock(), "stdin")?, "stdin")
 }
 
 fn keep(mut from: impl Read, name: &str) -> Result<File, Failure> {
@@ -163,6 +175,11 @@ impl<R: BufRead> Lines<R> {
             if line.len() as u64 == MAX_LINE && line.last() != Some(&b'\n') {
                 self.from.skip_until(b'\n').map_err(|error| unreadable(&self.name, &error))?;
             }
+            if line.contains(&0) {
+                let text =
+                    format!("the list {} is not text: line {} has a zero byte", self.name, self.number);
+                return Err(Failure::usage(text).hint(WHAT_TO_GIVE));
+            }
             let text = String::from_utf8_lossy(&line);
             let text = text.trim_start_matches('\u{feff}').trim();
             if !text.is_empty() && !text.starts_with('#') {
@@ -179,7 +196,7 @@ mod tests {
     use argiope_model::NormalRules;
 
     fn rules() -> SeedRules {
-        SeedRules { normal: NormalRules::default(), addresses: AddressPolicy::public_only() }
+        SeedRules::without_bans(NormalRules::default(), AddressPolicy::public_only())
     }
 
     fn list(text: &[u8]) -> Result<SeedList, Failure> {
@@ -223,6 +240,24 @@ mod tests {
         let missing = SeedList::open(Path::new("/nowhere/urls.txt"), &rules()).unwrap_err();
         assert!(missing.messages[0].starts_with("cannot read the list /nowhere/urls.txt"), "{missing:?}");
         assert!(SeedList::open(Path::new("/"), &rules()).unwrap_err().messages[0].contains("directory"));
+    }
+
+    #[test]
+    fn a_compressed_list_is_read_and_what_is_no_text_is_refused() {
+        use flate2::write::GzEncoder;
+        let mut gzip = GzEncoder::new(Vec::new(), flate2::Compression::default());
+        gzip.write_all(b"example.com\nhttps://a.test/\n").unwrap();
+        let gzip = gzip.finish().unwrap();
+        assert_eq!(list(&gzip).unwrap().urls, 2);
+        assert!(list(&gzip[..20]).unwrap_err().messages[0].starts_with("cannot read the list"));
+        let failure = list(b"example.com\n\x7fELF\x00\x01\n").unwrap_err();
+        assert!(failure.messages[0].ends_with("is not text: line 2 has a zero byte"), "{failure:?}");
+    }
+
+    #[test]
+    fn nothing_of_a_list_is_obeyed_by_a_terminal() {
+        let list = list(b"http://a b\x1b[31mRED\x07/\nexample.com\n").unwrap();
+        assert!(!list.problems[0].contains(|c: char| c.is_control()), "{:?}", list.problems);
     }
 
     #[test]

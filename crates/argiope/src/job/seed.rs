@@ -1,14 +1,30 @@
 //! One seed: what a person writes for a place to start -> a URL that may be crawled, or what is wrong with it.
 
+use crate::commands::selection::printable;
 use argiope_fetch::AddressPolicy;
-use argiope_model::{NormalRules, Url, UrlError};
+use argiope_frontier::admission::{AdmissionError, Bans};
+use argiope_model::{JobSpec, NormalRules, Url, UrlError};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 /// What every seed is held against.
 #[derive(Clone, Debug)]
 pub(crate) struct SeedRules {
     pub(crate) normal: NormalRules,
     pub(crate) addresses: AddressPolicy,
+    /// Hosts that the job never asks.
+    bans: Option<Arc<Bans>>,
+}
+
+impl SeedRules {
+    pub(crate) fn of(spec: &JobSpec, addresses: AddressPolicy) -> Result<SeedRules, AdmissionError> {
+        let bans = Some(Arc::new(Bans::compile(spec)?));
+        Ok(SeedRules { bans, ..SeedRules::without_bans(spec.normal_form.compile(), addresses) })
+    }
+
+    pub(crate) fn without_bans(normal: NormalRules, addresses: AddressPolicy) -> SeedRules {
+        SeedRules { normal, addresses, bans: None }
+    }
 }
 
 /// Why a seed cannot be crawled.
@@ -49,7 +65,10 @@ pub(crate) fn parse_seed(text: &str, rules: &SeedRules) -> Result<Url, SeedProbl
         return Err(unusable(text, &why));
     }
     check_address(&url, &rules.addresses)?;
-    Ok(url)
+    match rules.bans.as_ref().map(|bans| bans.check(&url)) {
+        Some(Err(skip)) => Err(unusable(text, &skip.detail)),
+        Some(Ok(())) | None => Ok(url),
+    }
 }
 
 /// A URL as a person types it, wherever it leads.
@@ -88,10 +107,10 @@ fn name_problem(name: &str) -> Option<&'static str> {
     None
 }
 
-/// Short, and without a password.
+/// Short, without a password, and without what a terminal would obey.
 fn shown(text: &str) -> String {
     let masked = crate::config::mask_url(text);
-    crate::progress::numbers::fit(masked.as_deref().unwrap_or(text), 200)
+    printable(&crate::progress::numbers::fit(masked.as_deref().unwrap_or(text), 200))
 }
 
 fn with_scheme(text: &str) -> Result<String, String> {
@@ -159,10 +178,24 @@ mod tests {
     use super::*;
 
     fn rules(allow_private: bool) -> SeedRules {
-        SeedRules {
-            normal: NormalRules::default(),
-            addresses: AddressPolicy { allow_private, allowed: Vec::new() },
+        let addresses = AddressPolicy { allow_private, allowed: Vec::new() };
+        SeedRules::without_bans(NormalRules::default(), addresses)
+    }
+
+    #[test]
+    fn a_host_that_is_never_asked_is_no_seed() {
+        let spec = JobSpec {
+            blacklist: vec![String::from("evil.test")],
+            exclude_domains: vec![String::from("^ads")],
+            ..JobSpec::default()
+        };
+        let rules = SeedRules::of(&spec, AddressPolicy::public_only()).unwrap();
+        for (text, why) in [("sub.evil.test/x", "on the blacklist"), ("ads.a.test", "exclude_domains '^ads'")]
+        {
+            let problem = parse_seed(text, &rules).unwrap_err();
+            assert!(problem.message().contains(why), "{problem:?}");
         }
+        assert!(parse_seed("good.test", &rules).is_ok());
     }
 
     fn seed(text: &str) -> Result<String, SeedProblem> {

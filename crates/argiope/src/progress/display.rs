@@ -25,22 +25,25 @@ pub(crate) enum Mode {
 }
 
 impl Mode {
-    /// `variable` reads the environment. https://no-color.org: any value that is not empty turns colours off.
-    pub(crate) fn choose(quiet: bool, is_terminal: bool, variable: &dyn Fn(&str) -> Option<String>) -> Mode {
+    /// `may_redraw`: a terminal on which nobody else writes. `variable` reads the environment. https://no-color.org: any
+    /// value that is not empty turns colours off.
+    pub(crate) fn choose(quiet: bool, may_redraw: bool, variable: &dyn Fn(&str) -> Option<String>) -> Mode {
         if quiet {
             return Mode::Quiet;
         }
         let dumb = variable("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
-        if !is_terminal || dumb {
+        if !may_redraw || dumb {
             return Mode::Lines;
         }
         let colourless = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
         Mode::Terminal(if colourless { Style::Plain } else { Style::Coloured })
     }
 
-    /// The mode for this process' stderr.
-    pub(crate) fn for_stderr(quiet: bool) -> Mode {
-        Mode::choose(quiet, io::stderr().is_terminal(), &|name| std::env::var(name).ok())
+    /// The mode for this process' stderr. Pages that stream to stdout may end up on the same terminal, by way of a pipe,
+    /// too: a block that is redrawn there would wipe them away.
+    pub(crate) fn for_stderr(quiet: bool, streams_to_stdout: bool) -> Mode {
+        let may_redraw = io::stderr().is_terminal() && !streams_to_stdout;
+        Mode::choose(quiet, may_redraw, &|name| std::env::var(name).ok())
     }
 }
 
@@ -68,8 +71,8 @@ pub(crate) struct Display {
 }
 
 impl Display {
-    pub(crate) fn stderr(quiet: bool) -> Display {
-        Display::new(Mode::for_stderr(quiet), Box::new(io::stderr()), terminal_width)
+    pub(crate) fn stderr(quiet: bool, streams_to_stdout: bool) -> Display {
+        Display::new(Mode::for_stderr(quiet, streams_to_stdout), Box::new(io::stderr()), terminal_width)
     }
 
     fn new(mode: Mode, to: Box<dyn Write + Send>, width: fn() -> usize) -> Display {

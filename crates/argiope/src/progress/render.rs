@@ -6,6 +6,8 @@ use std::time::Duration;
 
 /// A narrower terminal gets the note or the title, not both.
 const LEAST_FOR_PARTS: usize = 60;
+/// Of the line on hosts, on a narrow terminal.
+const MOST_ROWS: usize = 3;
 /// How many of the slowest hosts a terminal shows.
 const SLOWEST_SHOWN: usize = 3;
 
@@ -47,19 +49,47 @@ pub(crate) fn block(snapshot: &Snapshot, width: usize, style: Style) -> Vec<Stri
     let line = |text: String| format!("  {}", fit(&text, width.saturating_sub(2)));
     lines.push(line(figures(snapshot)));
     lines.push(line(work(snapshot)));
-    lines.extend(hosts(snapshot).map(line));
+    if let Some(hosts) = hosts(snapshot) {
+        let rows = wrapped(&hosts, width.saturating_sub(2), MOST_ROWS);
+        lines.extend(rows.into_iter().map(|row| format!("  {row}")));
+    }
+    let mut detail =
+        |text: &str| lines.push(style.dim(&format!("    {}", fit(text, width.saturating_sub(4)))));
+    if let Some((url, waited)) = &snapshot.slow_answer {
+        detail(&slow_answer(url, *waited));
+    }
     for host in snapshot.slowest.iter().take(SLOWEST_SHOWN) {
         let due = host.due.map(|due| format!(", due in {}", until(due))).unwrap_or_default();
-        let text = format!("{}: {}{due}, {} queued", host.host, host.reason.of_one(), count(host.queued));
-        lines.push(style.dim(&format!("    {}", fit(&text, width.saturating_sub(4)))));
+        detail(&format!("{}: {}{due}", host.host, host.reason.of_one()));
     }
     lines
+}
+
+fn slow_answer(url: &str, waited: Duration) -> String {
+    format!("no answer for {} from {url}", until(waited))
+}
+
+/// Broken between words into at most so many rows; what does not fit is cut off in the last.
+fn wrapped(text: &str, width: usize, most: usize) -> Vec<String> {
+    let mut rows: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        let is_last = rows.len() == most;
+        match rows.last_mut() {
+            Some(row) if is_last || row.chars().count() + 1 + word.chars().count() <= width => {
+                row.push(' ');
+                row.push_str(word);
+            }
+            _ => rows.push(word.to_owned()),
+        }
+    }
+    rows.iter().map(|row| fit(row, width)).collect()
 }
 
 /// One line that stands by itself, for logs and pipes.
 pub(crate) fn plain_line(snapshot: &Snapshot) -> String {
     let parts = [elapsed(snapshot.elapsed), figures(snapshot), work(snapshot)];
-    let parts = parts.into_iter().chain(hosts(snapshot)).chain(phase_note(&snapshot.phase));
+    let slow = snapshot.slow_answer.as_ref().map(|(url, waited)| slow_answer(url, *waited));
+    let parts = parts.into_iter().chain(hosts(snapshot)).chain(slow).chain(phase_note(&snapshot.phase));
     parts.collect::<Vec<String>>().join(" | ")
 }
 
@@ -102,8 +132,12 @@ fn figures(snapshot: &Snapshot) -> String {
 }
 
 fn work(snapshot: &Snapshot) -> String {
+    let looked_up = match snapshot.looked_up {
+        0 => String::new(),
+        names => format!(", {} being looked up", counted(names, "name", "names")),
+    };
     format!(
-        "{} queued, {} in flight, {} failed, {} skipped",
+        "{} queued, {} in flight{looked_up}, {} failed, {} skipped",
         count(snapshot.queued),
         count(snapshot.in_flight),
         count(snapshot.failed),
@@ -156,6 +190,8 @@ mod tests {
             retries: 0,
             next_retry: None,
             in_flight: 41,
+            looked_up: 0,
+            slow_answer: None,
             failed: 12,
             skipped: 1203,
             bytes: 420_000_000,
@@ -173,7 +209,6 @@ mod tests {
                 host: String::from("news.example.com"),
                 reason: WaitReason::RetryAfter,
                 due: Some(Duration::from_secs(3600)),
-                queued: 40_210,
             }],
         }
     }
@@ -187,7 +222,32 @@ mod tests {
                 "  12,345 pages, 82.1/s now, 64.3/s overall, 420.0 MB",
                 "  1,204,332 queued, 41 in flight, 12 failed, 1,203 skipped",
                 "  4 hosts active, 39 waiting: 37 in their crawl delay, next due in 0.4 s; 2 backing off, next due in 28 s",
-                "    news.example.com: parked by Retry-After, due in 1h 00m, 40,210 queued",
+                "    news.example.com: parked by Retry-After, due in 1h 00m",
+            ]
+        );
+    }
+
+    #[test]
+    fn an_answer_that_takes_long_is_named() {
+        let slow = Snapshot {
+            looked_up: 1,
+            slow_answer: Some((String::from("https://slow.test/x"), Duration::from_secs(12))),
+            ..snapshot()
+        };
+        let shown = block(&slow, 110, Style::Plain);
+        assert!(shown[2].contains("41 in flight, 1 name being looked up, 12 failed"), "{shown:?}");
+        assert_eq!(shown[4], "    no answer for 12 s from https://slow.test/x");
+        assert!(plain_line(&slow).contains(" | no answer for 12 s from https://slow.test/x"));
+    }
+
+    #[test]
+    fn a_narrow_terminal_shows_all_reasons_for_waiting() {
+        let shown = block(&snapshot(), 80, Style::Plain);
+        assert_eq!(
+            shown[3..5],
+            [
+                "  4 hosts active, 39 waiting: 37 in their crawl delay, next due in 0.4 s; 2",
+                "  backing off, next due in 28 s",
             ]
         );
     }
@@ -202,7 +262,7 @@ mod tests {
                 assert!(line.chars().count() <= width.max(4), "{width}: {line}");
             }
         }
-        assert!(block(&narrow, 60, Style::Plain)[3].ends_with('…'));
+        assert!(block(&narrow, 30, Style::Plain)[5].ends_with('…'));
     }
 
     #[test]

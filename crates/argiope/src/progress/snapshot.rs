@@ -65,13 +65,12 @@ pub(crate) struct Waiting {
     pub(crate) next_due: Option<Duration>,
 }
 
-/// A host that holds the crawl up: much queued or long to wait.
+/// A host that holds the crawl up: long to wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WaitingHost {
     pub(crate) host: String,
     pub(crate) reason: WaitReason,
     pub(crate) due: Option<Duration>,
-    pub(crate) queued: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -91,6 +90,10 @@ pub(crate) struct Snapshot {
     pub(crate) retries: u64,
     pub(crate) next_retry: Option<Duration>,
     pub(crate) in_flight: u64,
+    /// Names that are being looked up.
+    pub(crate) looked_up: u64,
+    /// The URL whose answer has been waited for longest, if that is long.
+    pub(crate) slow_answer: Option<(String, Duration)>,
     /// URLs that ended without an answer.
     pub(crate) failed: u64,
     pub(crate) skipped: u64,

@@ -11,6 +11,23 @@ use std::time::Duration;
 const ROWS: usize = 10;
 const SLOW_ROWS: usize = 5;
 
+/// What to type so that an unfinished job goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GoOn {
+    SameCommand,
+    /// It was begun anew with `--fresh`, and would be again.
+    WithoutFresh,
+}
+
+impl GoOn {
+    fn words(self) -> &'static str {
+        match self {
+            GoOn::SameCommand => "the same command",
+            GoOn::WithoutFresh => "the same command without --fresh",
+        }
+    }
+}
+
 /// How the crawl ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
@@ -110,6 +127,8 @@ pub(crate) struct Summary {
     pub(crate) data: Option<PathBuf>,
     pub(crate) output: Option<PathBuf>,
     pub(crate) archived: bool,
+    /// How an unfinished job goes on; None where it cannot.
+    pub(crate) go_on: Option<GoOn>,
     /// A URL that was refused, as an example for `why`.
     pub(crate) refused_example: Option<String>,
 }
@@ -164,11 +183,15 @@ impl Summary {
             Ending::Interrupted => style.yellow(&format!(
                 "Job {job} is interrupted: {} queued.{}",
                 counted(self.queued, "URL is", "URLs are"),
-                if self.data.is_some() { " Run the same command to go on." } else { "" }
+                match self.go_on {
+                    Some(go_on) => format!(" Run {} to go on.", go_on.words()),
+                    None => String::new(),
+                }
             )),
             Ending::Blocked { groups, next_due } => style.yellow(&format!(
-                "Job {job} is done as far as it goes: {}. Run the same command in {} to go on.",
+                "Job {job} is done as far as it goes: {}. Run {} in {} to go on.",
                 waiting_urls(groups),
+                self.go_on.unwrap_or(GoOn::SameCommand).words(),
                 until(*next_due)
             )),
         }
@@ -266,7 +289,7 @@ fn short(time: Duration) -> String {
 }
 
 /// With the data directory where it is not the usual one.
-fn command(data: &Path, rest: &str) -> String {
+pub(crate) fn command(data: &Path, rest: &str) -> String {
     if data == Path::new("./argiope-data") {
         format!("argiope {rest}")
     } else {
@@ -365,6 +388,7 @@ mod tests {
             data: Some(PathBuf::from("./argiope-data")),
             output: Some(PathBuf::from("out.jsonl")),
             archived: true,
+            go_on: Some(GoOn::SameCommand),
             refused_example: Some(String::from("https://a.test/private?x=1&y=2")),
         }
     }
@@ -426,7 +450,7 @@ What to type next
         let text = Summary { data: None, ..summary() }.lines(Style::Plain).join("\n");
         assert!(!text.contains("Where it is") && !text.contains("What to type next"), "{text}");
         let ending = Ending::Interrupted;
-        let text = Summary { data: None, ending, ..summary() }.lines(Style::Plain).join("\n");
+        let text = Summary { data: None, go_on: None, ending, ..summary() }.lines(Style::Plain).join("\n");
         assert!(text.contains("is interrupted") && !text.contains("to go on"), "{text}");
     }
 
@@ -443,6 +467,7 @@ What to type next
             slowest: Vec::new(),
             output: Some(PathBuf::from("-")),
             archived: false,
+            go_on: None,
             refused_example: None,
             ..summary()
         };

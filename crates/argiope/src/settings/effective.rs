@@ -17,6 +17,13 @@ pub(crate) fn effective(config: &ConfigFile) -> Result<Vec<(&'static str, Value)
     whole.crawl.job = object(&job)?;
     // Those of a single job.
     whole.crawl.job.retain(|key, _| !matches!(key.as_str(), "name" | "seeds" | "delay"));
+    // That of 'workers' holds.
+    if job.concurrency.is_none() {
+        whole.crawl.job.remove("concurrency");
+    }
+    let agent = job.user_agent.as_deref().unwrap_or(argiope_fetch::default_user_agent());
+    whole.crawl.job.insert(String::from("user_agent"), Value::from(agent));
+    whole.storage.archive_file_size = Some(whole.storage.archive_file_size());
     whole.politeness = spelled_out(politeness_of(config)).map_err(Failure::usage_all)?;
     // Shown where they are in force, in politeness.
     whole.crawl.default_crawl_delay = None;

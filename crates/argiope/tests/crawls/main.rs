@@ -16,6 +16,7 @@ mod going_on;
 mod graph;
 mod limits;
 mod log;
+mod manners;
 mod results;
 mod running;
 mod site;

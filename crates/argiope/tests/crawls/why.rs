@@ -1,6 +1,7 @@
 //! Each word that `why` may begin with, and what follows it.
 
 use crate::desk::{Desk, at, expected, lab, sorted};
+use crate::site::{Site, page, status};
 use argiope_lab::SiteKind;
 
 fn word(desk: &Desk, url: &str) -> String {
@@ -86,4 +87,37 @@ fn a_robots_file_that_cannot_be_had_is_named() {
     let said = desk.run(&["why", &lab.seeds()[0]]).ok().stdout;
     assert!(said.starts_with("robots_unreachable\n"), "{said}");
     assert!(lab.access_log().iter().all(|entry| entry.path == "/robots.txt"));
+}
+
+#[test]
+fn what_was_asked_for_without_being_a_page_is_known() {
+    let site = Site::new(|path, _| match path {
+        "/" => Some(page("<a href=/from>x</a>")),
+        "/from" => Some(status("302 Found", "Location: /to\r\n")),
+        "/to" => Some(page("here")),
+        _ => None,
+    });
+    let desk = Desk::new();
+    desk.crawl(std::slice::from_ref(&site.front), &["--delay", "0"]).ok();
+    let why = |path: &str| desk.run(&["why", &site.url(path)]).ok().stdout;
+    let target = why("to");
+    assert!(target.starts_with("fetched\n"), "{target}");
+    assert!(target.contains(&format!("because {} leads to it", site.url("from"))), "{target}");
+    for path in ["sitemap.xml", "robots.txt"] {
+        let said = why(path);
+        assert!(said.starts_with("fetched\n") && said.contains("answered 404"), "{said}");
+    }
+    assert!(why("never").starts_with("unknown\n"));
+}
+
+#[test]
+fn what_a_limit_left_over_is_said_to_be() {
+    let (desk, lab) = (Desk::new(), lab(&[SiteKind::Ordinary], 10, 0));
+    desk.crawl(&lab.seeds(), &["--delay", "0", "--max-pages", "2"]).ok();
+    let fetched: Vec<String> = desk.pages().iter().map(|page| page["url"].as_str().unwrap().into()).collect();
+    let left = expected(&lab).into_iter().filter(|url| !fetched.contains(url));
+    let waiting = left.map(|url| desk.run(&["why", &url]).ok().stdout).find(|why| why.starts_with("pending"));
+    let why = waiting.expect("something was found and not fetched");
+    assert!(why.contains("no  max_pages"), "{why}");
+    assert!(why.contains("ended at its limit of 2 pages"), "{why}");
 }

@@ -294,6 +294,16 @@ impl CatalogueReader for PostgresReader {
         Ok(self.rows(&sql, parameters, fetch_row)?.into_iter().map(|(_, row)| row).collect())
     }
 
+    fn hops_to(&self, job: JobId, url: &str, limit: usize) -> Result<Vec<FetchRow>> {
+        let sql = format!(
+            "SELECT id, {} FROM fetches WHERE url = $1 AND scheduled_url IS NOT NULL AND job = $2
+             ORDER BY started, id LIMIT $3",
+            fetch::COLUMNS
+        );
+        let parameters: Parameters<'_> = &[&url, &number_of(Some(job)), &limit_of(limit)];
+        Ok(self.rows(&sql, parameters, fetch_row)?.into_iter().map(|(_, row)| row).collect())
+    }
+
     fn errors(&self, job: JobId, dead_letters_only: bool, each: Each<'_, ErrorRow>) -> Result<()> {
         let mut row_only = |(_, row): (u64, ErrorRow)| each(row);
         in_pieces(
@@ -350,7 +360,7 @@ impl CatalogueReader for PostgresReader {
 
     fn briefs(&self, job: JobId, kind: BriefKind, limit: usize) -> Result<Vec<PageBrief>> {
         let (wanted, order) = match kind {
-            BriefKind::Slow => ("fetch_ms IS NOT NULL", "fetch_ms DESC, id"),
+            BriefKind::Slow => ("fetch_ms IS NOT NULL AND status IS NOT NULL", "fetch_ms DESC, id"),
             BriefKind::Broken => {
                 ("(status_code IS NULL OR (status_code >= 300 AND status_code <> 304))", "id")
             }

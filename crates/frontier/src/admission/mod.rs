@@ -6,6 +6,7 @@
 //! * [`pattern`]: traps that show only by their pages
 //! * [`targets`]: which links of a home page are edges of the graph of hosts
 
+pub mod bans;
 pub mod pattern;
 pub mod priority;
 pub mod rules;
@@ -15,6 +16,7 @@ mod domains;
 mod error;
 mod traps;
 
+pub use bans::Bans;
 pub use domains::is_domain_entry;
 pub use error::AdmissionError;
 pub use pattern::{PatternTable, SeenPage, leads_elsewhere, pattern_of};

@@ -2,6 +2,7 @@
 //! checks, in the same order, decide ([`JobRules::judge`]) and explain ([`JobRules::explain`]).
 
 use super::AdmissionError;
+use super::bans::Bans;
 use super::domains::{DomainTable, NameSet, suffixes};
 use super::traps::{PathShape, calendar_year_outside, repeated_segment, session_id};
 use argiope_model::{JobSpec, Millis, PublicSuffixes, Scope, Skip, SkipReason, TrapRules, Url, plural};
@@ -17,8 +18,7 @@ const LONGEST_EXTENSION: usize = 15;
 pub struct JobRules {
     scope: ScopeRule,
     max_depth: Option<u32>,
-    blacklist: DomainTable<()>,
-    exclude_domains: RegexSet,
+    bans: Bans,
     include: RegexSet,
     exclude: RegexSet,
     /// Lower case, sorted.
@@ -74,14 +74,12 @@ impl JobRules {
             let given = u64::from(spec.max_url_length);
             return Err(AdmissionError::Limit { limit: "max_url_length", given, most });
         }
-        let blacklist = spec.blacklist.iter().map(|entry| (entry.as_str(), ()));
         let authority = spec.authority.iter().map(|(entry, bonus)| (entry.as_str(), *bonus));
         let latest_year = year_of(now).saturating_add(spec.traps.years_ahead);
         Ok(JobRules {
             scope: ScopeRule::new(spec.scope, seeds, suffixes),
             max_depth: spec.max_depth,
-            blacklist: DomainTable::compile("blacklist", blacklist)?,
-            exclude_domains: patterns("exclude_domains", &spec.exclude_domains)?,
+            bans: Bans::compile(spec)?,
             include: patterns("include", &spec.include)?,
             exclude: patterns("exclude", &spec.exclude)?,
             skip_extensions: extensions(&spec.skip_extensions)?,
@@ -97,6 +95,11 @@ impl JobRules {
     /// May a URL found at this depth be fetched? The first rule against it is the reason.
     pub fn judge(&self, url: &Url, depth: u32) -> Result<(), Skip> {
         CHECKS.iter().try_for_each(|check| (check.judge)(self, url, depth))
+    }
+
+    /// May this host be asked at all? For seeds and where they lead, to which the other rules do not apply.
+    pub fn judge_host(&self, url: &Url) -> Result<(), Skip> {
+        self.bans.check(url)
     }
 
     /// Every rule's word on a URL, also after the one that refused it.
@@ -149,32 +152,19 @@ impl JobRules {
     }
 
     fn check_blacklist(&self, url: &Url, _depth: u32) -> Result<(), Skip> {
-        match self.blacklist.find(url) {
-            Some((entry, ())) => {
-                Err(Skip::new(SkipReason::Blacklisted, format!("'{entry}' is on the blacklist")))
-            }
-            None => Ok(()),
-        }
+        self.bans.check_blacklist(url)
     }
 
     fn tell_blacklist(&self, _url: &Url, _depth: u32) -> String {
-        format!("not among {}", plural(self.blacklist.len() as u64, "entry", "entries"))
+        format!("not among {}", plural(self.bans.blacklist.len() as u64, "entry", "entries"))
     }
 
     fn check_domains(&self, url: &Url, _depth: u32) -> Result<(), Skip> {
-        if self.exclude_domains.is_empty() {
-            return Ok(());
-        }
-        match first_match(&self.exclude_domains, url.host_name()) {
-            Some(pattern) => {
-                Err(Skip::new(SkipReason::Filtered, format!("the host matches exclude_domains '{pattern}'")))
-            }
-            None => Ok(()),
-        }
+        self.bans.check_domains(url)
     }
 
     fn tell_domains(&self, _url: &Url, _depth: u32) -> String {
-        format!("the host matches none of {}", patterns_of(&self.exclude_domains))
+        format!("the host matches none of {}", patterns_of(&self.bans.domains))
     }
 
     fn check_include(&self, url: &Url, _depth: u32) -> Result<(), Skip> {
@@ -349,7 +339,7 @@ impl ScopeRule {
     }
 }
 
-fn patterns(list: &'static str, given: &[String]) -> Result<RegexSet, AdmissionError> {
+pub(super) fn patterns(list: &'static str, given: &[String]) -> Result<RegexSet, AdmissionError> {
     for pattern in given {
         // A set does not say which of its patterns is wrong.
         Regex::new(pattern).map_err(|source| AdmissionError::Pattern {
@@ -365,7 +355,7 @@ fn patterns_of(set: &RegexSet) -> String {
     plural(set.len() as u64, "pattern", "patterns")
 }
 
-fn first_match<'p>(patterns: &'p RegexSet, text: &str) -> Option<&'p str> {
+pub(super) fn first_match<'p>(patterns: &'p RegexSet, text: &str) -> Option<&'p str> {
     // Asking whether there is a match is cheap, asking which one allocates.
     if patterns.is_empty() || !patterns.is_match(text) {
         return None;

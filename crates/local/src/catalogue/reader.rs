@@ -283,6 +283,18 @@ impl CatalogueReader for SqliteReader {
         Ok(found)
     }
 
+    fn hops_to(&self, job: JobId, url: &str, limit: usize) -> Result<Vec<FetchRow>> {
+        let (first, last) = self.range(Some(job), "first_fetch", "last_fetch")?;
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let parameters = params![first, last, url, job.0, limit];
+        let mut found = Vec::new();
+        self.stream(include_str!("sql/fetches_hops.sql"), parameters, fetch_row, &mut |(_, row)| {
+            found.push(row);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(found)
+    }
+
     fn errors(&self, job: JobId, dead_letters_only: bool, each: Each<'_, ErrorRow>) -> Result<()> {
         let parameters = params![job.0, dead_letters_only];
         self.stream(include_str!("sql/errors_select.sql"), parameters, error_row, each)?;

@@ -53,7 +53,10 @@ impl fmt::Display for AuditReport {
                 table.row([
                     host.host.clone(),
                     grouped(host.requests),
-                    milliseconds(host.required_ms),
+                    match (host.least_required_ms, host.required_ms) {
+                        (least, most) if least == most => milliseconds(most),
+                        (least, most) => format!("{} to {}", milliseconds(least), milliseconds(most)),
+                    },
                     gap(host.min_gap_ms),
                     gap(host.median_gap_ms),
                     host.max_in_flight.to_string(),

@@ -318,7 +318,10 @@ pub fn requests_are_read_back_by_host_and_start(catalogue: &mut dyn Catalogue) {
     let starts: Vec<u64> =
         collect(|each| reader.fetches(None, each)).iter().map(|row| row.timings.started.0).collect();
     assert_eq!(starts, [10, 15, 20, 1]);
-    assert_eq!(reader.fetches_of(Some(job), &url("/from"), 10).unwrap(), [full]);
+    assert_eq!(reader.fetches_of(Some(job), &url("/from"), 10).unwrap(), [full.clone()]);
+    assert_eq!(reader.hops_to(job, &full.url, 10).unwrap(), [full.clone()]);
+    assert!(reader.hops_to(job, &rows[0].url, 10).unwrap().is_empty(), "it was scheduled itself");
+    assert!(reader.hops_to(other, &full.url, 10).unwrap().is_empty());
 }
 
 pub fn a_recovered_request_is_stored_once(catalogue: &mut dyn Catalogue) {

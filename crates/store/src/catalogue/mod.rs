@@ -156,6 +156,9 @@ pub trait CatalogueReader: Send {
     fn fetches(&self, job: Option<JobId>, each: Each<'_, FetchRow>) -> Result<()>;
     /// Every request made for a URL as scheduled, oldest first, `limit` at most.
     fn fetches_of(&self, job: Option<JobId>, url: &str, limit: usize) -> Result<Vec<FetchRow>>;
+    /// Requests for a URL that were made because another one had been redirected to it, oldest first, `limit` at most.
+    /// For people who ask: it may have to look through all requests of the job.
+    fn hops_to(&self, job: JobId, url: &str, limit: usize) -> Result<Vec<FetchRow>>;
     fn errors(&self, job: JobId, dead_letters_only: bool, each: Each<'_, ErrorRow>) -> Result<()>;
 
     fn host(&self, host: &str) -> Result<Option<HostRow>>;

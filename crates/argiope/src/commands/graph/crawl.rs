@@ -119,6 +119,8 @@ fn engine_config(settings: &GraphSettings) -> EngineConfig {
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     EngineConfig {
         name: String::new(),
+        // Who was asked by an earlier run is not known.
+        is_new: false,
         shards: SHARDS,
         workers: concurrency.min(cores),
         concurrency,

@@ -141,7 +141,7 @@ fn seed_of(
                 .hint("name a place to start, as in 'argiope graph https://example.com', or a file with -c"),
         });
     };
-    let rules = SeedRules { normal: spec.normal_form.compile(), addresses: addresses.clone() };
+    let rules = SeedRules::without_bans(spec.normal_form.compile(), addresses.clone());
     let url = parse_seed(text, &rules).map_err(|p| Failure::usage(p.message()).hint(p.hint()))?;
     home_page(&url).ok_or_else(|| Failure::usage(format!("'{url}' has no home page")))
 }

@@ -17,7 +17,7 @@ use argiope_engine::{JobStart, Why, WhyStep, why_at_rest};
 use argiope_frontier::state::ShardState;
 use argiope_model::{Decision, Url};
 use argiope_politeness::PolitenessRules;
-use argiope_store::catalogue::PageQuery;
+use argiope_store::catalogue::{JobState, PageQuery};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -45,6 +45,14 @@ pub(super) fn ask(asked: &Asked<'_>, url: &Url) -> Result<Answer, Failure> {
     let is_plan = |step: &WhyStep| matches!(&*step.step, "retry" | "schedule");
     let at = answer.steps.iter().position(is_plan).unwrap_or(answer.steps.len());
     answer.steps.splice(at..at, made);
+    if answer.decision == Decision::Pending
+        && asked.job.state == JobState::Completed
+        && let Some(most) = asked.spec.max_pages
+    {
+        let detail =
+            format!("the job has ended at its limit of {most} pages; it goes on with a higher --max-pages");
+        answer.steps.push(WhyStep::new("max_pages", false, detail));
+    }
     // Nothing but the address speaks against it: it would be refused when it is connected to.
     if is_closed && answer.decision == Decision::Unknown {
         answer.decision = Decision::Filtered;

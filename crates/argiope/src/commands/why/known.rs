@@ -6,9 +6,9 @@ use crate::exit::Failure;
 use crate::progress::numbers::{bytes, count, counted};
 use crate::settings::{load_config, politeness_of};
 use argiope_engine::WhyStep;
-use argiope_model::{Decision, JobId, SkipReason, Url};
+use argiope_model::{Decision, JobId, RequestKind, SkipReason, Url};
 use argiope_politeness::PolitenessRules;
-use argiope_store::catalogue::{CatalogueReader, FetchRow, PageRow};
+use argiope_store::catalogue::{CatalogueReader, FetchOutcome, FetchRow, PageRow};
 use argiope_store::error::StoreError;
 
 /// Requests that are told one by one.
@@ -27,7 +27,9 @@ pub(super) fn of(asked: &Asked<'_>, url: &str) -> Result<Known, Failure> {
         host_step(reader, &page.row.host, &mut steps)?;
         return Ok(Some((decision(&page.row), steps)));
     }
-    let Some(skipped) = reader.skipped_url(Some(job), url).map_err(store)? else { return Ok(None) };
+    let Some(skipped) = reader.skipped_url(Some(job), url).map_err(store)? else {
+        return errand(reader, job, url);
+    };
     let mut steps = vec![WhyStep::new("normal_form", true, url)];
     steps.push(found(skipped.source.as_deref(), None));
     steps.push(WhyStep::new(skipped.reason.as_str(), false, skipped.detail.clone()));
@@ -38,6 +40,39 @@ pub(super) fn of(asked: &Asked<'_>, url: &str) -> Result<Known, Failure> {
         host_step(reader, url.host(), &mut steps)?;
     }
     Ok(Some((Decision::from(skipped.reason), steps)))
+}
+
+/// A sitemap or robots.txt that has had its answer: such are no pages.
+fn errand(reader: &dyn CatalogueReader, job: JobId, url: &str) -> Result<Known, Failure> {
+    let requests = reader.fetches_of(Some(job), url, REQUESTS).map_err(|e| data::store_failure(&e))?;
+    let Some(last) = requests.last().filter(|row| row.outcome == FetchOutcome::Final) else {
+        return Ok(None);
+    };
+    let what = match last.kind {
+        RequestKind::Page => return Ok(None),
+        RequestKind::Sitemap => "a sitemap, read for its URLs",
+        RequestKind::Robots => "the host's robots.txt, read before anything else",
+    };
+    let mut steps = vec![WhyStep::new("normal_form", true, url), WhyStep::new("kind", true, what)];
+    steps.extend(requests.iter().map(request));
+    let decision = if last.status.is_some() { Decision::Fetched } else { Decision::Failed };
+    host_step(reader, &last.host, &mut steps)?;
+    Ok(Some((decision, steps)))
+}
+
+/// A URL that was not scheduled itself, but asked for where another one led to.
+pub(super) fn as_hop(reader: &dyn CatalogueReader, job: JobId, url: &str) -> Result<Known, Failure> {
+    let requests = reader.hops_to(job, url, REQUESTS).map_err(|e| data::store_failure(&e))?;
+    let Some(last) = requests.last() else { return Ok(None) };
+    let mut steps = vec![WhyStep::new("normal_form", true, url)];
+    for row in &requests {
+        let from = row.scheduled_url.as_deref().unwrap_or_default();
+        steps.push(WhyStep::new("redirect", true, format!("asked for because {from} leads to it")));
+        steps.push(request(row));
+    }
+    let decision = if last.status.is_some() { Decision::Fetched } else { Decision::Failed };
+    host_step(reader, &last.host, &mut steps)?;
+    Ok(Some((decision, steps)))
 }
 
 /// The requests that were made for a URL of which nothing final is known.
