@@ -4,9 +4,11 @@ use crate::job::JobContext;
 use argiope_fetch::{FailureKind as Unfetched, Fault, FetchError};
 use argiope_frontier::Completion;
 use argiope_model::{Base, FetchTimings, Millis, RequestKind, Visit, plural};
-use argiope_politeness::{AnswerOutcome, AnswerResult, FailureKind, HostRules, Next};
+use argiope_politeness::{AnswerOutcome, AnswerResult, FailureKind, HostRules, Next, parse_retry_after};
 use argiope_store::catalogue::FetchOutcome;
 use argiope_store::warc::VisitOutcome;
+use http::HeaderMap;
+use http::header::RETRY_AFTER;
 use std::time::Duration;
 
 /// A visit's fate, with the error its record shows.
@@ -94,6 +96,14 @@ fn failed_status(visit: &Visit, head: &Head<'_>, rules: &HostRules, chance: f64)
         }
         Next::Final => Fate::with_answer(visit, Some(format!("http: {status}"))),
     }
+}
+
+/// Until when the host asks to be left alone, with an answer that says so: busy, failed, moved. The last time that is named
+/// counts.
+pub(crate) fn retry_after(headers: &HeaderMap, status: u16, ended: Millis) -> Option<Millis> {
+    let means_it = matches!(status, 300..=399 | 413 | 429 | 500..=599);
+    let named = headers.get_all(RETRY_AFTER).iter().filter(|_| means_it);
+    named.filter_map(|value| parse_retry_after(value.as_bytes(), ended)).max()
 }
 
 /// A busy host that says when to come again is taken at its word, for this URL as for all of its others.
@@ -228,6 +238,22 @@ mod tests {
             Completion::Retry { due, .. } => due.since(ENDED).as_secs(),
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn a_host_is_taken_at_its_word_wherever_it_means_it() {
+        let mut headers = HeaderMap::new();
+        for seconds in ["3", "7"] {
+            headers.append(RETRY_AFTER, seconds.parse().unwrap());
+        }
+        for status in [301, 429, 500, 503] {
+            assert_eq!(
+                retry_after(&headers, status, ENDED),
+                Some(ENDED + Duration::from_secs(7)),
+                "{status}"
+            );
+        }
+        assert_eq!((retry_after(&headers, 200, ENDED), retry_after(&headers, 404, ENDED)), (None, None));
     }
 
     #[test]

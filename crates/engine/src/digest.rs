@@ -6,7 +6,8 @@ use crate::graph::{self, GraphRules};
 use crate::job::JobContext;
 use crate::recent::Recent;
 use argiope_extract::{
-    ContentHash, Extracted, Input, Limits, LinkKind, Rel, Scratch, Wants, extract, parse_sitemap, resolve,
+    ContentHash, Extracted, Input, Limits, LinkKind, Media, Rel, Scratch, SitemapKind, Wants, extract,
+    parse_sitemap, resolve,
 };
 use argiope_frontier::admission::{JobRules, SeenPage, SitemapHints, leads_elsewhere, pattern_of, priority};
 use argiope_frontier::{Discovery, Found};
@@ -76,6 +77,9 @@ pub(crate) fn page(
         return node(job, rules, visit, body, &extracted, key, scratch);
     }
     let mut found = links_of(job, visit, &extracted, body, key, scratch, recent);
+    if extracted.media == Media::Other && body.status < 300 && may_be_feed(body.content_type) {
+        (found.discovery, found.skipped) = feed(job, visit, body, key);
+    }
     let mut row = row_of(visit, body, &extracted);
     row.page.canonical = found.canonical.take();
     row.page.links = extracted.media.is_markup().then_some(extracted.links.seen);
@@ -325,7 +329,7 @@ pub(crate) fn sitemap(
     let mut pages = Vec::new();
     let mut sitemaps = Vec::new();
     let mut skipped = Vec::new();
-    for entry in contents.urls {
+    for entry in &contents.urls {
         let Ok(url) = Url::parse(&entry.loc, &job.normal) else { continue };
         match rules.judge(&url, depth) {
             Ok(()) => {
@@ -340,20 +344,70 @@ pub(crate) fn sitemap(
             Err(skip) => skipped.push(skipped_row(visit, &url, skip)),
         }
     }
-    if visit.depth < SITEMAP_DEPTH {
-        for entry in contents.sitemaps {
-            let Ok(url) = Url::parse(&entry.loc, &job.normal) else { continue };
-            match of_job(&rules, &url) {
-                Ok(()) => sitemaps.push(sitemap_found(url, visit.round, key)),
-                Err(skip) => skipped.push(skipped_row(visit, &url, skip)),
-            }
+    for entry in contents.sitemaps {
+        let Ok(url) = Url::parse(&entry.loc, &job.normal) else { continue };
+        let judged = of_job(&rules, &url).and_then(|()| match visit.depth {
+            0..SITEMAP_DEPTH => Ok(()),
+            _ => Err(Skip::new(SkipReason::TooDeep, format!("a sitemap beyond {SITEMAP_DEPTH} indexes"))),
+        });
+        match judged {
+            Ok(()) => sitemaps.push(sitemap_found(url, visit.round, key)),
+            Err(skip) => skipped.push(skipped_row(visit, &url, skip)),
         }
+    }
+    if contents.truncated {
+        let read = plural(contents.urls.len() as u64, "entry", "entries");
+        let detail =
+            format!("of this sitemap {read} were read: it goes on beyond the limits, or is broken there");
+        skipped.push(skipped_row(visit, &visit.url, Skip::new(SkipReason::TooManyLinks, detail)));
     }
     let source = visit.scheduled_url();
     let discoveries = [(depth, pages), (visit.depth + 1, sitemaps)].into_iter().map(|(depth, found)| {
         Discovery { job: visit.job, round: visit.round, depth, source: Some(source.clone()), found }
     });
     (discoveries.filter(|discovery| !discovery.found.is_empty()).collect(), skipped)
+}
+
+/// What a feed that was fetched as a page names, judged like the links of a page.
+fn feed(
+    job: &JobContext,
+    visit: &Visit,
+    body: &Body<'_>,
+    key: &FingerprintKey,
+) -> (Option<Discovery>, Vec<SkippedRow>) {
+    let contents = match parse_sitemap(body.bytes, body.content_type) {
+        Ok(contents) if matches!(contents.kind, SitemapKind::Rss | SitemapKind::Atom) => contents,
+        Ok(_) | Err(_) => return (None, Vec::new()),
+    };
+    let (rules, depth) = (job.rules(), visit.depth + 1);
+    let mut found = Vec::new();
+    let mut skipped = Vec::new();
+    for entry in contents.urls.iter().take(job.spec.max_links_per_page as usize) {
+        let Ok(url) = Url::parse(&entry.loc, &job.normal) else { continue };
+        match rules.judge(&url, depth) {
+            Ok(()) => {
+                let hints = SitemapHints { priority: None, last_modified: entry.modified_at };
+                found.push(Found {
+                    fingerprint: key.of(url.as_str(), visit.round),
+                    priority: priority(&url, depth, false, hints, rules.authority(&url), body.now),
+                    url,
+                    kind: RequestKind::Page,
+                });
+            }
+            Err(skip) => skipped.push(skipped_row(visit, &url, skip)),
+        }
+    }
+    let source = Some(visit.scheduled_url().clone());
+    let discovery = Discovery { job: visit.job, round: visit.round, depth, source, found };
+    (Some(discovery).filter(|discovery| !discovery.found.is_empty()), skipped)
+}
+
+/// By its type; what is in it tells the rest.
+fn may_be_feed(content_type: Option<&str>) -> bool {
+    let essence = content_type.and_then(|text| text.split(';').next()).unwrap_or_default().trim();
+    ["application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/xml", "text/xml"]
+        .iter()
+        .any(|known| essence.eq_ignore_ascii_case(known))
 }
 
 /// A sitemap may have an extension that pages must not have, so that only its host is judged.

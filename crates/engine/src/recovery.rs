@@ -24,7 +24,7 @@ use argiope_frontier::queue::OrderKey;
 use argiope_frontier::state::{QueueAt, ShardState, StateBatch};
 use argiope_frontier::{Answer, Completion, Entered, Frontier, Rule, Ticket};
 use argiope_model::{Fingerprint, FingerprintKey, JobId, Millis, RequestKind, Visit};
-use argiope_politeness::{AnswerResult, parse_retry_after};
+use argiope_politeness::AnswerResult;
 use argiope_store::archive::{Archive, Position, RecoveredVisit, Recovery, StoredExchange};
 use argiope_store::catalogue::{CatalogueReader, RobotsRow};
 use argiope_store::error::{ErrorKind, StoreError};
@@ -280,8 +280,7 @@ impl Recoverer<'_> {
     /// The host may have asked for patience, and been forgotten.
     fn tell_host(&mut self, visit: &Visit, fetched: &Fetched) {
         let (status, ended) = (fetched.status.as_u16(), fetched.timings.ended);
-        let header = fetched.headers.get("retry-after").filter(|_| matches!(status, 429 | 503));
-        let retry_after = header.and_then(|value| parse_retry_after(value.as_bytes(), ended));
+        let retry_after = classify::retry_after(&fetched.headers, status, ended);
         let outcome = classify::outcome(visit, AnswerResult::Status(status), &fetched.timings, retry_after);
         self.frontier.answered_before(&visit.url, &Answer { ended, outcome }, now());
     }

@@ -20,7 +20,7 @@ use argiope_frontier::{
     Answer, Completion, Dispatch, HostIndex, RobotsAnswered, RobotsDispatch, Ticket, Token, Unresolved,
 };
 use argiope_model::{Base, FingerprintKey, Millis, Page, RequestKind, Url, Visit};
-use argiope_politeness::{AnswerResult, RobotsAnswer, parse_retry_after};
+use argiope_politeness::{AnswerResult, RobotsAnswer};
 use argiope_store::archive::{Appender, Exchange, Response};
 use argiope_store::catalogue::{ErrorRow, FetchRow, HostRow, PageRow, RobotsRow, RobotsRule, error_kind};
 use argiope_store::warc::{Truncation, VisitMetadata};
@@ -339,16 +339,14 @@ impl Worker {
     fn answered(&self, job: Arc<JobContext>, dispatch: Dispatch, fetched: Fetched) {
         Counters::add(&self.counters.bytes, fetched.body.len() as u64);
         let ended = fetched.timings.ended;
-        let retry_after =
-            fetched.headers.get("retry-after").and_then(|v| parse_retry_after(v.as_bytes(), ended));
+        let status = fetched.status.as_u16();
+        let retry_after = classify::retry_after(&fetched.headers, status, ended);
         let location = fetched.redirect();
-        let head =
-            Head { status: fetched.status.as_u16(), location: location.as_deref(), retry_after, ended };
+        let head = Head { status, location: location.as_deref(), retry_after, ended };
         let fate = classify::answered(&job, &dispatch.visit, &head, &dispatch.rules, self.chance());
         log::answered(&dispatch.visit, &fetched, &fate);
-        let result = AnswerResult::Status(head.status);
-        let obeyed = retry_after.filter(|_| matches!(head.status, 429 | 503));
-        let outcome = classify::outcome(&dispatch.visit, result, &fetched.timings, obeyed);
+        let result = AnswerResult::Status(status);
+        let outcome = classify::outcome(&dispatch.visit, result, &fetched.timings, retry_after);
         let report = Report::Answered { token: dispatch.token, answer: Answer { ended, outcome } };
         while self.pages.borrow().is_full() {
             self.work_on_oldest(PAGES_OF_A_LONG_TURN);
@@ -544,11 +542,9 @@ impl Worker {
                 row.bytes = fetched.body.len() as u64;
                 row.address = Some(fetched.address.ip().to_string());
                 item.fetch = Some(row);
-                let retry_after =
-                    fetched.headers.get("retry-after").and_then(|v| parse_retry_after(v.as_bytes(), ended));
-                let obeyed = retry_after.filter(|_| matches!(status, 429 | 503));
+                let retry_after = classify::retry_after(&fetched.headers, status, ended);
                 let outcome =
-                    classify::outcome(&visit, AnswerResult::Status(status), &fetched.timings, obeyed);
+                    classify::outcome(&visit, AnswerResult::Status(status), &fetched.timings, retry_after);
                 let target = self.robots_target(job, &errand.url, &fetched);
                 log::robots_answered(&errand.url, &fetched, target.as_ref());
                 let answered = match (target, body) {

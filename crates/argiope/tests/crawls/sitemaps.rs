@@ -76,3 +76,62 @@ fn seeds_alone_need_no_sitemap() {
     assert_eq!(sorted(&desk.pages(), "url"), std::slice::from_ref(&site.front));
     assert_eq!(site.asked("/sitemap.xml") + site.asked("/named.xml"), 0);
 }
+
+#[test]
+fn what_a_feed_names_is_crawled_though_the_feed_came_as_a_page() {
+    let site = Site::new(|path, origin| {
+        Some(match path {
+            "/" => page("<link rel=alternate type=application/rss+xml href=/news.rss>"),
+            "/news.rss" => body(
+                "application/rss+xml",
+                "",
+                &format!(
+                    "<rss version=\"2.0\"><channel><item><link>{origin}/item</link></item></channel></rss>"
+                ),
+            ),
+            "/item" => page("news"),
+            _ => return None,
+        })
+    });
+    let desk = Desk::new();
+    desk.crawl(std::slice::from_ref(&site.front), &["--delay", "0"]).ok();
+    assert_eq!(sorted(&desk.pages(), "url"), [site.front.clone(), site.url("item"), site.url("news.rss")]);
+}
+
+#[test]
+fn sitemaps_beyond_too_many_indexes_have_their_reason() {
+    let site = Site::new(|path, origin| match path {
+        "/robots.txt" => Some(body("text/plain", "", &format!("Sitemap: {origin}/s0.xml\n"))),
+        "/" => Some(page("here")),
+        path => {
+            let number: u32 = path.strip_prefix("/s")?.strip_suffix(".xml")?.parse().ok()?;
+            Some(xml("sitemapindex", "sitemap", &[format!("{origin}/s{}.xml", number + 1)]))
+        }
+    });
+    let desk = Desk::new();
+    desk.crawl(std::slice::from_ref(&site.front), &["--delay", "0"]).ok();
+    let skipped = desk.run(&["export", "--what", "skipped"]).ok().json_lines();
+    assert_eq!(sorted(&skipped, "url"), [site.url("s4.xml")]);
+    assert_eq!(skipped[0]["reason"], "too_deep");
+    assert_eq!((site.asked("/s3.xml"), site.asked("/s4.xml")), (1, 0));
+}
+
+#[test]
+fn a_sitemap_with_too_many_urls_is_said_to_be_read_in_part() {
+    let site = Site::new(|path, origin| match path {
+        "/" => Some(page("here")),
+        "/sitemap.xml" => {
+            let urls: String =
+                (0..50_001).map(|n| format!("<url><loc>{origin}/?p={n}</loc></url>")).collect();
+            Some(body("text/xml", "", &format!("<urlset>{urls}</urlset>")))
+        }
+        _ => None,
+    });
+    let desk = Desk::new();
+    desk.crawl(std::slice::from_ref(&site.front), &["--delay", "0", "--max-pages", "5"]).ok();
+    let skipped = desk.run(&["export", "--what", "skipped"]).ok().json_lines();
+    assert_eq!(sorted(&skipped, "url"), [site.url("sitemap.xml")]);
+    assert_eq!(skipped[0]["reason"], "too_many_links");
+    let why = desk.run(&["why", &site.url("sitemap.xml")]).ok().stdout;
+    assert!(why.starts_with("fetched\n") && why.contains("50000 entries were read"), "{why}");
+}

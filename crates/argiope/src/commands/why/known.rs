@@ -30,6 +30,13 @@ pub(super) fn of(asked: &Asked<'_>, url: &str) -> Result<Known, Failure> {
     let Some(skipped) = reader.skipped_url(Some(job), url).map_err(store)? else {
         return errand(reader, job, url);
     };
+    // A sitemap that was read in part.
+    if skipped.reason == SkipReason::TooManyLinks
+        && let Some((decision, mut steps)) = errand(reader, job, url)?
+    {
+        steps.push(WhyStep::new(skipped.reason.as_str(), false, skipped.detail));
+        return Ok(Some((decision, steps)));
+    }
     let mut steps = vec![WhyStep::new("normal_form", true, url)];
     steps.push(found(skipped.source.as_deref(), None));
     steps.push(WhyStep::new(skipped.reason.as_str(), false, skipped.detail.clone()));
