@@ -278,20 +278,25 @@ fn output_of(path: &Path) -> Result<Output, Failure> {
     if path == Path::new("-") {
         return Ok(Output::Stdout);
     }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-        return Err(Failure::usage(format!(
-            "cannot write '{}': there is no directory '{}'",
-            path.display(),
-            folder.display()
-        ))
-        .hint("make the directory first, or name another file"));
-    }
+    check_folder(path)?;
     match path.extension().and_then(|ending| ending.to_str()) {
         Some("jsonl" | "ndjson") => Ok(Output::Jsonl(path.to_owned())),
         Some("csv") => Ok(Output::Csv(path.to_owned())),
         _ => Err(Failure::usage(format!("cannot tell the format of '{}'", path.display()))
             .hint("-o takes a file that ends in .jsonl or .csv, or - for JSONL on stdout; 'argiope export' has more formats")),
+    }
+}
+
+/// A file to be written needs a directory to be in.
+pub(crate) fn check_folder(path: &Path) -> Result<(), Failure> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    match folder.filter(|folder| !folder.is_dir()) {
+        None => Ok(()),
+        Some(folder) => {
+            let (file, folder) = (path.display(), folder.display());
+            Err(Failure::usage(format!("cannot write '{file}': there is no directory '{folder}'"))
+                .hint("make the directory first, or name another file"))
+        }
     }
 }
 

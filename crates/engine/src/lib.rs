@@ -25,6 +25,7 @@ mod log;
 mod pipeline;
 mod recent;
 mod recovery;
+mod robots;
 mod scheduler;
 mod shards;
 mod snapshot;

@@ -17,6 +17,7 @@ use crate::error::EngineError;
 use crate::item::{Item, Settled};
 use crate::job::{JobContext, Jobs};
 use crate::pipeline::ScopeCompiler;
+use crate::robots;
 use crate::scheduler::{marks, now, offer_sitemaps, settle};
 use crate::worker::{self, Facts};
 use argiope_fetch::{DecodeScratch, Fetched};
@@ -294,7 +295,7 @@ impl Recoverer<'_> {
         }
         let (status, ended) = (fetched.status.as_u16(), fetched.timings.ended);
         let mut scratch = DecodeScratch::new();
-        let Ok(body) = worker::robots_body(fetched, &mut scratch) else { return };
+        let Ok(body) = robots::robots_body(fetched, &mut scratch) else { return };
         let body = body.to_vec();
         item.robots = Some(RobotsRow {
             origin: origin.origin().to_owned(),
@@ -302,7 +303,7 @@ impl Recoverer<'_> {
             status: Some(status),
             body: body.clone(),
         });
-        item.host = Some(worker::host_row(origin, status, &body, ended));
+        item.host = Some(robots::host_row(origin, status, &body, ended));
         let answer = (status, body);
         if let Some(news) = self.frontier.robots_answered_before(origin, &job.agent, answer, ended, now()) {
             item.skipped.extend(offer_sitemaps(self.frontier, self.jobs, self.key, &news, now()));

@@ -399,8 +399,14 @@ impl Scheduler {
             ticket: Some(ticket.to_string()),
             charset: None,
         };
-        let page = (visit.kind == RequestKind::Page)
-            .then(|| worker::failed_page(&visit, &metadata, &self.name).capped());
+        let page = (visit.kind == RequestKind::Page).then(|| {
+            let mut row = worker::failed_page(&visit, &metadata, &self.name);
+            if status.is_some() {
+                // Where it led to was not asked.
+                row.page.final_url = visit.hops.last().map(|hop| hop.url.as_str().to_owned());
+            }
+            row.capped()
+        });
         let counted = page.is_some() && status.is_some();
         let mut settled = settled(token, ticket, visit);
         settled.completion = Completion::Done { counted };

@@ -9,6 +9,7 @@ use crate::error::EngineError;
 use crate::item::{Item, LateRecord, Settled};
 use crate::job::{JobContext, Jobs};
 use crate::log;
+use crate::robots::{ROBOTS_BYTES, host_row, robots_body, robots_visit};
 use crate::scheduler::{Report, now};
 use crate::starts::Starts;
 use argiope_fetch::{
@@ -22,9 +23,8 @@ use argiope_frontier::{
 use argiope_model::{Base, FingerprintKey, Millis, Page, RequestKind, Url, Visit};
 use argiope_politeness::{AnswerResult, RobotsAnswer};
 use argiope_store::archive::{Appender, Exchange, Response};
-use argiope_store::catalogue::{ErrorRow, FetchRow, HostRow, PageRow, RobotsRow, RobotsRule, error_kind};
+use argiope_store::catalogue::{ErrorRow, FetchRow, PageRow, RobotsRow, RobotsRule, error_kind};
 use argiope_store::warc::{Truncation, VisitMetadata};
-use bytes::Bytes;
 use crossbeam_channel::Sender;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -201,8 +201,6 @@ const MOST_REPORTS: usize = 16;
 const MOST_WAITING_PAGES: usize = 128;
 const MOST_WAITING_BYTES: usize = 32 << 20;
 
-/// robots.txt beyond this is not read; the parser itself stops earlier.
-pub(crate) const ROBOTS_BYTES: usize = 1 << 20;
 const SITEMAP_BYTES: usize = 50 << 20;
 
 impl Worker {
@@ -587,27 +585,6 @@ impl Worker {
     }
 }
 
-/// The rules of an answer for robots.txt, or what is wrong with it. One of which only a part came is none: what it forbids
-/// may stand in the rest. Only what is longer than anybody has to read is cut.
-pub(crate) fn robots_body(fetched: &Fetched, scratch: &mut DecodeScratch) -> Result<Bytes, String> {
-    let is_rules = fetched.status.is_success();
-    if let Some(cut) = fetched.truncated.filter(|cut| is_rules && !matches!(cut, Cut::TooLarge { .. })) {
-        return Err(cut.to_string());
-    }
-    let decoded = decode(&fetched.headers, &fetched.body, ROBOTS_BYTES, scratch);
-    match decoded.problem(ROBOTS_BYTES) {
-        Some(problem) if is_rules && !decoded.cut && fetched.truncated.is_none() => Err(problem),
-        None if is_rules && fetched.headers.contains_key("content-encoding") && !is_text(&decoded.bytes) => {
-            Err(String::from("encoding: neither what it is said to be nor text"))
-        }
-        _ => Ok(decoded.bytes),
-    }
-}
-
-fn is_text(bytes: &[u8]) -> bool {
-    !bytes.iter().any(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace())
-}
-
 /// Why none of the addresses may be connected to; the connector looks at each again.
 fn refused(policy: &AddressPolicy, addresses: &[IpAddr]) -> Option<Box<str>> {
     let mut why = None;
@@ -630,33 +607,6 @@ fn exchange_of<'a>(
         request_head: Some(&fetched.request_head),
         response: Some(Response { head: &fetched.head, body: &fetched.body, body_sha256 }),
         previous: None,
-    }
-}
-
-fn robots_visit(job: &JobContext, url: &Url, origin: &Url) -> Visit {
-    Visit {
-        job: job.id,
-        kind: RequestKind::Robots,
-        url: url.clone(),
-        round: 0,
-        attempt: 0,
-        depth: 0,
-        priority: 0,
-        scheduled_at: now(),
-        hops: Vec::new(),
-        source: Some(origin.clone()),
-    }
-}
-
-pub(crate) fn host_row(origin: &Url, status: u16, body: &[u8], at: Millis) -> HostRow {
-    HostRow {
-        host: origin.host().to_owned(),
-        robots_text: Some(String::from_utf8_lossy(body).into_owned()),
-        robots_fetched_at: Some(at),
-        robots_status: Some(status),
-        is_allowed: true,
-        last_request_at: Some(at),
-        ..HostRow::default()
     }
 }
 

@@ -6,6 +6,7 @@ use crate::frontier::{
     Dispatch, Frontier, FrontierConfig, InFlight, RobotsDispatch, Rule, Step, TakenEntry, Ticket, Token,
 };
 use crate::host::{Address, Errand, Place, RobotsHandle};
+use crate::network::Gate;
 use crate::queue::OrderKey;
 use crate::ready::HostIndex;
 use crate::state::{Change, Delayed, QueueAt};
@@ -17,6 +18,8 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// A host that may not be asked for longer than this is no witness.
+const WITNESS_PATIENCE: Duration = Duration::from_secs(10);
 /// Delayed entries that are taken over at once.
 const DUE_BATCH: usize = 1000;
 
@@ -31,12 +34,17 @@ impl Frontier {
             self.next_due = None;
             return Step::LoadDue { until: now, limit: DUE_BATCH };
         }
+        self.call_witness(now);
+        if let Some(step) = self.decided.pop_front() {
+            return step;
+        }
         self.wake(now);
         loop {
-            if !self.may_dispatch(now) {
+            let gate = self.gate(now);
+            if gate == Gate::Nobody {
                 return self.wait(now);
             }
-            let Some(index) = self.next_ready() else {
+            let Some(index) = self.next_ready(gate) else {
                 if self.wake_for_spare_budget(now) {
                     continue;
                 }
@@ -60,12 +68,36 @@ impl Frontier {
         }
     }
 
+    /// Where many hosts have failed, one that has answered lately is asked for its robots.txt once more.
+    fn call_witness(&mut self, now: Millis) {
+        let candidates = self.network.wanted_witnesses(now);
+        for witness in &candidates {
+            let index = self.host_index(witness.origin.host());
+            let rules = self.rules_of(index);
+            let Some(host) = self.host(index).filter(|host| !host.closed) else { continue };
+            let wait = host.politeness.wait(now, &rules).map(|wait| wait.until);
+            if wait.is_some_and(|until| until > now + WITNESS_PATIENCE) {
+                continue;
+            }
+            let Some(errand) = robots_errand(witness.origin.origin(), witness.job) else { continue };
+            self.network.called(witness, index, now);
+            return self.push_errand(index, errand, now);
+        }
+        if !candidates.is_empty() {
+            let verdicts = self.network.no_witness(now);
+            self.decide(verdicts, now);
+        }
+    }
+
     /// The best host that is ready; while the network is down, the one that is to tell whether it is back.
-    fn next_ready(&mut self) -> Option<HostIndex> {
-        let probe = self.network.take_probe();
-        if let Some(index) = probe.filter(|index| self.host(*index).is_some_and(|h| h.place == Place::Ready))
-        {
-            return Some(index);
+    fn next_ready(&mut self, gate: Gate) -> Option<HostIndex> {
+        let wanted = match gate {
+            Gate::Only(witness) => Some(witness),
+            Gate::Everybody | Gate::One | Gate::Nobody => self.network.take_probe(),
+        };
+        let wanted = wanted.filter(|index| self.host(*index).is_some_and(|h| h.place == Place::Ready));
+        if wanted.is_some() || matches!(gate, Gate::Only(_)) {
+            return wanted;
         }
         let hosts = &self.hosts;
         let live = |host, stamp| Frontier::is_live(hosts, host, stamp, |p| p == Place::Ready);
@@ -99,10 +131,8 @@ impl Frontier {
         self.drop_ended_starts();
         let stale = self.started_order.front().map(|(at, _)| *at + self.config.stale_after);
         // While a probe is under way its answer is waited for, not the time of the next one.
-        let may_probe = self.has_room() && self.asking + self.resolving == 0;
-        let probe = self.network.down_since().filter(|_| may_probe).map(|_| self.network.next_probe());
-        // When its time has come it waits for a host that is ready.
-        let probe = probe.filter(|at| *at > now);
+        let idle = self.has_room() && self.asking + self.resolving == 0;
+        let probe = self.network.wake_at(idle, now);
         let told = self.elsewhere.next_deadline();
         let times = [timer, self.next_due, self.network.next_expiry(), stale, probe, told];
         times.into_iter().flatten().min().map(|at| at.max(now))
@@ -113,14 +143,10 @@ impl Frontier {
         self.asking + self.resolving < concurrency + ahead && self.in_flight.len() < max_outstanding
     }
 
-    fn may_dispatch(&mut self, now: Millis) -> bool {
-        if !self.has_room() {
-            return false;
-        }
-        match self.network.down_since() {
-            None => true,
-            // One at a time, to see whether the network is back.
-            Some(_) => self.asking + self.resolving == 0 && self.network.may_probe(now),
+    fn gate(&self, now: Millis) -> Gate {
+        match self.has_room() {
+            true => self.network.gate(self.asking + self.resolving == 0, now),
+            false => Gate::Nobody,
         }
     }
 

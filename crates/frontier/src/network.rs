@@ -1,10 +1,15 @@
 //! Tells a network that has gone away from hosts that have. Failures to reach a host are suspects: while nothing
 //! succeeds anywhere they are held back, and when too many hosts fail at once they are put back instead of being taken as
 //! those hosts' fault.
+//!
+//! What fails at once may also be what is left of a long list: hosts that are dead. So a witness is called first, a host that
+//! has answered lately: its robots.txt is asked for once more. If it answers the failures were the others' own; if it does
+//! not, the network is down, and witnesses are asked until one answers. Where nobody has ever answered, what is queued is
+//! tried instead.
 
 use crate::frontier::Token;
 use crate::ready::HostIndex;
-use argiope_model::Millis;
+use argiope_model::{JobId, Millis, Url};
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
@@ -14,6 +19,30 @@ const HOSTS: usize = 20;
 const WINDOW: Duration = Duration::from_secs(10);
 /// While it is down, one request is tried this often.
 const PROBE_EVERY: Duration = Duration::from_secs(5);
+/// Hosts that are remembered as witnesses, and how often one is noted at most.
+const WITNESSES: usize = 8;
+const NOTED_EVERY: Duration = Duration::from_secs(1);
+/// A witness that has not been heard for so long is not waited for.
+const LONGEST_TESTIMONY: Duration = Duration::from_secs(60);
+
+/// A host that has answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Witness {
+    pub(crate) origin: Url,
+    /// For which it was asked.
+    pub(crate) job: JobId,
+}
+
+/// Who may be asked now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gate {
+    Everybody,
+    /// The witness that was called.
+    Only(HostIndex),
+    /// Anybody, but one at a time.
+    One,
+    Nobody,
+}
 
 #[derive(Debug, Default)]
 pub(crate) struct NetworkWatch {
@@ -22,6 +51,13 @@ pub(crate) struct NetworkWatch {
     next_probe: Millis,
     /// The host that is to tell whether the network is back. What it needs first, such as its address, comes before.
     probe: Option<HostIndex>,
+    /// Many hosts have failed, and a witness is to tell whose fault it is.
+    doubt: bool,
+    /// The latest at the end.
+    witnesses: VecDeque<Witness>,
+    noted_at: Millis,
+    /// The one that was called, and when.
+    called: Option<(HostIndex, Millis)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -66,11 +102,31 @@ impl NetworkWatch {
         }
         let earlier = self.suspects.iter().take_while(|s| s.at < asked_at).count();
         let release = self.suspects.drain(..earlier).filter_map(|s| s.visit).collect();
+        self.doubt &= self.suspected_hosts() >= HOSTS;
         Verdicts { release, put_back: Vec::new() }
     }
 
-    pub(crate) fn failed(&mut self, host: HostIndex, visit: Option<Token>, now: Millis) -> Verdicts {
+    fn suspected_hosts(&self) -> usize {
+        self.suspects.iter().map(|s| s.host).collect::<HashSet<HostIndex>>().len()
+    }
+
+    /// Has this host been called as a witness? Then it has been heard.
+    pub(crate) fn heard(&mut self, host: HostIndex) -> bool {
+        self.called.take_if(|(called, _)| *called == host).is_some()
+    }
+
+    /// A host was not reached. `is_witness` if that had been called.
+    pub(crate) fn failed(
+        &mut self,
+        host: HostIndex,
+        visit: Option<Token>,
+        is_witness: bool,
+        now: Millis,
+    ) -> Verdicts {
         self.suspects.push_back(Suspect { at: now, host, visit });
+        if self.doubt {
+            return if is_witness { self.call_down(now) } else { Verdicts::default() };
+        }
         if self.down_since.is_some() {
             if visit.is_none() {
                 // A name that cannot be looked up has told as much as a request.
@@ -83,20 +139,91 @@ impl NetworkWatch {
             };
         }
         let verdicts = self.expire(now);
-        let hosts: HashSet<HostIndex> = self.suspects.iter().map(|s| s.host).collect();
-        if hosts.len() < HOSTS {
+        if self.suspected_hosts() < HOSTS {
             return verdicts;
         }
+        if !self.witnesses.is_empty() {
+            self.doubt = true;
+            return verdicts;
+        }
+        Verdicts { put_back: self.call_down(now).put_back, ..verdicts }
+    }
+
+    fn call_down(&mut self, now: Millis) -> Verdicts {
+        self.doubt = false;
         self.down_since = Some(now);
         self.next_probe = now + PROBE_EVERY;
         self.probe = None;
         let put_back = self.suspects.drain(..).filter_map(|s| s.visit).collect();
-        Verdicts { put_back, ..verdicts }
+        Verdicts { put_back, release: Vec::new() }
+    }
+
+    pub(crate) fn may_note(&self, now: Millis) -> bool {
+        now >= self.noted_at + NOTED_EVERY
+    }
+
+    pub(crate) fn note(&mut self, witness: Witness, now: Millis) {
+        self.noted_at = now;
+        self.witnesses.retain(|known| known.origin.host() != witness.origin.host());
+        if self.witnesses.len() >= WITNESSES {
+            self.witnesses.pop_front();
+        }
+        self.witnesses.push_back(witness);
+    }
+
+    /// Those who may be called now, if one is to be: the latest first, whoever was called last at the end.
+    pub(crate) fn wanted_witnesses(&self, now: Millis) -> Vec<Witness> {
+        let wanted = self.doubt || self.down_since.is_some() && now >= self.next_probe;
+        if !wanted || self.called_at(now).is_some() {
+            return Vec::new();
+        }
+        self.witnesses.iter().rev().cloned().collect()
+    }
+
+    pub(crate) fn called(&mut self, witness: &Witness, host: HostIndex, now: Millis) {
+        self.called = Some((host, now));
+        if let Some(at) = self.witnesses.iter().position(|known| known == witness)
+            && let Some(witness) = self.witnesses.remove(at)
+        {
+            self.witnesses.push_front(witness);
+        }
+    }
+
+    /// None of those that are remembered can be asked soon.
+    pub(crate) fn no_witness(&mut self, now: Millis) -> Verdicts {
+        self.witnesses.clear();
+        if self.doubt { self.call_down(now) } else { Verdicts::default() }
+    }
+
+    fn called_at(&self, now: Millis) -> Option<HostIndex> {
+        self.called.filter(|(_, at)| now < *at + LONGEST_TESTIMONY).map(|(host, _)| host)
+    }
+
+    /// `idle`: nothing is under way.
+    pub(crate) fn gate(&self, idle: bool, now: Millis) -> Gate {
+        match (self.called_at(now), self.down_since) {
+            (_, None) if !self.doubt => Gate::Everybody,
+            (Some(host), _) => Gate::Only(host),
+            (None, Some(_)) if self.witnesses.is_empty() && idle && now >= self.next_probe => Gate::One,
+            (None, _) => Gate::Nobody,
+        }
+    }
+
+    /// When to look again whether a witness is to be called, or something to be tried.
+    pub(crate) fn wake_at(&self, idle: bool, now: Millis) -> Option<Millis> {
+        let called = self.called.filter(|_| self.doubt || self.down_since.is_some());
+        let called = called.map(|(_, at)| at + LONGEST_TESTIMONY);
+        let probe = self.down_since.filter(|_| idle || !self.witnesses.is_empty()).map(|_| self.next_probe);
+        // When its time has come, what is tried next waits for a host that is ready.
+        [called, probe].into_iter().flatten().filter(|at| *at > now).min()
     }
 
     /// Failures that were alone for the whole window are the hosts' own.
     pub(crate) fn expire(&mut self, now: Millis) -> Verdicts {
         let mut verdicts = Verdicts::default();
+        if self.doubt {
+            return verdicts;
+        }
         while let Some(first) = self.suspects.front() {
             if now < first.at + WINDOW {
                 break;
@@ -127,18 +254,14 @@ impl NetworkWatch {
 
     /// Nothing more will be heard that could tell whose failures these were: they are the hosts' own.
     pub(crate) fn release(&mut self) -> Verdicts {
+        self.doubt = false;
         let release = self.suspects.drain(..).filter_map(|s| s.visit).collect();
         Verdicts { release, put_back: Vec::new() }
     }
 
     /// When [`NetworkWatch::expire`] has something to do.
     pub(crate) fn next_expiry(&self) -> Option<Millis> {
-        self.suspects.front().map(|first| first.at + WINDOW)
-    }
-
-    /// While the network is down: may one request be tried now?
-    pub(crate) fn may_probe(&self, now: Millis) -> bool {
-        now >= self.next_probe
+        self.suspects.front().filter(|_| !self.doubt).map(|first| first.at + WINDOW)
     }
 
     pub(crate) fn next_probe(&self) -> Millis {
@@ -153,7 +276,7 @@ impl NetworkWatch {
     /// A host was served. If it has not come to a request it is the next to be served: an address that was found tells
     /// nothing of the network, and it holds for a while only.
     pub(crate) fn served(&mut self, host: HostIndex, is_request: bool, now: Millis) {
-        if self.down_since.is_none() {
+        if self.down_since.is_none() || !self.witnesses.is_empty() {
             return;
         }
         if is_request {
@@ -176,20 +299,20 @@ mod tests {
     fn twenty_hosts_failing_without_a_success_are_a_network_that_is_down() {
         let mut watch = NetworkWatch::default();
         for n in 0..19 {
-            assert_eq!(watch.failed(n, Some(token(u64::from(n))), Millis(1000)), Verdicts::default());
+            assert_eq!(watch.failed(n, Some(token(u64::from(n))), false, Millis(1000)), Verdicts::default());
         }
-        let verdicts = watch.failed(19, Some(token(19)), Millis(2000));
+        let verdicts = watch.failed(19, Some(token(19)), false, Millis(2000));
         assert_eq!(verdicts.put_back.len(), 20);
         assert_eq!(watch.down_since(), Some(Millis(2000)));
-        assert!(!watch.may_probe(Millis(2000)));
-        assert!(watch.may_probe(Millis(7000)));
+        assert!(watch.gate(true, Millis(2000)) == Gate::Nobody);
+        assert!(watch.gate(true, Millis(7000)) == Gate::One);
         watch.served(3, false, Millis(7000));
         assert_eq!(watch.take_probe(), Some(3), "it has not come to a request yet");
-        assert!(watch.may_probe(Millis(7001)));
+        assert!(watch.gate(true, Millis(7001)) == Gate::One);
         watch.served(3, true, Millis(7001));
         assert_eq!(watch.take_probe(), None);
-        assert!(!watch.may_probe(Millis(7001)));
-        assert_eq!(watch.failed(5, Some(token(99)), Millis(7002)).put_back, vec![token(99)]);
+        assert!(watch.gate(true, Millis(7001)) == Gate::Nobody);
+        assert_eq!(watch.failed(5, Some(token(99)), false, Millis(7002)).put_back, vec![token(99)]);
         watch.succeeded(Millis(1999));
         assert_eq!(watch.down_since(), Some(Millis(2000)), "it was asked for before");
         watch.succeeded(Millis(7002));
@@ -199,9 +322,9 @@ mod tests {
     #[test]
     fn one_success_gives_every_earlier_failure_to_its_host() {
         let mut watch = NetworkWatch::default();
-        watch.failed(1, Some(token(1)), Millis(0));
-        watch.failed(2, None, Millis(0));
-        watch.failed(3, Some(token(3)), Millis(20));
+        watch.failed(1, Some(token(1)), false, Millis(0));
+        watch.failed(2, None, false, Millis(0));
+        watch.failed(3, Some(token(3)), false, Millis(20));
         assert_eq!(watch.succeeded(Millis(10)).release, vec![token(1)]);
         assert_eq!(watch.held(), 1, "the network may have gone since");
         assert_eq!(watch.succeeded(Millis(30)).release, vec![token(3)]);
@@ -211,7 +334,7 @@ mod tests {
     #[test]
     fn few_failures_are_the_hosts_own_after_the_window() {
         let mut watch = NetworkWatch::default();
-        watch.failed(1, Some(token(1)), Millis(0));
+        watch.failed(1, Some(token(1)), false, Millis(0));
         assert_eq!(watch.expire(Millis(9_999)), Verdicts::default());
         assert_eq!(watch.next_expiry(), Some(Millis(10_000)));
         assert_eq!(watch.expire(Millis(10_000)).release, vec![token(1)]);
@@ -221,7 +344,7 @@ mod tests {
     fn too_few_hosts_cannot_call_the_network_down() {
         let mut watch = NetworkWatch::default();
         for n in 0..3 {
-            watch.failed(n, Some(token(u64::from(n))), Millis(u64::from(n)));
+            watch.failed(n, Some(token(u64::from(n))), false, Millis(u64::from(n)));
         }
         assert_eq!(watch.window_end(), Some(Millis(10_002)));
         assert!(!watch.can_be_called_down(0..3, 0), "they have failed already");
@@ -238,7 +361,7 @@ mod tests {
     fn the_same_host_failing_often_is_no_network_failure() {
         let mut watch = NetworkWatch::default();
         for n in 0..100 {
-            watch.failed(7, Some(token(n)), Millis(n));
+            watch.failed(7, Some(token(n)), false, Millis(n));
         }
         assert_eq!(watch.down_since(), None);
     }

@@ -5,10 +5,11 @@ use crate::codec::decode_visit;
 use crate::frontier::{Frontier, InFlight, Step, TakenEntry, Ticket, Token};
 use crate::host::{Address, Errand, Place, RobotsHandle};
 use crate::job::Job;
-use crate::network::Verdicts;
+use crate::network::{Verdicts, Witness};
 use crate::queue::{Entry, OrderKey};
 use crate::ready::{HostIndex, NOWHERE};
 use crate::state::{Change, Delayed, QueueAt, StoredRobots};
+use crate::view::requested;
 use argiope_model::{JobId, Millis, Scheme, Url, Visit};
 use argiope_politeness::{
     Alert, AnswerOutcome, AnswerResult, FailureKind, Parked, Robots, RobotsAnswer, RobotsNext, RobotsPolicy,
@@ -99,8 +100,12 @@ const DNS_TRIES: u8 = 3;
 impl Frontier {
     /// The request has ended, or failed: the host is free for the next one after its delay.
     pub fn answered(&mut self, token: Token, answer: &Answer, now: Millis) -> Disposition {
+        if !answer.is_unreachable() && self.network.may_note(now) {
+            self.note_witness(token, now);
+        }
         let Some(index) = self.free(token, now) else { return Disposition::Record };
         let is_errand = self.in_flight.get(&token).is_some_and(|flight| flight.errand.is_some());
+        let is_witness = is_errand && self.network.heard(index);
         let nothing_left = |flight: &InFlight| flight.entry.is_none() && !flight.reserved;
         if !is_errand && self.in_flight.get(&token).is_some_and(nothing_left) {
             self.in_flight.remove(&token);
@@ -128,9 +133,21 @@ impl Frontier {
             return Disposition::Record;
         }
         // robots.txt has retries of its own: nothing of it is held.
-        let verdicts = self.network.failed(index, (!is_errand).then_some(token), now);
+        let verdicts = self.network.failed(index, (!is_errand).then_some(token), is_witness, now);
         self.decide(verdicts, now);
         if is_errand { Disposition::Record } else { Disposition::Hold }
+    }
+
+    /// Whoever is reached by way of a proxy says nothing of the network.
+    fn note_witness(&mut self, token: Token, now: Millis) {
+        let Some(flight) = self.in_flight.get(&token).filter(|flight| flight.address.is_some()) else {
+            return;
+        };
+        let job = flight.errand.as_ref().map(|errand| errand.job).or(flight.entry.as_ref().map(|e| e.job));
+        let origin = requested(flight).and_then(|url| Url::from_stored(&format!("{}/", url.origin())).ok());
+        if let (Some(origin), Some(job)) = (origin, job) {
+            self.network.note(Witness { origin, job }, now);
+        }
     }
 
     /// The shard has gone: all that counts is whether the network is there.
@@ -168,7 +185,7 @@ impl Frontier {
         }
     }
 
-    fn decide(&mut self, verdicts: Verdicts, now: Millis) {
+    pub(crate) fn decide(&mut self, verdicts: Verdicts, now: Millis) {
         if verdicts.is_empty() {
             return;
         }
@@ -462,7 +479,8 @@ impl Frontier {
                     host.contact.dns_tries = 0;
                     host.contact.address = Address::Missing { until: now + Duration::from_secs(60), why };
                 }
-                let verdicts = self.network.failed(index, None, now);
+                let is_witness = self.network.heard(index);
+                let verdicts = self.network.failed(index, None, is_witness, now);
                 self.decide(verdicts, now);
             }
         }

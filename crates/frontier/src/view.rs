@@ -251,7 +251,7 @@ impl Frontier {
     }
 }
 
-fn requested(flight: &InFlight) -> Option<Url> {
+pub(crate) fn requested(flight: &InFlight) -> Option<Url> {
     match (&flight.errand, &flight.entry) {
         (Some(errand), _) => Some(errand.url.clone()),
         (None, Some(entry)) => decode_visit(entry.job, 0, &entry.value).ok().map(|visit| visit.url),

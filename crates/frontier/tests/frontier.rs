@@ -614,6 +614,66 @@ fn robots_txt_that_fails_while_the_network_is_down_blocks_no_host() {
     }
 }
 
+/// A host has answered, and then 25 others fail.
+fn many_failures() -> (Owner, Vec<Token>) {
+    let mut owner = Owner::new(&spec());
+    owner.add(&["http://good.test/"]);
+    let good = owner.fetch();
+    owner.page(good.token);
+    let urls: Vec<String> = (0..25).map(|n| format!("http://h{n}.test/")).collect();
+    owner.add(&urls.iter().map(String::as_str).collect::<Vec<_>>());
+    let asked: Vec<_> = (0..25).map(|_| owner.fetch().token).collect();
+    owner.now = owner.now + SECOND;
+    for token in &asked {
+        assert_eq!(owner.answer(*token, TIMEOUT), Disposition::Hold);
+    }
+    (owner, asked)
+}
+
+#[test]
+fn many_dead_hosts_are_no_network_that_is_down_if_another_one_answers() {
+    let (mut owner, asked) = many_failures();
+    let Asked::Robots(witness) = owner.ask_later() else { panic!("nobody is asked") };
+    assert_eq!(witness.errand.url.as_str(), "http://good.test/robots.txt");
+    assert!(owner.wait().is_some(), "one witness is enough");
+    owner.now = owner.now + SECOND;
+    owner.answer_robots(witness.token, robots_txt(404, ""));
+    for token in asked {
+        assert!(matches!(owner.ask(), Asked::Release(released) if released == token));
+        owner.complete(token, Completion::Done { counted: false });
+    }
+    assert!(owner.frontier.overview().network_down_since.is_none());
+    assert!(owner.frontier.progress(JOB).unwrap().is_finished());
+}
+
+#[test]
+fn a_network_is_down_if_who_has_answered_does_not_answer_either() {
+    let (mut owner, asked) = many_failures();
+    let nothing = || RobotsAnswered::Final { answer: RobotsAnswer::NoAnswer, body: Vec::new() };
+    let Asked::Robots(witness) = owner.ask_later() else { panic!("nobody is asked") };
+    owner.answer_robots(witness.token, nothing());
+    assert!(owner.frontier.overview().network_down_since.is_some());
+    for _ in &asked {
+        assert!(matches!(owner.ask(), Asked::Forget(_)));
+    }
+    // Who has answered once is asked again and again, nobody else.
+    for _ in 0..3 {
+        let before = owner.now;
+        let Asked::Robots(witness) = owner.ask_later() else { panic!("nobody is asked") };
+        assert!(owner.now > before + 4 * SECOND, "every five seconds");
+        assert_eq!(witness.errand.url.host(), "good.test");
+        owner.answer_robots(witness.token, nothing());
+    }
+    let Asked::Robots(witness) = owner.ask_later() else { panic!("nobody is asked") };
+    owner.answer_robots(witness.token, robots_txt(404, ""));
+    assert!(owner.frontier.overview().network_down_since.is_none());
+    for _ in asked {
+        let Asked::Fetch(page) = owner.ask_later() else { panic!("no fetch") };
+        assert_eq!(page.visit.attempt, 0);
+        owner.page(page.token);
+    }
+}
+
 #[test]
 fn a_crawl_goes_on_as_soon_as_names_can_be_looked_up_again() {
     let mut owner = Owner::new(&spec());

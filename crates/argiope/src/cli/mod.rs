@@ -55,17 +55,24 @@ impl Cli {
     fn read(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
         let matches = Cli::command().try_get_matches_from(words)?;
         let mut cli = Cli::from_arg_matches(&matches)?;
+        if cli.global.data.as_os_str().is_empty() {
+            // An empty variable is as good as none.
+            cli.global.data = PathBuf::from(DATA);
+        }
         cli.global.data_given = matches.value_source("data") == Some(ValueSource::CommandLine);
         Ok(cli)
     }
 }
+
+/// Where everything is kept unless it is said.
+const DATA: &str = "./argiope-data";
 
 /// Options that every command takes, before or after its name.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct GlobalOptions {
     /// Where everything is kept: catalogue, queues, archive, links
-    #[arg(long, global = true, value_name = "DIR", env = "ARGIOPE_DATA", default_value = "./argiope-data")]
+    #[arg(long, global = true, value_name = "DIR", env = "ARGIOPE_DATA", default_value = DATA)]
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) data: PathBuf,
     /// Whether `data` was on the command line: only then a command that needs none of its own writes there.

@@ -7,6 +7,7 @@ use crate::data;
 use crate::exit::Failure;
 use crate::progress::Display;
 use crate::progress::numbers::counted;
+use crate::settings::check_folder;
 use crate::stores::Stores;
 use argiope_store::catalogue::{CatalogueReader, Job, PageQuery};
 use argiope_store::error::{Result as Stored, StoreError};
@@ -213,6 +214,7 @@ pub(crate) fn write_to<T>(
         );
         return write(&mut to).and_then(|value| flushed(value, &mut to)).map_err(|e| output_failure(&e));
     }
+    check_folder(path)?;
     write_atomically(path, write).map_err(|e| data::store_failure(&e))
 }
 

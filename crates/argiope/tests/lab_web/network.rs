@@ -1,7 +1,8 @@
 //! The network goes away and comes back: nothing is lost, and no URL is blamed for it.
 
-use crate::desk::{Desk, expected, sorted, wait_until};
-use argiope_lab::{Lab, LabConfig, Outage, PageSize};
+use crate::BRISK;
+use crate::desk::{Desk, expected, lab, sorted, wait_until};
+use argiope_lab::{Lab, LabConfig, Outage, PageSize, SiteKind};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
@@ -41,6 +42,22 @@ fn outage(outage: Outage) {
     assert!(failed.is_empty(), "{failed:?}");
     assert_eq!(sorted(&pages, "url"), expected(&lab));
     assert_eq!(desk.run(&["audit", "--json"]).ok().json()["violation_count"], 0);
+}
+
+#[test]
+fn a_crawl_ends_though_many_of_its_hosts_are_dead() {
+    let (desk, lab) = (Desk::new(), lab(&[SiteKind::Ordinary], 5, 0));
+    desk.write("argiope.yaml", BRISK);
+    // Nobody listens there any more.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut seeds = lab.seeds();
+    seeds.extend((1..=40).map(|n| format!("http://127.0.9.{n}:{port}/")));
+    let run = desk.crawl(&seeds, &[]).ok();
+    assert!(run.stdout.contains("done as far as it goes"), "{}", run.stdout);
+    assert_eq!(sorted(&desk.pages(), "url"), expected(&lab));
+    let skipped = desk.run(&["export", "--what", "skipped"]).ok().json_lines();
+    let unreachable = skipped.iter().filter(|row| row["reason"] == "robots_unreachable").count();
+    assert_eq!(unreachable, 40, "{skipped:?}");
 }
 
 #[test]

@@ -360,7 +360,9 @@ impl CatalogueReader for PostgresReader {
 
     fn briefs(&self, job: JobId, kind: BriefKind, limit: usize) -> Result<Vec<PageBrief>> {
         let (wanted, order) = match kind {
-            BriefKind::Slow => ("fetch_ms IS NOT NULL AND status IS NOT NULL", "fetch_ms DESC, id"),
+            BriefKind::Slow => {
+                ("fetch_ms IS NOT NULL AND (status_code IS NOT NULL OR fetch_ms > 0)", "fetch_ms DESC, id")
+            }
             BriefKind::Broken => {
                 ("(status_code IS NULL OR (status_code >= 300 AND status_code <> 304))", "id")
             }

@@ -107,6 +107,7 @@ enum Answered {
     Redirect(Url),
     Failure(FailureKind),
     Robots,
+    NoRobots,
 }
 
 /// What a host and its two jobs have been through, judged from outside the frontier.
@@ -305,7 +306,8 @@ impl Simulation {
                 Step::FetchRobots(robots) => {
                     let (host, _) = place_of(&robots.errand.url);
                     self.begin_request(host, None);
-                    let flight = Flight { host, dispatch: None, result: Answered::Robots };
+                    let result = if self.outage { Answered::NoRobots } else { Answered::Robots };
+                    let flight = Flight { host, dispatch: None, result };
                     self.take_off(robots.token, flight);
                 }
                 Step::Refuse { token, visit, ticket, .. } => {
@@ -461,10 +463,18 @@ impl Simulation {
             Answered::Failure(kind) => AnswerResult::Failed(*kind),
             Answered::Redirect(_) => AnswerResult::Status(302),
             Answered::Page | Answered::Robots => AnswerResult::Status(200),
+            Answered::NoRobots => AnswerResult::Failed(FailureKind::Connect),
         };
         let request = RequestKind::Page;
         let outcome = AnswerOutcome { request, latency, result, retry_after: None };
         let answer = Answer { ended: now, outcome };
+        if let Answered::NoRobots = flight.result {
+            self.flights.remove(&token);
+            self.frontier.answered(token, &answer, now);
+            let nothing = RobotsAnswered::Final { answer: RobotsAnswer::NoAnswer, body: Vec::new() };
+            self.frontier.robots_answered(token, nothing, now);
+            return;
+        }
         if let Answered::Robots = flight.result {
             self.flights.remove(&token);
             let delay = crawl_delay(&self.plan, host);
@@ -494,7 +504,7 @@ impl Simulation {
             Completion::Retry { due: Millis(sim.now + after) }
         };
         let completion = match result {
-            Answered::Page | Answered::Robots => Completion::Done { counted: true },
+            Answered::Page | Answered::Robots | Answered::NoRobots => Completion::Done { counted: true },
             Answered::Redirect(to) => {
                 self.told.redirects += 1;
                 Completion::Redirect { to, status: 302 }

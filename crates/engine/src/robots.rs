@@ -1,0 +1,59 @@
+//! Requests for robots.txt and what is kept of their answers. What the rules say is for `politeness`.
+
+use crate::job::JobContext;
+use crate::scheduler::now;
+use argiope_fetch::{DecodeScratch, Fetched, Truncation as Cut, decode};
+use argiope_model::{Millis, RequestKind, Url, Visit};
+use argiope_store::catalogue::HostRow;
+use bytes::Bytes;
+
+/// robots.txt beyond this is not read; the parser itself stops earlier.
+pub(crate) const ROBOTS_BYTES: usize = 1 << 20;
+
+pub(crate) fn robots_visit(job: &JobContext, url: &Url, origin: &Url) -> Visit {
+    Visit {
+        job: job.id,
+        kind: RequestKind::Robots,
+        url: url.clone(),
+        round: 0,
+        attempt: 0,
+        depth: 0,
+        priority: 0,
+        scheduled_at: now(),
+        hops: Vec::new(),
+        source: Some(origin.clone()),
+    }
+}
+
+/// The rules of an answer for robots.txt, or what is wrong with it. One of which only a part came is none: what it forbids
+/// may stand in the rest. Only what is longer than anybody has to read is cut.
+pub(crate) fn robots_body(fetched: &Fetched, scratch: &mut DecodeScratch) -> Result<Bytes, String> {
+    let is_rules = fetched.status.is_success();
+    if let Some(cut) = fetched.truncated.filter(|cut| is_rules && !matches!(cut, Cut::TooLarge { .. })) {
+        return Err(cut.to_string());
+    }
+    let decoded = decode(&fetched.headers, &fetched.body, ROBOTS_BYTES, scratch);
+    match decoded.problem(ROBOTS_BYTES) {
+        Some(problem) if is_rules && !decoded.cut && fetched.truncated.is_none() => Err(problem),
+        None if is_rules && fetched.headers.contains_key("content-encoding") && !is_text(&decoded.bytes) => {
+            Err(String::from("encoding: neither what it is said to be nor text"))
+        }
+        _ => Ok(decoded.bytes),
+    }
+}
+
+fn is_text(bytes: &[u8]) -> bool {
+    !bytes.iter().any(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace())
+}
+
+pub(crate) fn host_row(origin: &Url, status: u16, body: &[u8], at: Millis) -> HostRow {
+    HostRow {
+        host: origin.host().to_owned(),
+        robots_text: Some(String::from_utf8_lossy(body).into_owned()),
+        robots_fetched_at: Some(at),
+        robots_status: Some(status),
+        is_allowed: true,
+        last_request_at: Some(at),
+        ..HostRow::default()
+    }
+}
