@@ -6,8 +6,8 @@ use crate::graph::{self, GraphRules};
 use crate::job::JobContext;
 use crate::recent::Recent;
 use argiope_extract::{
-    ContentHash, Extracted, Input, Limits, LinkKind, Media, Rel, Scratch, SitemapKind, Wants, extract,
-    parse_sitemap, resolve,
+    ContentHash, Extracted, Input, Limits, LinkKind, Media, Rel, Scratch, SitemapKind, SitemapUrl, Wants,
+    extract, parse_sitemap, resolve,
 };
 use argiope_frontier::admission::{JobRules, SeenPage, SitemapHints, leads_elsewhere, pattern_of, priority};
 use argiope_frontier::{Discovery, Found};
@@ -326,24 +326,8 @@ pub(crate) fn sitemap(
     let Ok(contents) = parse_sitemap(body.bytes, body.content_type) else { return (Vec::new(), Vec::new()) };
     let rules = job.rules();
     let depth = 1;
-    let mut pages = Vec::new();
+    let (pages, mut skipped) = judged(job, visit, &contents.urls, depth, body.now, key);
     let mut sitemaps = Vec::new();
-    let mut skipped = Vec::new();
-    for entry in &contents.urls {
-        let Ok(url) = Url::parse(&entry.loc, &job.normal) else { continue };
-        match rules.judge(&url, depth) {
-            Ok(()) => {
-                let hints = SitemapHints { priority: entry.priority, last_modified: entry.modified_at };
-                pages.push(Found {
-                    fingerprint: key.of(url.as_str(), visit.round),
-                    priority: priority(&url, depth, false, hints, rules.authority(&url), body.now),
-                    url,
-                    kind: RequestKind::Page,
-                });
-            }
-            Err(skip) => skipped.push(skipped_row(visit, &url, skip)),
-        }
-    }
     for entry in contents.sitemaps {
         let Ok(url) = Url::parse(&entry.loc, &job.normal) else { continue };
         let judged = of_job(&rules, &url).and_then(|()| match visit.depth {
@@ -379,17 +363,35 @@ fn feed(
         Ok(contents) if matches!(contents.kind, SitemapKind::Rss | SitemapKind::Atom) => contents,
         Ok(_) | Err(_) => return (None, Vec::new()),
     };
-    let (rules, depth) = (job.rules(), visit.depth + 1);
+    let depth = visit.depth + 1;
+    let most = contents.urls.len().min(job.spec.max_links_per_page as usize);
+    let (found, skipped) =
+        judged(job, visit, contents.urls.get(..most).unwrap_or_default(), depth, body.now, key);
+    let source = Some(visit.scheduled_url().clone());
+    let discovery = Discovery { job: visit.job, round: visit.round, depth, source, found };
+    (Some(discovery).filter(|discovery| !discovery.found.is_empty()), skipped)
+}
+
+/// What a list of URLs adds to the crawl, and what of it the job does not take.
+fn judged(
+    job: &JobContext,
+    visit: &Visit,
+    entries: &[SitemapUrl],
+    depth: u32,
+    now: Millis,
+    key: &FingerprintKey,
+) -> (Vec<Found>, Vec<SkippedRow>) {
+    let rules = job.rules();
     let mut found = Vec::new();
     let mut skipped = Vec::new();
-    for entry in contents.urls.iter().take(job.spec.max_links_per_page as usize) {
+    for entry in entries {
         let Ok(url) = Url::parse(&entry.loc, &job.normal) else { continue };
         match rules.judge(&url, depth) {
             Ok(()) => {
-                let hints = SitemapHints { priority: None, last_modified: entry.modified_at };
+                let hints = SitemapHints { priority: entry.priority, last_modified: entry.modified_at };
                 found.push(Found {
                     fingerprint: key.of(url.as_str(), visit.round),
-                    priority: priority(&url, depth, false, hints, rules.authority(&url), body.now),
+                    priority: priority(&url, depth, false, hints, rules.authority(&url), now),
                     url,
                     kind: RequestKind::Page,
                 });
@@ -397,9 +399,7 @@ fn feed(
             Err(skip) => skipped.push(skipped_row(visit, &url, skip)),
         }
     }
-    let source = Some(visit.scheduled_url().clone());
-    let discovery = Discovery { job: visit.job, round: visit.round, depth, source, found };
-    (Some(discovery).filter(|discovery| !discovery.found.is_empty()), skipped)
+    (found, skipped)
 }
 
 /// By its type; what is in it tells the rest.

@@ -112,6 +112,15 @@ impl SqliteReader {
         };
         read().map_err(|e| self.error(e))
     }
+
+    fn requests(&self, sql: &str, parameters: &[&dyn rusqlite::ToSql]) -> Result<Vec<FetchRow>> {
+        let mut found = Vec::new();
+        self.stream(sql, parameters, fetch_row, &mut |(_, row)| {
+            found.push(row);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(found)
+    }
 }
 
 impl CatalogueReader for SqliteReader {
@@ -275,24 +284,14 @@ impl CatalogueReader for SqliteReader {
         let (first, last) = self.range(job, "first_fetch", "last_fetch")?;
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let parameters = params![first, last, url_key(url) as i64, job.map(|job| job.0), limit];
-        let mut found = Vec::new();
-        self.stream(include_str!("sql/fetches_of_url.sql"), parameters, fetch_row, &mut |(_, row)| {
-            found.push(row);
-            Ok(ControlFlow::Continue(()))
-        })?;
-        Ok(found)
+        self.requests(include_str!("sql/fetches_of_url.sql"), parameters)
     }
 
     fn hops_to(&self, job: JobId, url: &str, limit: usize) -> Result<Vec<FetchRow>> {
         let (first, last) = self.range(Some(job), "first_fetch", "last_fetch")?;
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let parameters = params![first, last, url, job.0, limit];
-        let mut found = Vec::new();
-        self.stream(include_str!("sql/fetches_hops.sql"), parameters, fetch_row, &mut |(_, row)| {
-            found.push(row);
-            Ok(ControlFlow::Continue(()))
-        })?;
-        Ok(found)
+        self.requests(include_str!("sql/fetches_hops.sql"), parameters)
     }
 
     fn errors(&self, job: JobId, dead_letters_only: bool, each: Each<'_, ErrorRow>) -> Result<()> {
