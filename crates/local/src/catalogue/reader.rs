@@ -25,6 +25,13 @@ pub struct SqliteReader {
     connection: Connection,
 }
 
+/// Requests as `fetch_row` reads them; the file says which.
+macro_rules! requests {
+    ($file:literal) => {
+        concat!(include_str!("sql/fetch_select.sql"), include_str!($file))
+    };
+}
+
 impl SqliteReader {
     /// Opens the database at `path` for reading, beside a writer or without one.
     pub fn open(path: &Path) -> Result<SqliteReader> {
@@ -183,9 +190,7 @@ impl CatalogueReader for SqliteReader {
             first - 1,
             |(id, _)| *id,
             &mut row_only,
-            |after, each| {
-                self.stream(include_str!("sql/fetches_from.sql"), [after + 1, PIECE], fetch_row, each)
-            },
+            |after, each| self.stream(requests!("sql/fetches_from.sql"), [after + 1, PIECE], fetch_row, each),
         )?;
         Ok(())
     }
@@ -266,7 +271,7 @@ impl CatalogueReader for SqliteReader {
     fn fetches(&self, job: Option<JobId>, each: Each<'_, FetchRow>) -> Result<()> {
         let (first, last) = self.range(job, "first_fetch", "last_fetch")?;
         let mut by_id =
-            self.connection.prepare(include_str!("sql/fetch_by_id.sql")).map_err(|e| self.error(e))?;
+            self.connection.prepare(requests!("sql/fetch_by_id.sql")).map_err(|e| self.error(e))?;
         let parameters = params![first, last, job.map(|job| job.0)];
         let sorted = include_str!("sql/fetches_sorted.sql");
         self.stream(sorted, parameters, |row| row.get::<_, i64>(0), &mut |id| match by_id
@@ -284,14 +289,14 @@ impl CatalogueReader for SqliteReader {
         let (first, last) = self.range(job, "first_fetch", "last_fetch")?;
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let parameters = params![first, last, url_key(url) as i64, job.map(|job| job.0), limit];
-        self.requests(include_str!("sql/fetches_of_url.sql"), parameters)
+        self.requests(requests!("sql/fetches_of_url.sql"), parameters)
     }
 
     fn hops_to(&self, job: JobId, url: &str, limit: usize) -> Result<Vec<FetchRow>> {
         let (first, last) = self.range(Some(job), "first_fetch", "last_fetch")?;
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let parameters = params![first, last, url, job.0, limit];
-        self.requests(include_str!("sql/fetches_hops.sql"), parameters)
+        self.requests(requests!("sql/fetches_hops.sql"), parameters)
     }
 
     fn errors(&self, job: JobId, dead_letters_only: bool, each: Each<'_, ErrorRow>) -> Result<()> {
