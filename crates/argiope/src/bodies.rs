@@ -4,7 +4,7 @@
 use crate::bucket;
 use crate::cli::GlobalOptions;
 use crate::exit::Failure;
-use crate::settings::load_config;
+use crate::settings::load_config_to_read;
 use crate::stores::Stores;
 use argiope_cluster::objects::ObjectReader;
 use argiope_extract::text_of;
@@ -52,7 +52,7 @@ impl Bodies {
         match stores {
             Stores::Directory(path) => Ok(Bodies::OnDisk(path.join("archive"))),
             Stores::Cluster(_) => {
-                let objects = bucket::open(&load_config(global)?.file)?.ok_or_else(|| {
+                let objects = bucket::of(&load_config_to_read(global)?)?.ok_or_else(|| {
                     Failure::failed("the archive is on the workers' disks: storage.html_bucket is not set")
                 })?;
                 objects.check().map_err(|e| bucket::failure(&e))?;

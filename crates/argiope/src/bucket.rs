@@ -6,6 +6,7 @@ use crate::config::file::ArchiveLayout;
 use crate::data::{self, Spooled, WorkerDirectory};
 use crate::exit::Failure;
 use crate::progress::numbers::{bytes, counted};
+use crate::settings::LoadedConfig;
 use argiope_cluster::catalogue::{KeptFiles, LostMarks, Missing};
 use argiope_cluster::database::Database;
 use argiope_cluster::objects::{
@@ -24,6 +25,14 @@ use std::time::Duration;
 const DRAIN_LIMIT: Duration = Duration::from_secs(30);
 /// Of links that stay on their disk.
 const SEGMENT_BYTES: u64 = 256_000_000;
+
+/// The store, for a command that reads.
+pub(crate) fn of(config: &LoadedConfig) -> Result<Option<Arc<dyn Objects>>, Failure> {
+    for key in ["html_bucket", "html_bucket_region", "html_endpoint"] {
+        config.needs(&format!("storage.{key}"))?;
+    }
+    open(&config.file)
+}
 
 /// None where the archive stays on the workers' disks. Nobody is asked yet.
 pub(crate) fn open(file: &ConfigFile) -> Result<Option<Arc<dyn Objects>>, Failure> {

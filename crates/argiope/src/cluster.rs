@@ -5,6 +5,10 @@ use crate::config::ConfigFile;
 use crate::config::file::{ClusterSection, Transport as Chosen};
 use crate::data::Fixed;
 use crate::exit::Failure;
+use crate::outage::Outages;
+use crate::progress::Display;
+use crate::settings::LoadedConfig;
+use crate::signals::Signals;
 use argiope_cluster::database::{
     Cluster, Database, DatabaseError, Expected, NewCluster, SETTING, Session, Transport, Trouble,
 };
@@ -33,12 +37,25 @@ pub(crate) struct ClusterPlace {
     pub(crate) fixed: Fixed,
     /// How links get from shard to shard.
     pub(crate) carrier: Carrier,
+    /// How long a command that has begun waits for the database; none: for as long as it takes.
+    pub(crate) wait_for_database: Option<Duration>,
 }
 
 /// Whether the configuration is that of a cluster.
 pub(crate) fn is_cluster(file: &ConfigFile) -> bool {
     file.storage.metadata_db_url.is_some()
 }
+
+/// What has to be known of a cluster to read from it. Nothing is sent: a login to Kafka need not be.
+const NEEDED: [&str; 7] = [
+    "storage.metadata_db_url",
+    "cluster.name",
+    "cluster.shards",
+    "cluster.transport",
+    "cluster.kafka_brokers",
+    "cluster.kafka_topic_prefix",
+    "cluster.kafka_ssl_ca",
+];
 
 fn database_of(file: &ConfigFile) -> Result<Database, Failure> {
     let Some(url) = &file.storage.metadata_db_url else {
@@ -125,10 +142,15 @@ fn redis_for(file: &ConfigFile, cluster: &str) -> Result<Option<Redis>, Failure>
 }
 
 impl ClusterPlace {
+    /// For a command that reads from it.
+    pub(crate) fn needs(config: &LoadedConfig) -> Result<(), Failure> {
+        NEEDED.iter().try_for_each(|key| config.needs(key))
+    }
+
     pub(crate) fn open(file: &ConfigFile) -> Result<ClusterPlace, Failure> {
         let database = database_of(file)?;
         let cluster = Cluster::open(&database, &expected(file)).map_err(|e| database_failure(&e))?;
-        ClusterPlace::with(database, cluster, carrier(file)?)
+        ClusterPlace::with(database, cluster, carrier(file)?, &file.cluster)
     }
 
     /// Makes the cluster where there is none, and brings its schema up to date where there is one.
@@ -151,7 +173,7 @@ impl ClusterPlace {
         let carrier = carrier(file)?;
         let logs = init_logs(&database, &expected(file), &carrier)?;
         let cluster = Cluster::init(&database, &expected(file), &new).map_err(|e| database_failure(&e))?;
-        let place = ClusterPlace::with(database, cluster, carrier)?;
+        let place = ClusterPlace::with(database, cluster, carrier, &file.cluster)?;
         if let Some(logs) = logs {
             place.carrier.verify().map_err(|e| kafka_failure(&e))?;
             let mut session = place.session()?;
@@ -162,7 +184,12 @@ impl ClusterPlace {
         Ok(place)
     }
 
-    fn with(database: Database, cluster: Cluster, carrier: Carrier) -> Result<ClusterPlace, Failure> {
+    fn with(
+        database: Database,
+        cluster: Cluster,
+        carrier: Carrier,
+        section: &ClusterSection,
+    ) -> Result<ClusterPlace, Failure> {
         let suffixes = PublicSuffixes::parse(&cluster.public_suffixes)
             .map_err(|e| Failure::failed(format!("{SETTING}: the cluster's list of suffixes: {e}")))?;
         let fixed = Fixed {
@@ -171,7 +198,8 @@ impl ClusterPlace {
             suffixes: Arc::new(suffixes),
         };
         let carrier = carrier.of_cluster(&cluster.id);
-        Ok(ClusterPlace { database, cluster, fixed, carrier })
+        let wait_for_database = section.wait_for_database;
+        Ok(ClusterPlace { database, cluster, fixed, carrier, wait_for_database })
     }
 
     /// The doorbell's server, where the configuration names one. It must answer now; later it may come and go.
@@ -220,6 +248,16 @@ impl ClusterPlace {
         }
     }
 
+    /// For a command that outlives an outage of the database. `meanwhile` says what the cluster does then.
+    pub(crate) fn outages<'o>(
+        &'o self,
+        display: &'o Display,
+        signals: Option<&'o Signals>,
+        meanwhile: &'o str,
+    ) -> Outages<'o> {
+        Outages { database: &self.database, limit: self.wait_for_database, display, signals, meanwhile }
+    }
+
     pub(crate) fn session(&self) -> Result<Session, Failure> {
         self.database.connect(LIMIT).map_err(|e| database_failure(&e))
     }
@@ -236,7 +274,7 @@ pub(crate) fn kafka_failure(error: &ServerError) -> Failure {
 
 /// The message names the setting; the hint what to do about it.
 pub(crate) fn database_failure(error: &DatabaseError) -> Failure {
-    let failure = Failure::failed(crate::exit::chain(error));
+    let failure = Failure::failed(crate::exit::chain(error)).passing(error.is_retryable());
     match error.trouble {
         Trouble::Unreachable => {
             failure.hint("is the server up, and may this machine reach it? nothing was changed")

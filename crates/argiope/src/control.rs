@@ -1,9 +1,10 @@
 //! The socket in the data directory: what others ask of the process that owns it. One line of JSON is asked, one line is
 //! answered.
 
-use crate::data::socket_path;
-use argiope_engine::{EngineHandle, Snapshot, Why};
+use crate::data::{self, socket_path};
+use argiope_engine::{EngineHandle, Snapshot, Why, failures_after};
 use argiope_model::{JobId, Url};
+use argiope_store::catalogue::CatalogueReader;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -18,6 +19,8 @@ const LONGEST: u64 = 64 << 10;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The snapshot is at hand; the frontier answers `why` when its turn is over.
 const STATUS_PATIENCE: Duration = Duration::from_secs(4);
+/// All pages of the job are looked through.
+const RETRY_PATIENCE: Duration = Duration::from_secs(300);
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
@@ -30,6 +33,14 @@ pub(crate) enum Question {
     },
     Pause,
     Resume,
+    /// Asks again for what has failed, for URLs whose robots.txt was unreachable, and for these pages.
+    Retry {
+        job: u32,
+        failed: bool,
+        blocked: bool,
+        /// In normal form.
+        urls: Vec<String>,
+    },
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -41,6 +52,9 @@ pub(crate) enum Reply {
     },
     Why {
         why: Why,
+    },
+    Retried {
+        queued: u64,
     },
     Done,
     Failed {
@@ -108,7 +122,9 @@ pub(crate) struct ControlServer {
 
 impl ControlServer {
     /// A crawl goes on without it: what cannot listen only says so.
-    pub(crate) fn start(path: &Path, engine: EngineHandle, jobs: Vec<JobId>) -> Option<ControlServer> {
+    pub(crate) fn start(directory: &Path, engine: EngineHandle, jobs: Vec<JobId>) -> Option<ControlServer> {
+        let path = &socket_path(directory);
+        let directory = directory.to_owned();
         let _ = std::fs::remove_file(path);
         let listener = match UnixListener::bind(path) {
             Ok(listener) => listener,
@@ -127,7 +143,7 @@ impl ControlServer {
                         return;
                     }
                     if let Ok(stream) = stream {
-                        let _ = serve(stream, &engine, &jobs);
+                        let _ = serve(stream, &directory, &engine, &jobs);
                     }
                 }
             })
@@ -148,13 +164,13 @@ impl Drop for ControlServer {
     }
 }
 
-fn serve(stream: UnixStream, engine: &EngineHandle, jobs: &[JobId]) -> std::io::Result<()> {
+fn serve(stream: UnixStream, directory: &Path, engine: &EngineHandle, jobs: &[JobId]) -> std::io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut line = String::new();
     BufReader::new((&stream).take(LONGEST)).read_line(&mut line)?;
     let reply = match serde_json::from_str::<Question>(&line) {
-        Ok(question) => reply_to(question, engine, jobs),
+        Ok(question) => reply_to(question, directory, engine, jobs),
         Err(error) => Reply::Failed { error: error.to_string() },
     };
     let mut text = serde_json::to_vec(&reply)?;
@@ -162,8 +178,17 @@ fn serve(stream: UnixStream, engine: &EngineHandle, jobs: &[JobId]) -> std::io::
     (&stream).write_all(&text)
 }
 
-fn reply_to(question: Question, engine: &EngineHandle, jobs: &[JobId]) -> Reply {
+fn reply_to(question: Question, directory: &Path, engine: &EngineHandle, jobs: &[JobId]) -> Reply {
     match question {
+        Question::Retry { job, failed, blocked, urls } => {
+            if blocked {
+                engine.forget_robots_failures();
+            }
+            match retry(directory, engine, JobId(job), failed, &urls) {
+                Ok(queued) => Reply::Retried { queued },
+                Err(error) => Reply::Failed { error },
+            }
+        }
         Question::Status => {
             let snapshot = engine.snapshot();
             Reply::Status { jobs: jobs.iter().map(|job| Live::of(&snapshot, *job)).collect() }
@@ -184,6 +209,33 @@ fn reply_to(question: Question, engine: &EngineHandle, jobs: &[JobId]) -> Reply 
             Reply::Done
         }
     }
+}
+
+fn retry(
+    directory: &Path,
+    engine: &EngineHandle,
+    job: JobId,
+    failed: bool,
+    urls: &[String],
+) -> Result<u64, String> {
+    let reader = data::reader(directory).map_err(|failure| failure.messages.join("; "))?;
+    let store = |error: argiope_store::error::StoreError| error.to_string();
+    let put_back = |pages| engine.requeue(job, pages).ok_or_else(|| String::from("the crawl is ending"));
+    let mut named = Vec::new();
+    for url in urls {
+        named.extend(reader.page(Some(job), url).map_err(store)?);
+    }
+    let mut queued = if named.is_empty() { 0 } else { put_back(named)? };
+    let mut after = 0;
+    if failed {
+        loop {
+            let pages = failures_after(&reader, job, after).map_err(store)?;
+            let Some(last) = pages.last() else { break };
+            after = last.seq;
+            queued += put_back(pages)?;
+        }
+    }
+    Ok(queued)
 }
 
 /// Who owns a data directory now.
@@ -245,7 +297,11 @@ pub(crate) fn ask(path: &Path, question: &Question) -> Asked {
 }
 
 fn exchange(stream: &UnixStream, question: &Question) -> std::io::Result<Reply> {
-    let patience = if matches!(question, Question::Why { .. }) { PATIENCE * 2 } else { STATUS_PATIENCE };
+    let patience = match question {
+        Question::Why { .. } => PATIENCE * 2,
+        Question::Retry { .. } => RETRY_PATIENCE,
+        Question::Status | Question::Pause | Question::Resume => STATUS_PATIENCE,
+    };
     stream.set_read_timeout(Some(patience))?;
     stream.set_write_timeout(Some(patience))?;
     let mut text = serde_json::to_vec(question)?;

@@ -324,6 +324,7 @@ pub(crate) fn store_failure(error: &StoreError) -> Failure {
         ErrorKind::Usage => Failure::usage(error),
         _ => Failure::failed(crate::exit::chain(error)),
     };
+    let failure = failure.passing(matches!(error.kind, ErrorKind::Unreachable | ErrorKind::Busy));
     match error.kind {
         ErrorKind::DiskFull => failure.hint(DISK_FULL),
         ErrorKind::Corrupt => failure.hint(CORRUPT),

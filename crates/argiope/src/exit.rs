@@ -35,11 +35,13 @@ pub(crate) struct Failure {
     pub(crate) exit: Exit,
     pub(crate) messages: Vec<String>,
     pub(crate) hint: Option<String>,
+    /// The same may work in a while, without anyone's help: a server is away or busy.
+    pub(crate) may_pass: bool,
 }
 
 impl Failure {
     pub(crate) fn new(exit: Exit, message: impl fmt::Display) -> Failure {
-        Failure { exit, messages: vec![message.to_string()], hint: None }
+        Failure { exit, messages: vec![message.to_string()], hint: None, may_pass: false }
     }
 
     pub(crate) fn usage(message: impl fmt::Display) -> Failure {
@@ -53,17 +55,23 @@ impl Failure {
     /// Several problems found in one go.
     pub(crate) fn usage_all<M: fmt::Display>(messages: impl IntoIterator<Item = M>) -> Failure {
         let messages = messages.into_iter().map(|m| m.to_string()).collect();
-        Failure { exit: Exit::Usage, messages, hint: None }
+        Failure { exit: Exit::Usage, messages, hint: None, may_pass: false }
     }
 
     /// A stop by signal, where everything has been said already.
     pub(crate) fn silent_interrupt() -> Failure {
-        Failure { exit: Exit::Interrupted, messages: Vec::new(), hint: None }
+        Failure { exit: Exit::Interrupted, messages: Vec::new(), hint: None, may_pass: false }
     }
 
     /// A failure that has been said on stdout already.
     pub(crate) fn silent() -> Failure {
-        Failure { exit: Exit::Failed, messages: Vec::new(), hint: None }
+        Failure { exit: Exit::Failed, messages: Vec::new(), hint: None, may_pass: false }
+    }
+
+    /// See [`Failure::may_pass`].
+    pub(crate) fn passing(mut self, may_pass: bool) -> Failure {
+        self.may_pass = may_pass;
+        self
     }
 
     pub(crate) fn hint(mut self, hint: impl fmt::Display) -> Failure {
@@ -74,7 +82,7 @@ impl Failure {
     /// What could not be written to standard output.
     pub(crate) fn output(error: &io::Error) -> Failure {
         if error.kind() == io::ErrorKind::BrokenPipe {
-            return Failure { exit: Exit::OutputClosed, messages: Vec::new(), hint: None };
+            return Failure { exit: Exit::OutputClosed, messages: Vec::new(), hint: None, may_pass: false };
         }
         Failure::failed(format!("cannot write the output: {error}"))
     }

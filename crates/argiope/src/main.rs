@@ -9,7 +9,9 @@ mod cluster;
 mod commands;
 mod config;
 mod control;
+mod cookies;
 mod data;
+mod descriptors;
 mod exit;
 #[cfg_attr(not(test), expect(dead_code, reason = "no command runs a worker yet"))]
 mod health;
@@ -17,6 +19,7 @@ mod heartbeat;
 mod inspect;
 mod job;
 mod logging;
+mod outage;
 mod progress;
 mod settings;
 mod signals;
@@ -53,6 +56,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     let global = &cli.global;
     let display = Display::stderr(global.quiet, cli.command.streams_to_stdout());
     logging::start(global, &display)?;
+    descriptors::raise();
     match &cli.command {
         Command::Crawl(args) => commands::crawl::run(global, args, &display),
         Command::Graph(args) => commands::graph::run(global, args, &display),
@@ -61,8 +65,9 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Jobs(args) => commands::jobs::run(global, args),
         Command::Status(args) => commands::status::run(global, args),
         Command::Export(args) => commands::export::run(global, args, &display),
+        Command::Retry(args) => commands::retry::run(global, args),
         Command::Why(args) => commands::why::run(global, args),
-        Command::Report(args) => commands::report::run(global, args),
+        Command::Report(args) => commands::report::run(global, args, &display),
         Command::Audit(args) => commands::audit::run(global, args),
         Command::Worker(args) => commands::worker::run(global, args, &display),
         Command::Cluster(command) => commands::cluster::run(global, command),

@@ -8,19 +8,23 @@ mod stored;
 pub(crate) use effective::effective;
 
 use crate::brake::DiskLimits;
-use crate::cli::{CrawlArgs, GlobalOptions};
+use crate::cli::{CrawlArgs, GlobalOptions, NetworkArgs};
 use crate::config::{
-    ConfigFile, Environment, JobFile, process_environment, read_config, read_job, resolver_address,
+    ConfigFile, Environment, JobFile, Unset, process_environment, read_config, read_job, resolver_address,
 };
+use crate::cookies::{login_form, read_cookies_file};
 use crate::exit::Failure;
 use crate::job::{JobIdentity, SeedList, SeedRules, goes_on, name_problem, parse_seed};
 use crate::stores::Stores;
-use argiope_fetch::{AddressPolicy, ProfileOptions, ResolverOptions, TlsOptions, TtlBounds};
-use argiope_model::{JobSpec, Url};
+use argiope_engine::LoginForm;
+use argiope_fetch::cookies::Cookie;
+use argiope_fetch::{AddressPolicy, ProfileOptions, Proxies, ResolverOptions, Tls, TlsOptions, TtlBounds};
+use argiope_model::{JobSpec, PublicSuffixes, Resources, Url};
 use argiope_politeness::settings::Switch;
 use argiope_politeness::{HumanDuration, PolitenessRules, PolitenessSettings};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Read without being asked for, if it is there.
 const USUAL_FILE: &str = "argiope.yaml";
@@ -30,6 +34,50 @@ const USUAL_FILE: &str = "argiope.yaml";
 pub(crate) struct LoadedConfig {
     pub(crate) path: Option<PathBuf>,
     pub(crate) file: ConfigFile,
+    /// What the file gives by variables that are not set, and `file` lacks.
+    unset: Vec<Unset>,
+}
+
+/// Keys of a domain that only requests are made with: what is sent along, and the way it goes.
+const FOR_REQUESTS: [&str; 4] = ["basic_auth", "headers", "cookies", "proxy"];
+/// Keys of `crawl` that are no job's: a job's own are stored with it.
+const RULES_OF_CRAWL: [&str; 3] = ["default_crawl_delay", "max_retries", "allow_addresses"];
+
+impl LoadedConfig {
+    /// Every value is there.
+    fn whole(self) -> Result<LoadedConfig, Failure> {
+        if self.unset.is_empty() { Ok(self) } else { Err(unset_failure(&self.unset)) }
+    }
+
+    /// The keys at or below `path` are there.
+    pub(crate) fn needs(&self, path: &str) -> Result<(), Failure> {
+        let is_below = |unset: &&Unset| {
+            unset.path.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
+        let missing: Vec<Unset> = self.unset.iter().filter(is_below).cloned().collect();
+        if missing.is_empty() { Ok(()) } else { Err(unset_failure(&missing)) }
+    }
+
+    /// The rules that URLs and requests are judged by later are there, whatever requests are made with.
+    pub(crate) fn needs_rules(&self) -> Result<(), Failure> {
+        let is_rule = |unset: &&Unset| match unset.path.split_once('.') {
+            Some(("politeness", keys)) => !keys.split('.').any(|key| FOR_REQUESTS.contains(&key)),
+            Some(("crawl", key)) => RULES_OF_CRAWL.contains(&key),
+            _ => false,
+        };
+        let missing: Vec<Unset> = self.unset.iter().filter(is_rule).cloned().collect();
+        if missing.is_empty() { Ok(()) } else { Err(unset_failure(&missing)) }
+    }
+
+    /// What is left out, for a command that shows the rest.
+    pub(crate) fn left_out(&self) -> impl Iterator<Item = String> {
+        self.unset.iter().map(|unset| format!("{}; '{}' is left out", unset.error, unset.path))
+    }
+}
+
+fn unset_failure(unset: &[Unset]) -> Failure {
+    Failure::from(unset.iter().map(|unset| unset.error.clone()).collect::<Vec<_>>())
+        .hint("set the variable, or write the value into the file")
 }
 
 /// Where and how fast everything is stored and fetched, whatever the job.
@@ -41,6 +89,8 @@ pub(crate) struct ProcessSettings {
     pub(crate) politeness: PolitenessRules,
     pub(crate) resolver: ResolverOptions,
     pub(crate) tls: TlsOptions,
+    /// Those of the environment, for jobs that name none.
+    pub(crate) proxies: Arc<Proxies>,
     /// Connections in all.
     pub(crate) concurrency: u32,
     /// For a data directory that is created.
@@ -70,8 +120,15 @@ pub(crate) struct CrawlSettings {
     pub(crate) seed_rules: SeedRules,
     pub(crate) addresses: AddressPolicy,
     pub(crate) profile: ProfileOptions,
+    /// Those of the job's cookies.txt, and the form it logs in with.
+    pub(crate) cookies: Vec<Cookie>,
+    pub(crate) login: Option<LoginForm>,
+    /// Whether authorities were named on the command line.
+    pub(crate) has_ca_file: bool,
     pub(crate) output: Option<Output>,
     pub(crate) fresh: bool,
+    /// What has failed is asked for again, even if the job is finished.
+    pub(crate) retry_failed: bool,
     /// Whether the data outlives the command, and a summary says what to do with it.
     pub(crate) data_is_kept: bool,
     /// Whether a job that is interrupted can be gone on with.
@@ -80,8 +137,14 @@ pub(crate) struct CrawlSettings {
     pub(crate) notices: Vec<String>,
 }
 
-/// `--config`, or else the usual file if it is there.
+/// `--config`, or else the usual file if it is there; every variable in it has to be set.
 pub(crate) fn load_config(global: &GlobalOptions) -> Result<LoadedConfig, Failure> {
+    load_config_to_read(global)?.whole()
+}
+
+/// For commands that make no requests: a variable may be missing, and what is needed is asked for
+/// ([`LoadedConfig::needs`]).
+pub(crate) fn load_config_to_read(global: &GlobalOptions) -> Result<LoadedConfig, Failure> {
     let path = match &global.config {
         Some(path) => path.clone(),
         None if Path::new(USUAL_FILE).is_file() => PathBuf::from(USUAL_FILE),
@@ -92,13 +155,13 @@ pub(crate) fn load_config(global: &GlobalOptions) -> Result<LoadedConfig, Failur
 
 /// Also for a reload, which reads the file it read at the start.
 pub(crate) fn load_config_file(path: PathBuf, environment: Environment<'_>) -> Result<LoadedConfig, Failure> {
-    let file = read_config(&path, environment)?;
-    Ok(LoadedConfig { path: Some(path), file })
+    let (file, unset) = read_config(&path, environment)?;
+    Ok(LoadedConfig { path: Some(path), file, unset })
 }
 
 /// For a running crawl: the politeness of the file as it is now.
 pub(crate) fn reload_politeness(path: &Path) -> Result<PolitenessRules, Failure> {
-    let config = load_config_file(path.to_owned(), &process_environment)?;
+    let config = load_config_file(path.to_owned(), &process_environment)?.whole()?;
     PolitenessRules::compile(&politeness_of(&config.file)).map_err(Failure::usage_all)
 }
 
@@ -112,6 +175,7 @@ impl ProcessSettings {
             politeness,
             resolver: resolver_of(file),
             tls: TlsOptions { extra_authorities: file.crawl.extra_authorities.clone() },
+            proxies: Arc::new(proxies_of_environment()?),
             concurrency: file.workers.concurrency,
             shards: file.cluster.shards,
             disk: DiskLimits::of(&file.storage),
@@ -161,14 +225,17 @@ impl CrawlSettings {
         if let Some(file) = job_file {
             job = merge_job(job, &file.keys).map_err(Failure::usage)?;
         }
-        apply_flags(&mut job, args);
+        apply_flags(&mut job, args)?;
+        add_authorities(&mut process.tls, args.network.ca_file.as_deref())?;
         if let Some((name, (known, _))) = &known
             && !args.fresh
+            && !args.retry_failed
             && !goes_on(known, &job)
         {
             return Err(stored::is_finished(name));
         }
         job.name.as_deref().map_or(Ok(()), check_name)?;
+        check_resources(&job)?;
         process.concurrency = job.concurrency.unwrap_or(process.concurrency);
         let addresses = addresses_of(&config.file, job.allow_private)?;
         let output = args.output.as_deref().map(output_of).transpose()?;
@@ -188,7 +255,15 @@ impl CrawlSettings {
         );
         let profile = profile_of(&job);
         argiope_fetch::RequestProfile::new(&profile).map_err(Failure::usage)?;
-        let notices = notices(&job, list.as_ref(), config);
+        let cookies = match &job.cookies_file {
+            None => Vec::new(),
+            Some(path) => {
+                let text = read_cookies_file(Path::new(path))?;
+                crate::cookies::parse(&text, &PublicSuffixes::bundled()).map_err(Failure::usage)?
+            }
+        };
+        let login = job.login.as_ref().map(|login| login_form(login, &process_environment)).transpose()?;
+        let notices = notices(&job, list.as_ref(), config, &process);
         Ok(CrawlSettings {
             process,
             job,
@@ -198,8 +273,12 @@ impl CrawlSettings {
             seed_rules,
             addresses,
             profile,
+            cookies,
+            login,
+            has_ca_file: args.network.ca_file.is_some(),
             output,
             fresh: args.fresh,
+            retry_failed: args.retry_failed,
             data_is_kept: true,
             can_go_on: true,
             notices,
@@ -226,11 +305,17 @@ fn overlay(base: &mut Value, keys: &Map<String, Value>) {
     }
 }
 
-fn apply_flags(job: &mut JobSpec, args: &CrawlArgs) {
+fn apply_flags(job: &mut JobSpec, args: &CrawlArgs) -> Result<(), Failure> {
     job.seeds.extend(args.seeds.iter().cloned());
     job.name = args.name.clone().or(job.name.take());
     job.max_depth = args.depth.or(job.max_depth);
     job.max_pages = args.max_pages.or(job.max_pages);
+    job.max_links_per_page = args.max_links.unwrap_or(job.max_links_per_page);
+    job.max_body = args.max_body.unwrap_or(job.max_body);
+    if args.no_traps {
+        job.traps.enabled = false;
+        job.traps.domains.clear();
+    }
     job.scope = args.scope.unwrap_or(job.scope);
     job.delay = args.delay.or(job.delay);
     job.concurrency = args.concurrency.or(job.concurrency);
@@ -246,6 +331,63 @@ fn apply_flags(job: &mut JobSpec, args: &CrawlArgs) {
     job.respect_robots &= !args.ignore_robots;
     job.allow_private |= args.allow_private;
     job.archive &= !args.no_archive;
+    job.resources = args.resources.unwrap_or(job.resources);
+    job.cookie_jar = args.cookie_jar.or(job.cookie_jar);
+    if let Some(path) = &args.cookies {
+        job.cookies_file = Some(path.display().to_string());
+    }
+    apply_network(job, &args.network)
+}
+
+/// How requests are made, for one command.
+pub(crate) fn apply_network(job: &mut JobSpec, args: &NetworkArgs) -> Result<(), Failure> {
+    for header in &args.header {
+        let (name, value) = header.split_once(':').ok_or_else(|| {
+            Failure::usage("--header takes a name, a colon and a value")
+                .hint("as in --header 'X-Team: search'")
+        })?;
+        let (name, value) = (name.trim(), value.trim());
+        let profile = ProfileOptions {
+            headers: vec![(name.to_owned(), value.to_owned())],
+            ..ProfileOptions::default()
+        };
+        // What is wrong is said without the value, which may be a password.
+        if argiope_fetch::RequestProfile::new(&profile).is_err() {
+            return Err(Failure::usage(format!(
+                "--header: '{}' cannot be sent with this value",
+                name.escape_debug()
+            ))
+            .hint("headers of the connection such as Host cannot be set, and a value is one line"));
+        }
+        job.headers.retain(|known, _| !known.eq_ignore_ascii_case(name));
+        job.headers.insert(name.to_owned(), value.to_owned());
+    }
+    if let Some(proxy) = &args.proxy {
+        job.proxy = Some(proxy.clone());
+    }
+    job.insecure |= args.insecure;
+    Ok(())
+}
+
+/// Checked at once: whom to trust is not found out in the middle of a crawl.
+pub(crate) fn add_authorities(tls: &mut TlsOptions, file: Option<&Path>) -> Result<(), Failure> {
+    let Some(file) = file else { return Ok(()) };
+    tls.extra_authorities.push(file.to_owned());
+    Tls::load(tls).map(|_| ()).map_err(|error| Failure::usage(crate::exit::chain(&error)))
+}
+
+fn proxies_of_environment() -> Result<Proxies, Failure> {
+    Proxies::from_environment(&process_environment).map_err(|error| {
+        Failure::usage(error).hint("name an HTTP proxy, http://HOST:PORT, or unset the variable")
+    })
+}
+
+fn check_resources(job: &JobSpec) -> Result<(), Failure> {
+    if job.resources == Resources::Keep && !job.archive {
+        let message = "resources are kept in the archive, and this job has none";
+        return Err(Failure::usage(message).hint("leave out --no-archive, or use --resources check"));
+    }
+    Ok(())
 }
 
 pub(crate) fn check_name(name: &str) -> Result<(), Failure> {
@@ -345,11 +487,17 @@ pub(crate) fn profile_of(job: &JobSpec) -> ProfileOptions {
         cookie: (!cookies.is_empty()).then(|| cookies.join("; ")),
         basic_auth: job.basic_auth.as_ref().map(|auth| (auth.username.clone(), auth.password.clone())),
         proxy: job.proxy.clone(),
+        insecure: job.insecure,
         ..ProfileOptions::default()
     }
 }
 
-fn notices(job: &JobSpec, list: Option<&SeedList>, config: &LoadedConfig) -> Vec<String> {
+fn notices(
+    job: &JobSpec,
+    list: Option<&SeedList>,
+    config: &LoadedConfig,
+    process: &ProcessSettings,
+) -> Vec<String> {
     let mut notices = Vec::new();
     if let Some(path) = &config.path {
         notices.push(format!("configuration: {}", path.display()));
@@ -358,6 +506,26 @@ fn notices(job: &JobSpec, list: Option<&SeedList>, config: &LoadedConfig) -> Vec
         notices.push(String::from(
             "WARNING: robots.txt is IGNORED in this crawl. Do this to sites of your own only; others may block you.",
         ));
+    }
+    let unchecked: Vec<&str> = config
+        .file
+        .politeness
+        .domain_overrides
+        .iter()
+        .filter(|(_, entry)| entry.insecure == Some(true))
+        .map(|(domain, _)| domain.as_str())
+        .collect();
+    if job.insecure || !unchecked.is_empty() {
+        let whose = if job.insecure { String::from("all hosts") } else { unchecked.join(", ") };
+        notices.push(format!(
+            "WARNING: certificates of {whose} are NOT CHECKED in this crawl: anybody on the way can read and change \
+             what is sent, passwords and cookies too. --ca-file trusts an authority of your own instead."
+        ));
+    }
+    if job.proxy.is_none() {
+        for (scheme, proxy) in process.proxies.places() {
+            notices.push(format!("{scheme} goes through the proxy {proxy}, as the environment says"));
+        }
     }
     if let Some(list) = list.filter(|list| list.unusable > 0) {
         notices.extend(list.problems.iter().map(|problem| format!("warning: {problem}; left out")));

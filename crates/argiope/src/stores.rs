@@ -5,7 +5,7 @@ use crate::cluster::{ClusterPlace, database_failure, is_cluster};
 use crate::control::{Live, Owner};
 use crate::data;
 use crate::exit::Failure;
-use crate::settings::{LoadedConfig, load_config};
+use crate::settings::{LoadedConfig, load_config_to_read};
 use argiope_cluster::catalogue::PostgresReader;
 use argiope_cluster::members::queued_urls;
 use argiope_model::JobId;
@@ -19,15 +19,21 @@ pub(crate) enum Stores {
 }
 
 impl Stores {
+    /// For a command that reads.
     pub(crate) fn of(global: &GlobalOptions) -> Result<Stores, Failure> {
-        Stores::named_by(global, &load_config(global)?)
+        Stores::named_by(global, &load_config_to_read(global)?)
     }
 
     pub(crate) fn named_by(global: &GlobalOptions, config: &LoadedConfig) -> Result<Stores, Failure> {
-        if is_cluster(&config.file) && !global.data_given {
-            return Ok(Stores::Cluster(Box::new(ClusterPlace::open(&config.file)?)));
+        if global.data_given {
+            return Ok(Stores::Directory(global.data.clone()));
         }
-        Ok(Stores::Directory(global.data.clone()))
+        config.needs("storage.metadata_db_url")?;
+        if !is_cluster(&config.file) {
+            return Ok(Stores::Directory(global.data.clone()));
+        }
+        ClusterPlace::needs(config)?;
+        Ok(Stores::Cluster(Box::new(ClusterPlace::open(&config.file)?)))
     }
 
     pub(crate) fn reader(&self) -> Result<Box<dyn CatalogueReader>, Failure> {

@@ -150,3 +150,23 @@ fn a_broken_configuration_stops_every_command_that_reads_it() {
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("did you mean 'allow_private'?"), "{}", run.stderr);
 }
+
+/// The reference cannot go stale: it is what the program prints.
+#[test]
+fn the_reference_of_all_keys_is_up_to_date() {
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
+    let kept = std::fs::read_to_string(&file).unwrap_or_default();
+    let run = argiope(&["config", "docs"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let differs = kept.lines().zip(run.stdout.lines()).find(|(kept, printed)| kept != printed);
+    assert!(
+        kept == run.stdout,
+        "docs/configuration.md does not have what the keys say; at the top of the repository run\n\n    \
+         cargo run -p argiope -- config docs > docs/configuration.md\n\nfirst difference: {differs:#?}"
+    );
+    for known in
+        ["| `max_depth` |", "#### politeness.domain_overrides.NAME", "`10MB`", "| `request_timeout_ms` |"]
+    {
+        assert!(kept.contains(known), "{known}");
+    }
+}

@@ -14,7 +14,7 @@ mod ports;
 mod power;
 mod stored;
 
-use argiope_engine::{Engine, EngineConfig, EngineError, JobOutcome, JobStart, OutputFile, Ports};
+use argiope_engine::{Engine, EngineConfig, EngineError, JobOutcome, JobStart, OutputFile, Ports, Session};
 use argiope_fetch::{AddressPolicy, FetcherOptions, ResolverOptions, TlsOptions};
 use argiope_frontier::Ticket;
 use argiope_frontier::state::ShardState;
@@ -99,6 +99,8 @@ impl Trial {
         let settings: PolitenessSettings = serde_json::from_str(POLITENESS).unwrap();
         EngineConfig {
             is_new: false,
+            forget_failures: false,
+            retry_failed: false,
             name: String::new(),
             shards: 8,
             workers: 2,
@@ -124,7 +126,7 @@ impl Trial {
         let seeds = self.lab.seeds();
         let seeds = seeds.iter().map(|seed| Url::parse(seed, &NormalRules::default()).unwrap()).collect();
         let spec = JobSpec { delay: Some(DELAY), allow_private: true, ..JobSpec::default() };
-        JobStart { id: JOB, spec, seeds, graph: None }
+        JobStart { id: JOB, spec, seeds, graph: None, session: Session::default() }
     }
 
     fn catalogue(&self) -> SqliteCatalogue {

@@ -6,7 +6,7 @@ use crate::job::JobContext;
 use argiope_frontier::codec::decode_visit;
 use argiope_frontier::state::{QueueAt, ShardState};
 use argiope_frontier::{Frontier, WaitReason};
-use argiope_model::{JobId, Millis, RequestKind, SkipReason, Visit};
+use argiope_model::{JobId, Millis, RequestKind, Skip, SkipReason, Visit};
 use argiope_store::catalogue::{Batch, Catalogue, CatalogueReader, SkippedRow};
 use std::collections::BTreeMap;
 
@@ -99,7 +99,7 @@ pub(crate) fn collect(
             if !unreachable {
                 return Ok(());
             }
-            let row = |visit: &Visit| refused(visit, host, until, cause.as_deref());
+            let row = |visit: &Visit| refused(visit, host, cause.as_deref());
             let skipped = visits.iter().map(row).collect();
             Ok(catalogue.commit(&Batch { at, skipped, ..Batch::default() }).map(|_| ())?)
         })?;
@@ -140,20 +140,23 @@ fn each_page(
         let visits = entries
             .iter()
             .filter_map(|e| decode_visit(place.job, e.order.rank.saturating_sub(1), &e.value).ok());
-        let pages: Vec<Visit> = visits.filter(|visit| visit.kind == RequestKind::Page).collect();
+        let pages: Vec<Visit> = visits.filter(is_asked_for_itself).collect();
         each(&pages)?;
     }
 }
 
-fn refused(visit: &Visit, host: &str, until: Millis, cause: Option<&str>) -> SkippedRow {
+/// A page, or a resource of one.
+fn is_asked_for_itself(visit: &Visit) -> bool {
+    matches!(visit.kind, RequestKind::Page | RequestKind::Resource)
+}
+
+fn refused(visit: &Visit, host: &str, cause: Option<&str>) -> SkippedRow {
     let cause = cause.map(|cause| format!(" ({cause})")).unwrap_or_default();
-    SkippedRow {
-        job: visit.job,
-        url: visit.scheduled_url().as_str().to_owned(),
-        reason: SkipReason::RobotsUnreachable,
-        detail: format!("robots.txt of {host} cannot be had{cause}; asked again after {}", until.rfc3339()),
-        source: visit.source.as_ref().map(|url| url.as_str().to_owned()),
-    }
+    // It stays in the catalogue while it waits, however often that is: no time is told.
+    let detail =
+        format!("robots.txt of {host} cannot be had{cause}; the next crawl command asks again at once");
+    let skip = Skip::new(SkipReason::RobotsUnreachable, detail);
+    SkippedRow::new(visit.job, visit.scheduled_url(), skip, visit.source.as_ref())
 }
 
 #[derive(Default)]
@@ -181,7 +184,7 @@ fn retries_by_host(
             Some((reason, until)) => (by_reason(reason), until.max(delayed.due)),
             None => (BlockedBy::Retry, delayed.due),
         };
-        let is_page = visit.is_ok_and(|visit| visit.kind == RequestKind::Page);
+        let is_page = visit.is_ok_and(|visit| is_asked_for_itself(&visit));
         let (urls, first) = retries.of_blocked.entry((host, by)).or_insert((0, until));
         *urls += u64::from(is_page);
         *first = (*first).min(until);

@@ -3,7 +3,7 @@
 use crate::job::JobContext;
 use argiope_fetch::{FailureKind as Unfetched, Fault, FetchError};
 use argiope_frontier::Completion;
-use argiope_model::{Base, FetchTimings, Millis, RequestKind, Visit, plural};
+use argiope_model::{Base, FetchTimings, Millis, RequestKind, Resources, Url, Visit, plural};
 use argiope_politeness::{AnswerOutcome, AnswerResult, FailureKind, HostRules, Next, parse_retry_after};
 use argiope_store::catalogue::FetchOutcome;
 use argiope_store::warc::VisitOutcome;
@@ -53,6 +53,8 @@ pub(crate) struct Head<'a> {
     pub(crate) location: Option<&'a str>,
     pub(crate) retry_after: Option<Millis>,
     pub(crate) ended: Millis,
+    /// Whether a request to a URL where the visit has been asks the same as then: with other cookies it does not.
+    pub(crate) would_repeat: &'a dyn Fn(&Url) -> bool,
 }
 
 pub(crate) fn answered(
@@ -63,7 +65,13 @@ pub(crate) fn answered(
     chance: f64,
 ) -> Fate {
     if let Some(location) = head.location {
-        return redirected(job, visit, head.status, location);
+        return redirected(job, visit, head, location);
+    }
+    // Many servers answer wrongly where only the head is asked for: what looks broken is asked for again, as a whole. One
+    // that is busy is believed.
+    if asks_head_only(job, visit) && head.status >= 400 && !matches!(head.status, 429 | 503) {
+        let error = Some(format!("http: {} to HEAD", head.status));
+        return Fate { completion: Completion::Retry { due: head.ended }, error, dead_letter: false };
     }
     // Who maps hosts asks each of them seldom enough: there, 429 is final like any other 4xx.
     if (500..=599).contains(&head.status) || head.status == 429 && job.graph.is_none() {
@@ -118,7 +126,7 @@ fn retry_due(head: &Head<'_>, wait: Duration) -> Millis {
 
 /// Each hop must pass the job's rules. Of a seed's only the hosts are looked at that are never asked: where it leads is
 /// where the job begins.
-fn redirected(job: &JobContext, visit: &Visit, status: u16, location: &str) -> Fate {
+fn redirected(job: &JobContext, visit: &Visit, head: &Head<'_>, location: &str) -> Fate {
     if visit.hops.len() >= job.spec.max_redirects as usize {
         let most = plural(job.spec.max_redirects.into(), "redirect", "redirects");
         let error = format!("redirect: more than {most}");
@@ -129,18 +137,37 @@ fn redirected(job: &JobContext, visit: &Visit, status: u16, location: &str) -> F
         Ok(to) => to,
         Err(error) => return Fate::with_answer(visit, Some(format!("redirect: {error}"))),
     };
-    if to == visit.url || visit.hops.iter().any(|hop| hop.url == to) {
+    // Another spelling is another request: a server may insist on its own. So is one with other cookies.
+    let was_there = to.same_request(&visit.url) || visit.hops.iter().any(|hop| hop.url.same_request(&to));
+    if was_there && (head.would_repeat)(&to) {
         return Fate::with_answer(visit, Some(format!("redirect: a loop at {to}")));
     }
     let rules = job.rules();
-    let judged = if is_seed(visit) { rules.judge_host(&to) } else { rules.judge(&to, visit.depth) };
+    let judged = match visit.kind {
+        RequestKind::Resource => rules.judge_resource(&to),
+        _ if is_seed(visit) => rules.judge_host(&to),
+        _ => rules.judge(&to, visit.depth),
+    };
     if let Err(skip) = judged {
         return Fate::with_answer(
             visit,
             Some(format!("redirect: to {to}, {}: {}", skip.reason, skip.detail)),
         );
     }
-    Fate { completion: Completion::Redirect { to, status }, error: None, dead_letter: false }
+    Fate { completion: Completion::Redirect { to, status: head.status }, error: None, dead_letter: false }
+}
+
+/// A resource is checked by its head, the first time.
+pub(crate) fn asks_head_only(job: &JobContext, visit: &Visit) -> bool {
+    visit.kind == RequestKind::Resource && job.spec.resources == Resources::Check && visit.attempt == 0
+}
+
+/// What the host is held to have answered: that it does not know how to answer for a head is no failure of it.
+pub(crate) fn status_of_host(job: &JobContext, visit: &Visit, status: u16) -> u16 {
+    match status {
+        500..=502 | 504..=599 if asks_head_only(job, visit) => 405,
+        status => status,
+    }
 }
 
 pub(crate) fn is_seed(visit: &Visit) -> bool {
@@ -210,7 +237,7 @@ pub(crate) fn outcome(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use argiope_model::{JobId, Url};
+    use argiope_model::JobId;
     use argiope_politeness::PolitenessRules;
 
     const ENDED: Millis = Millis(1_000_000);
@@ -232,7 +259,7 @@ mod tests {
 
     fn due(status: u16, retry_after: Option<u64>) -> u64 {
         let retry_after = retry_after.map(|seconds| ENDED + Duration::from_secs(seconds));
-        let head = Head { status, location: None, retry_after, ended: ENDED };
+        let head = Head { status, location: None, retry_after, ended: ENDED, would_repeat: &|_| true };
         let rules = PolitenessRules::default().for_host("a.test");
         match failed_status(&visit(), &head, &rules, 0.5).completion {
             Completion::Retry { due, .. } => due.since(ENDED).as_secs(),

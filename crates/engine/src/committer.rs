@@ -5,6 +5,7 @@ use crate::copies::Copies;
 use crate::counters::Counters;
 use crate::error::EngineError;
 use crate::item::{Item, Settled};
+use crate::job::Jobs;
 use crate::log;
 use crate::scheduler::{Report, now};
 use argiope_frontier::Completion;
@@ -16,6 +17,9 @@ use crossbeam_channel::Sender;
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+/// Cookies that change with every page are not written with every batch.
+const KEEP_COOKIES_EVERY: Duration = Duration::from_secs(2);
 
 /// What waits for the next batch. Bounded by the scheduler, which asks for nothing while it is full.
 pub(crate) struct Inbox {
@@ -31,6 +35,8 @@ pub(crate) struct Load {
     /// Of the items, but for those that bring their own.
     pub(crate) links: LinkBatch,
     pub(crate) jobs: Vec<JobUpdate>,
+    /// Of the items together, in visits: see [`Item::weight`].
+    weight: usize,
 }
 
 #[derive(Default)]
@@ -56,6 +62,7 @@ impl Load {
     fn clear(&mut self) {
         self.items.clear();
         self.items.shrink_to(KEPT_ITEMS);
+        self.weight = 0;
         self.jobs.clear();
         self.links.clear();
         self.links.shrink_to(KEPT_LINK_BYTES);
@@ -76,6 +83,7 @@ impl Inbox {
         let mut waiting = self.lock();
         for mut item in items {
             item.links.take().iter().for_each(|links| waiting.load.links.extend(links));
+            waiting.load.weight += item.weight();
             waiting.load.items.push(item);
         }
         if waiting.flush {
@@ -93,7 +101,7 @@ impl Inbox {
 
     /// What is being stored does not count.
     pub(crate) fn is_full(&self) -> bool {
-        self.lock().load.items.len() >= self.room
+        self.lock().load.weight >= self.room
     }
 
     /// Close the batch now, or with the next item: there are fetch slots, and nothing is ready.
@@ -115,7 +123,7 @@ impl Inbox {
         let mut waiting = self.lock();
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let due = left.is_zero() || waiting.load.items.len() >= size || waiting.flush;
+            let due = left.is_zero() || waiting.load.weight >= size || waiting.flush;
             if waiting.closed || (due && !waiting.load.is_empty()) {
                 waiting.flush = false;
                 std::mem::swap(&mut waiting.load, load);
@@ -134,6 +142,9 @@ pub(crate) struct Committer {
     pub(crate) appender: Option<Box<dyn Appender>>,
     pub(crate) links: Box<dyn Links>,
     pub(crate) output: Option<Output>,
+    /// Whose cookies may have to be kept.
+    pub(crate) jobs: Arc<Jobs>,
+    pub(crate) cookies_kept_at: Option<Instant>,
     /// None where pages are no more than visits.
     pub(crate) copies: Option<Copies>,
     pub(crate) counters: Arc<Counters>,
@@ -171,6 +182,9 @@ impl Committer {
         let mut load = Load::default();
         while self.inbox.take(self.batch_age, self.batch_size, &mut load) {
             let stored = self.commit(&mut load, false)?;
+            if self.cookies_kept_at.is_none_or(|at| at.elapsed() >= KEEP_COOKIES_EVERY) {
+                self.keep_cookies();
+            }
             if self.reports.send(vec![Report::Stored(stored)]).is_err() {
                 return Ok(());
             }
@@ -178,10 +192,18 @@ impl Committer {
         Ok(())
     }
 
+    /// Those that have changed, of the jobs that keep them.
+    fn keep_cookies(&mut self) {
+        self.cookies_kept_at = Some(Instant::now());
+        for job in self.jobs.all() {
+            job.cookies.keep();
+        }
+    }
+
     /// Stores a batch in the order that makes it safe.
     pub(crate) fn commit(&mut self, load: &mut Load, recovered: bool) -> Result<Stored, EngineError> {
         let started = Instant::now();
-        let Load { items, links, jobs } = load;
+        let Load { items, links, jobs, .. } = load;
         let mut batch = Batch {
             at: now(),
             jobs: std::mem::take(jobs),
@@ -202,7 +224,7 @@ impl Committer {
                 *reached = length.max(*reached);
             }
             for skipped in &item.skipped {
-                self.counters.skipped(skipped.reason, 1);
+                self.counters.skipped(skipped.reason, skipped.counted());
             }
             let place = batch.pages.len();
             let page = item.page.is_some().then_some(place);
@@ -212,7 +234,9 @@ impl Committer {
                 }
                 batch.pages.push(page);
             }
+            batch.forgotten.append(&mut item.forgotten);
             batch.fetches.extend(item.fetch);
+            batch.resources.extend(item.resource);
             batch.skipped.append(&mut item.skipped);
             batch.errors.extend(item.error);
             batch.hosts.extend(item.host);
@@ -258,6 +282,11 @@ impl Committer {
             self.links.append(links)?;
             batch.links = Some(self.links.sync()?);
         }
+        if let Some(output) = &mut self.output
+            && batch.forgotten.iter().any(|key| key.job == output.job())
+        {
+            output.out_of_date();
+        }
         batch.outputs.extend(self.output.as_ref().map(Output::position));
         let committed = self.catalogue.commit(batch)?;
         if let Some(reached) = batch.links {
@@ -280,11 +309,12 @@ impl Committer {
     }
 
     fn finish(mut self) -> Result<Box<dyn Catalogue>, EngineError> {
+        self.keep_cookies();
         if let Some(appender) = self.appender.take() {
             appender.finish()?;
         }
         if let Some(output) = self.output.take() {
-            let position = output.finish()?;
+            let position = output.finish(self.catalogue.reader()?.as_ref())?;
             self.catalogue.commit(&Batch { at: now(), outputs: vec![position], ..Batch::default() })?;
         }
         Ok(self.catalogue)
@@ -326,6 +356,32 @@ mod tests {
             .unwrap();
             assert_eq!((load.items.len(), sources), (1, vec![page.to_owned()]));
         }
+    }
+
+    #[test]
+    fn pages_with_many_links_fill_the_inbox_and_close_a_batch_sooner() {
+        use argiope_model::{JobId, SkipReason};
+        use argiope_store::catalogue::SkippedRow;
+        let inbox = Inbox::with_room_for(300);
+        let row = |n: u32| SkippedRow {
+            job: JobId(1),
+            url_key: n.into(),
+            url: format!("https://a.test/{n}"),
+            reason: SkipReason::OutOfScope,
+            detail: String::new(),
+            source: None,
+            amount: 0,
+        };
+        let large = || Item { skipped: (0..10_000).map(row).collect(), ..Item::default() };
+        inbox.put(large());
+        inbox.put(large());
+        assert!(!inbox.is_full());
+        inbox.put(large());
+        assert!(inbox.is_full());
+        let mut load = Load::default();
+        assert!(inbox.take(Duration::from_secs(3600), 200, &mut load), "by its weight");
+        assert_eq!(load.items.len(), 3);
+        assert!(!inbox.is_full());
     }
 
     #[test]

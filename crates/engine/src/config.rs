@@ -25,6 +25,10 @@ pub struct EngineConfig {
     pub name: String,
     /// Nothing was ever asked from this place: no host has to be spared at the start.
     pub is_new: bool,
+    /// How often hosts have failed is forgotten: `--fresh`.
+    pub forget_failures: bool,
+    /// What has failed of the jobs is queued again before they start.
+    pub retry_failed: bool,
     pub shards: u16,
     /// Threads that fetch and extract.
     pub workers: usize,

@@ -6,17 +6,26 @@ use crate::graph::{self, GraphRules};
 use crate::job::JobContext;
 use crate::recent::Recent;
 use argiope_extract::{
-    ContentHash, Extracted, Input, Limits, LinkKind, Media, Rel, Scratch, SitemapKind, SitemapUrl, Wants,
-    extract, parse_sitemap, resolve,
+    ContentHash, Extracted, Input, Limits, Link, LinkKind, Media, Rel, Scratch, SitemapKind, SitemapUrl,
+    Wants, extract, hash_without_numbers, parse_sitemap, resolve,
 };
-use argiope_frontier::admission::{JobRules, SeenPage, SitemapHints, leads_elsewhere, pattern_of, priority};
+use argiope_frontier::admission::{JobRules, PageText, SeenPage, SitemapHints, pattern_of, priority};
 use argiope_frontier::{Discovery, Found};
-use argiope_model::{FingerprintKey, Millis, Page, RequestKind, Skip, SkipReason, Url, Visit, plural};
-use argiope_store::catalogue::{OpenGraph, PageRow, SkippedRow};
+use argiope_model::{
+    Base, FingerprintKey, LongUrl, Millis, Page, RequestKind, Resources, Skip, SkipReason, Url, UrlError,
+    Visit, plural,
+};
+use argiope_store::catalogue::{OpenGraph, PageRow, SkippedRow, url_key};
 use argiope_store::links::{self as stored, LinkBatch};
 
 /// Sitemaps that name sitemaps are followed this deep.
 const SITEMAP_DEPTH: u32 = 3;
+
+/// Entries of a feed beyond the limit on links that are kept by their URL.
+const FEED_SAMPLE: usize = 1000;
+
+/// URLs of a sitemap or feed that are too long and are recorded one by one.
+const LONG_SAMPLE: usize = 20;
 
 /// What one thread keeps from page to page.
 pub(crate) struct Buffers {
@@ -47,8 +56,11 @@ pub(crate) struct Digested {
     pub(crate) row: PageRow,
     pub(crate) links: Option<LinkBatch>,
     pub(crate) discovery: Option<Discovery>,
+    /// What the page is shown with, where that is asked for.
+    pub(crate) resources: Option<Discovery>,
     pub(crate) skipped: Vec<SkippedRow>,
-    pub(crate) note: SeenPage,
+    /// Of a page with content.
+    pub(crate) note: Option<SeenPage>,
     pub(crate) charset: Option<&'static str>,
     pub(crate) payload_hash: Option<ContentHash>,
 }
@@ -70,7 +82,13 @@ pub(crate) fn page(
         x_robots_tag: body.x_robots_tag,
         agent: &job.agent,
         limits: Limits { max_links: job.spec.max_links_per_page as usize },
-        wants: Wants { text: false, headings: false, open_graph: pages, anchors: pages },
+        wants: Wants {
+            text: false,
+            headings: false,
+            open_graph: pages,
+            anchors: pages,
+            resources: pages && job.spec.resources != Resources::Off,
+        },
     };
     let extracted = extract(&input, scratch);
     if let Some(rules) = &job.graph {
@@ -78,7 +96,7 @@ pub(crate) fn page(
     }
     let mut found = links_of(job, visit, &extracted, body, key, scratch, recent);
     if extracted.media == Media::Other && body.status < 300 && may_be_feed(body.content_type) {
-        (found.discovery, found.skipped) = feed(job, visit, body, key);
+        found = feed(job, visit, body, key);
     }
     let mut row = row_of(visit, body, &extracted);
     row.page.canonical = found.canonical.take();
@@ -87,12 +105,9 @@ pub(crate) fn page(
         row,
         links: found.batch,
         discovery: found.discovery,
+        resources: found.resources,
         skipped: found.skipped,
-        note: SeenPage {
-            duplicate: false,
-            leads_elsewhere: found.leads_elsewhere,
-            text: extracted.simhash.filter(|_| found.leads_on).map(|hash| hash.0),
-        },
+        note: (body.status < 300).then(|| SeenPage { text: text_of(&extracted), leads_on: found.leads_on }),
         charset: extracted.charset,
         payload_hash: extracted.payload_hash,
     }
@@ -118,11 +133,24 @@ fn node(
         row,
         links: Some(found.edges).filter(|edges| !edges.is_empty()),
         discovery: found.discovery,
+        resources: None,
         skipped: Vec::new(),
-        note: SeenPage { duplicate: false, leads_elsewhere: true, text: None },
+        note: None,
         charset: extracted.charset,
         payload_hash: extracted.payload_hash,
     }
+}
+
+/// What tells a page from others of its pattern.
+fn text_of(extracted: &Extracted) -> PageText {
+    let words = match extracted.media {
+        // What is no text is the same only where all of it is.
+        Media::Other => {
+            extracted.content_hash.0.iter().take(8).fold(0, |hash, b| (hash << 8) | u64::from(*b))
+        }
+        _ => extracted.simhash_without_numbers.map_or(0, |hash| hash.0),
+    };
+    PageText { words, title: extracted.title.as_deref().map_or(0, hash_without_numbers) }
 }
 
 fn row_of(visit: &Visit, body: &Body<'_>, extracted: &Extracted) -> PageRow {
@@ -162,8 +190,8 @@ struct FoundLinks {
     canonical: Option<String>,
     batch: Option<LinkBatch>,
     discovery: Option<Discovery>,
+    resources: Option<Discovery>,
     skipped: Vec<SkippedRow>,
-    leads_elsewhere: bool,
     /// To something new of its own pattern.
     leads_on: bool,
 }
@@ -183,34 +211,38 @@ fn links_of(
         canonical: resolved.canonical.as_ref().map(|url| url.as_str().to_owned()),
         ..FoundLinks::default()
     };
-    if !resolved.links.is_empty() {
-        let mut batch = LinkBatch::with_room_for(resolved.links.len());
-        let links = resolved.links.iter().map(|link| stored::Link {
-            target: link.url.as_str(),
-            anchor: link.anchor,
-            rel: stored_rel(link.rel, link.kind),
-            kind: stored_kind(link.kind),
-        });
-        batch.push(visit.job, visit.url.as_str(), links);
+    let count = resolved.links.len() + resolved.resources.len();
+    if count > 0 {
+        let mut batch = LinkBatch::with_room_for(count);
+        let links = resolved.links.iter().map(stored_link);
+        if resolved.resources.is_empty() {
+            batch.push(visit.job, visit.url.as_str(), links);
+        } else {
+            let all: Vec<stored::Link<'_>> =
+                links.chain(resolved.resources.iter().map(stored_link)).collect();
+            batch.push(visit.job, visit.url.as_str(), all.into_iter());
+        }
         found.batch = Some(batch);
     }
-    let host = visit.url.host();
-    let own = pattern_of(&visit.url);
-    let patterns = resolved.links.iter().map(|link| {
-        // A link to another host leads elsewhere, whatever its pattern.
-        if link.url.host() == host { pattern_of(&link.url) } else { own.wrapping_add(1) }
-    });
-    found.leads_elsewhere = leads_elsewhere(own, patterns);
     if body.status >= 400 {
         return found;
     }
     let rules = job.rules();
     let depth = visit.depth + 1;
+    add_resources(job, visit, &resolved.resources, &rules, key, recent, &mut found);
     let page_nofollow = extracted.robots.nofollow && job.spec.respect_nofollow;
     let version = job.rules_version();
     let mut urls = Vec::new();
+    let respelled = resolved.links.iter().map(|link| &link.url).chain(&resolved.respelled);
+    for url in respelled.filter(|url| !url.is_normal()) {
+        let spelling = key.of(url.as_str(), visit.round);
+        if !recent.check(job.id, version, spelling) {
+            recent.put(job.id, version, spelling);
+            found.skipped.extend(merged(job, visit, url));
+        }
+    }
     for link in resolved.links {
-        let fingerprint = key.of(link.url.as_str(), visit.round);
+        let fingerprint = key.of(link.url.normal(), visit.round);
         if recent.check(job.id, version, fingerprint) {
             continue;
         }
@@ -228,12 +260,22 @@ fn links_of(
             }
         }
     }
-    if extracted.links.over_limit > 0 {
-        let links = plural(extracted.links.over_limit.into(), "link", "links");
-        let detail = format!("{links} beyond the first {}", job.spec.max_links_per_page);
-        let skip = Skip::new(SkipReason::TooManyLinks, detail);
-        found.skipped.push(skipped_row(visit, &visit.url, skip));
+    let over_limit = extracted.links.over_limit.saturating_add(extracted.resources.over_limit);
+    if over_limit > 0 {
+        let beyond = resolved.beyond.iter().filter(|url| {
+            !recent.check(job.id, version, key.of(url.normal(), visit.round))
+                && rules.judge(url, depth).is_ok()
+        });
+        found.skipped.extend(over_link_limit(job, visit, over_limit.into(), beyond));
     }
+    let mut left = resolved.too_long.len();
+    for long in resolved.too_long {
+        left -= 1;
+        // The last one that is kept stands for the others.
+        let more = if left == 0 { resolved.more_too_long } else { 0 };
+        found.skipped.push(too_long(job, visit, long, more.into()));
+    }
+    let (host, own) = (visit.url.host(), pattern_of(&visit.url));
     found.leads_on = urls.iter().any(|(url, _)| url.host() == host && pattern_of(url) == own);
     if !urls.is_empty() {
         let found_urls = urls
@@ -263,6 +305,49 @@ fn links_of(
     found
 }
 
+/// A URL that is told from another one only by parameters that the normal form drops. Whichever of its spellings is fetched is
+/// taken out again where it is stored; the rest tells a user when a rule drops what is content.
+fn merged(job: &JobContext, visit: &Visit, url: &Url) -> Option<SkippedRow> {
+    let dropped = job.normal.dropped_parameters(url);
+    if dropped.is_empty() || job.rules().judge(url, 0).is_err() {
+        return None;
+    }
+    Some(skipped_row(visit, url, Skip::new(SkipReason::Merged, dropped.join(" "))))
+}
+
+/// Asks for what a page is shown with: once in a job, wherever it is.
+fn add_resources(
+    job: &JobContext,
+    visit: &Visit,
+    resources: &[Link<'_>],
+    rules: &JobRules,
+    key: &FingerprintKey,
+    recent: &mut Recent,
+    found: &mut FoundLinks,
+) {
+    let version = job.rules_version();
+    let mut urls = Vec::new();
+    for link in resources {
+        let fingerprint = key.of(link.url.normal(), visit.round).for_kind(RequestKind::Resource);
+        if recent.check(job.id, version, fingerprint) {
+            continue;
+        }
+        recent.put(job.id, version, fingerprint);
+        match rules.judge_resource(&link.url) {
+            Ok(()) => {
+                let (url, kind) = (link.url.clone(), RequestKind::Resource);
+                urls.push(Found { fingerprint, priority: 0, url, kind });
+            }
+            Err(skip) => found.skipped.push(skipped_row(visit, &link.url, skip)),
+        }
+    }
+    if !urls.is_empty() {
+        let source = Some(visit.scheduled_url().clone());
+        let depth = visit.depth + 1;
+        found.resources = Some(Discovery { job: visit.job, round: visit.round, depth, source, found: urls });
+    }
+}
+
 /// Who refused a link: the job's rules do so wherever it stands, but for its depth; the page it stands on only there.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Judge {
@@ -278,13 +363,68 @@ fn judge(rules: &JobRules, url: &Url, depth: u32, nofollow: bool) -> Result<(), 
     Ok(())
 }
 
-fn skipped_row(visit: &Visit, url: &Url, skip: Skip) -> SkippedRow {
+/// A page with more links than are taken from one, and a sample of those beyond.
+fn over_link_limit<'u>(
+    job: &JobContext,
+    visit: &Visit,
+    links: u64,
+    beyond: impl Iterator<Item = &'u Url>,
+) -> Vec<SkippedRow> {
+    let page = visit.scheduled_url();
+    let limit = job.spec.max_links_per_page;
+    let count = plural(links, "link", "links");
+    let detail = format!("{count} over the limit of {limit} (--max-links, max_links_per_page)");
+    let about = skipped_row(visit, page, Skip::new(SkipReason::TooManyLinks, detail));
+    let detail = format!("over the link limit of {page}: {limit} (--max-links, max_links_per_page)");
+    let each = |url| skipped_row(visit, url, Skip::new(SkipReason::OverLinkLimit, detail.clone()));
+    [SkippedRow { amount: links, ..about }].into_iter().chain(beyond.map(each)).collect()
+}
+
+/// `more` are not kept.
+fn too_long(job: &JobContext, visit: &Visit, long: LongUrl, more: u64) -> SkippedRow {
+    let limit = job.spec.max_url_length;
+    let mut detail = format!("{} characters, over max_url_length {limit}", long.length);
+    if more > 0 {
+        detail.push_str(&format!("; {} of this page are not listed", plural(more, "other", "others")));
+    }
     SkippedRow {
         job: visit.job,
-        url: url.as_str().to_owned(),
-        reason: skip.reason,
-        detail: skip.detail,
+        url_key: url_key(&long.shortened),
+        url: long.shortened,
+        reason: SkipReason::UrlTooLong,
+        detail,
         source: Some(visit.scheduled_url().as_str().to_owned()),
+        amount: more,
+    }
+}
+
+/// A body that is not all of it: what it links to beyond is not known. `announced` is the length that the server told.
+pub(crate) fn truncated(visit: &Visit, error: &str, received: u64, announced: Option<u64>) -> SkippedRow {
+    let cut = announced.map_or(0, |announced| announced.saturating_sub(received));
+    let what = error.strip_prefix(TRUNCATED).unwrap_or(error);
+    let missing = match cut {
+        0 => String::from("how much is missing is not known"),
+        cut => format!("{} missing", plural(cut, "byte is", "bytes are")),
+    };
+    let detail =
+        format!("{what}; {missing}; links beyond the cut are not followed (--max-body, max_body, --timeout)");
+    let row = skipped_row(visit, visit.scheduled_url(), Skip::new(SkipReason::BodyTruncated, detail));
+    SkippedRow { amount: cut, ..row }
+}
+
+/// What the error of a page with a part of its body begins with.
+pub(crate) const TRUNCATED: &str = "truncated: ";
+
+fn skipped_row(visit: &Visit, url: &Url, skip: Skip) -> SkippedRow {
+    SkippedRow::new(visit.job, url, skip, Some(visit.scheduled_url()))
+}
+
+fn stored_link<'l>(link: &'l Link<'_>) -> stored::Link<'l> {
+    stored::Link {
+        target: link.url.as_str(),
+        anchor: link.anchor,
+        rel: stored_rel(link.rel, link.kind),
+        kind: stored_kind(link.kind),
     }
 }
 
@@ -295,6 +435,13 @@ fn stored_kind(kind: LinkKind) -> stored::LinkKind {
             stored::LinkKind::Meta
         }
         LinkKind::Frame => stored::LinkKind::Frame,
+        LinkKind::Image => stored::LinkKind::Image,
+        LinkKind::Script => stored::LinkKind::Script,
+        LinkKind::Stylesheet => stored::LinkKind::Stylesheet,
+        LinkKind::Font => stored::LinkKind::Font,
+        LinkKind::Media => stored::LinkKind::Media,
+        LinkKind::Embedded => stored::LinkKind::Embedded,
+        LinkKind::Preload => stored::LinkKind::Preload,
     }
 }
 
@@ -343,7 +490,7 @@ pub(crate) fn sitemap(
         let read = plural(contents.urls.len() as u64, "entry", "entries");
         let detail =
             format!("of this sitemap {read} were read: it goes on beyond the limits, or is broken there");
-        skipped.push(skipped_row(visit, &visit.url, Skip::new(SkipReason::TooManyLinks, detail)));
+        skipped.push(skipped_row(visit, visit.scheduled_url(), Skip::new(SkipReason::TooManyLinks, detail)));
     }
     let source = visit.scheduled_url();
     let discoveries = [(depth, pages), (visit.depth + 1, sitemaps)].into_iter().map(|(depth, found)| {
@@ -352,24 +499,41 @@ pub(crate) fn sitemap(
     (discoveries.filter(|discovery| !discovery.found.is_empty()).collect(), skipped)
 }
 
-/// What a feed that was fetched as a page names, judged like the links of a page.
-fn feed(
-    job: &JobContext,
-    visit: &Visit,
-    body: &Body<'_>,
-    key: &FingerprintKey,
-) -> (Option<Discovery>, Vec<SkippedRow>) {
+/// What a feed that was fetched as a page names: its entries are links like those of a page.
+fn feed(job: &JobContext, visit: &Visit, body: &Body<'_>, key: &FingerprintKey) -> FoundLinks {
     let contents = match parse_sitemap(body.bytes, body.content_type) {
         Ok(contents) if matches!(contents.kind, SitemapKind::Rss | SitemapKind::Atom) => contents,
-        Ok(_) | Err(_) => return (None, Vec::new()),
+        Ok(_) | Err(_) => return FoundLinks::default(),
     };
     let depth = visit.depth + 1;
     let most = contents.urls.len().min(job.spec.max_links_per_page as usize);
-    let (found, skipped) =
-        judged(job, visit, contents.urls.get(..most).unwrap_or_default(), depth, body.now, key);
+    let (entries, beyond) = contents.urls.split_at_checked(most).unwrap_or_default();
+    let base = Base::new(&visit.url);
+    let targets: Vec<Url> =
+        entries.iter().filter_map(|entry| base.join(&entry.loc, &job.normal).ok()).collect();
+    let mut found = FoundLinks::default();
+    if !targets.is_empty() {
+        let mut batch = LinkBatch::with_room_for(targets.len());
+        let links = targets.iter().map(|target| stored::Link {
+            target: target.as_str(),
+            anchor: "",
+            rel: stored::Rel::default(),
+            kind: stored::LinkKind::Anchor,
+        });
+        batch.push(visit.job, visit.url.as_str(), links);
+        found.batch = Some(batch);
+    }
+    let (urls, skipped) = judged(job, visit, entries, depth, body.now, key);
+    found.skipped = skipped;
+    if !beyond.is_empty() {
+        let sample = beyond.iter().take(FEED_SAMPLE);
+        let urls: Vec<Url> = sample.filter_map(|entry| base.join(&entry.loc, &job.normal).ok()).collect();
+        found.skipped.extend(over_link_limit(job, visit, beyond.len() as u64, urls.iter()));
+    }
     let source = Some(visit.scheduled_url().clone());
-    let discovery = Discovery { job: visit.job, round: visit.round, depth, source, found };
-    (Some(discovery).filter(|discovery| !discovery.found.is_empty()), skipped)
+    let discovery = Discovery { job: visit.job, round: visit.round, depth, source, found: urls };
+    found.discovery = Some(discovery).filter(|discovery| !discovery.found.is_empty());
+    found
 }
 
 /// What a list of URLs adds to the crawl, and what of it the job does not take.
@@ -382,15 +546,31 @@ fn judged(
     key: &FingerprintKey,
 ) -> (Vec<Found>, Vec<SkippedRow>) {
     let rules = job.rules();
+    let base = Base::new(&visit.url);
     let mut found = Vec::new();
-    let mut skipped = Vec::new();
+    let mut skipped: Vec<SkippedRow> = Vec::new();
+    let mut long: Vec<SkippedRow> = Vec::new();
     for entry in entries {
-        let Ok(url) = Url::parse(&entry.loc, &job.normal) else { continue };
+        let url = match base.join(&entry.loc, &job.normal) {
+            Ok(url) => url,
+            Err(UrlError::TooLong) if long.len() < LONG_SAMPLE => {
+                long.push(too_long(job, visit, LongUrl::found(&visit.url, None, &entry.loc), 0));
+                continue;
+            }
+            Err(UrlError::TooLong) => {
+                if let Some(last) = long.last_mut() {
+                    last.amount += 1;
+                }
+                continue;
+            }
+            Err(_) => continue,
+        };
+        skipped.extend(merged(job, visit, &url));
         match rules.judge(&url, depth) {
             Ok(()) => {
                 let hints = SitemapHints { priority: entry.priority, last_modified: entry.modified_at };
                 found.push(Found {
-                    fingerprint: key.of(url.as_str(), visit.round),
+                    fingerprint: key.of(url.normal(), visit.round),
                     priority: priority(&url, depth, false, hints, rules.authority(&url), now),
                     url,
                     kind: RequestKind::Page,
@@ -399,6 +579,7 @@ fn judged(
             Err(skip) => skipped.push(skipped_row(visit, &url, skip)),
         }
     }
+    skipped.append(&mut long);
     (found, skipped)
 }
 
@@ -419,7 +600,7 @@ pub(crate) fn of_job(rules: &JobRules, url: &Url) -> Result<(), Skip> {
 }
 
 pub(crate) fn sitemap_found(url: Url, round: u32, key: &FingerprintKey) -> Found {
-    Found { fingerprint: key.of(url.as_str(), round), url, priority: 5, kind: RequestKind::Sitemap }
+    Found { fingerprint: key.of(url.normal(), round), url, priority: 5, kind: RequestKind::Sitemap }
 }
 
 /// The host that a seed's redirects have led to.

@@ -13,6 +13,8 @@ pub enum EngineError {
     Store(String),
     #[error("{0}")]
     Settings(String),
+    #[error("the login failed: {0}")]
+    Login(String),
     /// Nobody reads what is written to a pipe any more.
     #[error("{0}")]
     OutputClosed(String),

@@ -5,7 +5,9 @@ use argiope_frontier::admission::SeenPage;
 use argiope_frontier::{Completion, Discovery, Ticket, Token};
 use argiope_model::{Url, Visit};
 use argiope_store::archive::Position;
-use argiope_store::catalogue::{ErrorRow, FetchRow, HostRow, PageRow, RobotsRow, SkippedRow};
+use argiope_store::catalogue::{
+    ErrorRow, FetchRow, HostRow, PageKey, PageRow, ResourceRow, RobotsRow, SkippedRow,
+};
 use argiope_store::links::LinkBatch;
 use argiope_store::warc::VisitMetadata;
 use std::net::IpAddr;
@@ -36,6 +38,7 @@ pub(crate) struct Item {
     pub(crate) settled: Option<Settled>,
     pub(crate) fetch: Option<FetchRow>,
     pub(crate) page: Option<PageRow>,
+    pub(crate) resource: Option<ResourceRow>,
     pub(crate) skipped: Vec<SkippedRow>,
     pub(crate) error: Option<ErrorRow>,
     pub(crate) host: Option<HostRow>,
@@ -43,4 +46,18 @@ pub(crate) struct Item {
     pub(crate) links: Option<LinkBatch>,
     pub(crate) position: Option<Position>,
     pub(crate) late: Option<Box<LateRecord>>,
+    /// Pages that are queued again.
+    pub(crate) forgotten: Vec<PageKey>,
+}
+
+/// Links, and refusals of links, that weigh as much as one visit does.
+const LINKS_PER_VISIT: usize = 100;
+
+impl Item {
+    /// How many ordinary visits take as much memory and time: an index page with 10,000 links is not one among others.
+    pub(crate) fn weight(&self) -> usize {
+        let discovered = self.settled.iter().flat_map(|settled| &settled.discoveries);
+        let links: usize = discovered.map(|discovery| discovery.found.len()).sum();
+        1 + (links + self.skipped.len()) / LINKS_PER_VISIT
+    }
 }

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
+use crate::cookies::{JobCookies, Session};
 use crate::error::EngineError;
 use crate::graph::{self, GraphRules};
 
@@ -23,6 +24,7 @@ pub struct JobStart {
     pub seeds: Vec<Url>,
     /// It maps hosts instead of pages.
     pub graph: Option<GraphRules>,
+    pub session: Session,
 }
 
 pub(crate) struct JobContext {
@@ -40,6 +42,7 @@ pub(crate) struct JobContext {
     homes: Option<HashSet<Box<str>>>,
     /// By the name of a domain entry of the configuration, and whether the host is a seed's.
     domain_profiles: Mutex<HashMap<(String, bool), Arc<RequestProfile>>>,
+    pub(crate) cookies: JobCookies,
     /// How robots.txt knows us.
     pub(crate) agent: Box<str>,
 }
@@ -57,9 +60,14 @@ impl JobContext {
             RequestProfile::new(&profile_options(&spec, None, true)).map_err(EngineError::Settings)?;
         let stranger =
             RequestProfile::new(&profile_options(&spec, None, false)).map_err(EngineError::Settings)?;
-        let has_secrets = spec.basic_auth.is_some() || !spec.cookies.is_empty();
+        let has_secrets = spec.basic_auth.is_some()
+            || !spec.cookies.is_empty()
+            || spec.headers.keys().any(|name| is_secret(name));
         let homes = has_secrets.then(|| start.seeds.iter().map(|url| url.host().into()).collect());
+        let Session { cookies, keeper, .. } = &start.session;
+        let cookies = JobCookies::new(spec.cookie_jar(), cookies, keeper.clone(), suffixes, now);
         Ok(JobContext {
+            cookies,
             id: start.id,
             graph: start.graph.clone().map(|rules| GraphRules { visited: Vec::new(), ..rules }),
             normal: spec.normal_form.compile(),
@@ -145,21 +153,31 @@ fn has_profile(domain: &DomainRules) -> bool {
         || !domain.cookies.is_empty()
         || domain.basic_auth.is_some()
         || domain.proxy.is_some()
+        || domain.insecure.is_some()
+}
+
+/// A header that lets somebody in: it is for the hosts of the seeds, as cookies and passwords are.
+pub(crate) fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["auth", "cookie", "token", "secret", "key", "session", "password"].iter().any(|word| name.contains(word))
 }
 
 /// Cookies and password of the job are for the hosts of its seeds, those of a domain entry for that domain.
 fn profile_options(spec: &JobSpec, domain: Option<&DomainRules>, is_home: bool) -> ProfileOptions {
     let mut headers = spec.headers.clone();
+    headers.retain(|name, _| is_home || !is_secret(name));
     let mut cookies = if is_home { spec.cookies.clone() } else { BTreeMap::new() };
     let mut basic_auth =
         spec.basic_auth.as_ref().filter(|_| is_home).map(|a| (a.username.clone(), a.password.clone()));
     let mut proxy = spec.proxy.clone();
+    let mut insecure = spec.insecure;
     if let Some(domain) = domain {
         headers.extend(domain.headers.clone());
         cookies.extend(domain.cookies.clone());
         basic_auth =
             domain.basic_auth.as_ref().map(|a| (a.username.clone(), a.password.clone())).or(basic_auth);
         proxy = domain.proxy.clone().or(proxy);
+        insecure = domain.insecure.unwrap_or(insecure);
     }
     ProfileOptions {
         user_agent: spec.user_agent.clone(),
@@ -167,6 +185,7 @@ fn profile_options(spec: &JobSpec, domain: Option<&DomainRules>, is_home: bool) 
         cookie: cookie_header(&cookies),
         basic_auth,
         proxy,
+        insecure,
         ..ProfileOptions::default()
     }
 }

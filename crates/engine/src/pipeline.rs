@@ -16,7 +16,9 @@ use crate::error::EngineError;
 use crate::graph;
 use crate::job::{JobContext, JobStart, Jobs};
 use crate::log;
+use crate::login;
 use crate::recovery::{KnownVisits, Recoverer, RecoverySummary};
+use crate::retry;
 use crate::scheduler::{CATALOGUE, Control, JobEnd, Report, RunEnd, RunState, Scheduler, marks, now, settle};
 use crate::shards::MemberState;
 use crate::snapshot::Snapshot;
@@ -31,7 +33,7 @@ use argiope_frontier::{Activity, Discovery, Found, Frontier, FrontierConfig, Las
 use argiope_model::{FingerprintKey, JobId, Millis, PublicSuffixes, RequestKind, Url};
 use argiope_politeness::PolitenessRules;
 use argiope_store::archive::Position;
-use argiope_store::catalogue::{Batch, Catalogue, JobState, JobUpdate};
+use argiope_store::catalogue::{Batch, Catalogue, JobState, JobUpdate, StoredPage};
 use argiope_store::export::Output;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use std::collections::HashMap;
@@ -144,9 +146,41 @@ impl Engine {
         let counters = Arc::new(Counters::default());
         let inbox = Arc::new(Inbox::with_room_for(config.max_outstanding));
         let mut shop = Workshop::open(&config, ports, &starts, &reports_to, &counters, &inbox, false)?;
-        let recovery = shop.recover()?;
+        let mut recovery = shop.recover()?;
+        shop.log_in(&config, &starts)?;
+        if config.retry_failed {
+            for start in &starts {
+                recovery.retried += shop.retry_failed(start.id)?;
+            }
+        }
         shop.begin(&starts, output)?;
         Engine::spawn(config, shop, reports_to, reports, recovery)
+    }
+
+    /// Queues pages of a job again while nobody crawls: all that have failed, and those that are given. Recovers what a former
+    /// process left first. Gives back how many URLs are queued again.
+    pub fn retry_at_rest(
+        config: &EngineConfig,
+        ports: Ports,
+        start: JobStart,
+        all_failed: bool,
+        named: &[StoredPage],
+    ) -> Result<u64, EngineError> {
+        let (reports_to, _reports) = unbounded();
+        let counters = Arc::new(Counters::default());
+        let inbox = Arc::new(Inbox::with_room_for(config.max_outstanding));
+        let starts = [start];
+        let mut shop = Workshop::open(config, ports, &starts, &reports_to, &counters, &inbox, false)?;
+        shop.recover()?;
+        let mut queued = 0;
+        for start in &starts {
+            queued += shop.put_back(start.id, named)?;
+            if all_failed {
+                queued += shop.retry_failed(start.id)?;
+            }
+            shop.reopen(start.id)?;
+        }
+        Ok(queued)
     }
 
     /// Starts as a member of a cluster: shards and jobs come with the [`News`]. It runs until it is stopped; then its
@@ -255,6 +289,18 @@ impl EngineHandle {
         self.control(Control::SetActivity(job, Activity::Running));
     }
 
+    /// Queues pages of a running job again. How many were not queued already; None if it has ended meanwhile.
+    pub fn requeue(&self, job: JobId, pages: Vec<StoredPage>) -> Option<u64> {
+        let (answer, asked) = bounded(1);
+        self.control(Control::Requeue { job, pages, answer });
+        asked.recv_timeout(Duration::from_secs(60)).ok()
+    }
+
+    /// Asks again for every robots.txt that was unreachable.
+    pub fn forget_robots_failures(&self) {
+        self.control(Control::ForgetRobotsFailures);
+    }
+
     /// What rules and frontier say of a URL; None if the crawl has ended meanwhile.
     pub fn why(&self, job: JobId, url: &Url) -> Option<Why> {
         let (answer, asked) = bounded(1);
@@ -356,7 +402,9 @@ fn new_frontier(config: &EngineConfig, at: Millis, leased: bool) -> Frontier {
         ..FrontierConfig::default()
     };
     let (suffixes, key) = (Arc::clone(&config.suffixes), config.fingerprint_key.clone());
-    Frontier::new(frontier, suffixes, key, Arc::clone(&config.politeness), at)
+    let mut frontier = Frontier::new(frontier, suffixes, key, Arc::clone(&config.politeness), at);
+    frontier.set_usual_proxies(config.fetcher.proxies.reach());
+    frontier
 }
 
 fn last_stop(marks: &[(Box<str>, u64)], is_new: bool) -> LastStop {
@@ -410,6 +458,12 @@ impl Workshop {
         if !leased {
             frontier.restore(state.as_ref(), &opens, last_stop, at)?;
         }
+        if !leased {
+            frontier.forget_robots_failures(state.as_ref(), at)?;
+        }
+        if config.forget_failures {
+            frontier.forget_failures(at);
+        }
         let scope = ScopeCompiler::new(&config.suffixes, starts);
         for (id, limits) in opens {
             frontier.open_job(id, limits);
@@ -424,6 +478,8 @@ impl Workshop {
             archive,
             appender: None,
             links,
+            jobs: Arc::clone(&jobs),
+            cookies_kept_at: None,
             output: None,
             copies: starts.iter().all(|start| start.graph.is_none()).then(Copies::default),
             counters: Arc::clone(counters),
@@ -450,8 +506,9 @@ impl Workshop {
     }
 
     fn recover(&mut self) -> Result<RecoverySummary, EngineError> {
+        let (link_bytes, unclean) = (self.link_bytes, self.last_stop == LastStop::Unclean);
         let Some(archive) = self.committer.archive.clone() else {
-            return Ok(RecoverySummary { link_bytes: self.link_bytes, ..RecoverySummary::default() });
+            return Ok(RecoverySummary { link_bytes, unclean, ..RecoverySummary::default() });
         };
         let summary = Recoverer {
             archive,
@@ -464,7 +521,56 @@ impl Workshop {
             known: KnownVisits::default(),
         }
         .run()?;
-        Ok(RecoverySummary { link_bytes: self.link_bytes, ..summary })
+        Ok(RecoverySummary { link_bytes, unclean, ..summary })
+    }
+
+    fn retry_failed(&mut self, job: JobId) -> Result<u64, EngineError> {
+        let (mut queued, mut after) = (0, 0);
+        loop {
+            let failed = retry::failures_after(self.committer.catalogue.reader()?.as_ref(), job, after)?;
+            let Some(last) = failed.last() else { return Ok(queued) };
+            after = last.seq;
+            queued += self.put_back(job, &failed)?;
+        }
+    }
+
+    /// First into the queue, for good, then out of the catalogue.
+    fn put_back(&mut self, job: JobId, pages: &[StoredPage]) -> Result<u64, EngineError> {
+        let at = now();
+        let Some(job) = self.jobs.get(job) else { return Ok(0) };
+        let mut queued = 0;
+        for chunk in pages.chunks(retry::CHUNK) {
+            let changes = self.frontier.take_changes();
+            self.state.apply(&changes)?;
+            let (new, forgotten) =
+                retry::requeue(&mut self.frontier, self.state.as_ref(), &job.normal, chunk, at)?;
+            let changes = self.frontier.take_changes();
+            self.state.apply(&changes)?;
+            self.state.sync()?;
+            self.committer.catalogue.commit(&Batch { at, forgotten, ..Batch::default() })?;
+            queued += new;
+        }
+        Ok(queued)
+    }
+
+    /// A job that has ended goes on if something of it is queued.
+    fn reopen(&mut self, job: JobId) -> Result<(), EngineError> {
+        let changes = self.frontier.take_changes();
+        self.state.apply(&changes)?;
+        self.state.sync()?;
+        let left = self.frontier.progress(job).is_some_and(|progress| !progress.is_finished());
+        let known = self.committer.catalogue.reader()?.job(job)?;
+        if left && known.is_some_and(|job| job.state.is_finished()) {
+            let update = JobUpdate {
+                job,
+                state: Some(JobState::Paused),
+                message: Some(String::from("failures are queued again")),
+                spec: None,
+                at: now(),
+            };
+            self.committer.catalogue.commit(&Batch { at: now(), jobs: vec![update], ..Batch::default() })?;
+        }
+        Ok(())
     }
 
     /// What an earlier process of this member left in the archive is cut to what the catalogue has. Visits beyond are not
@@ -478,6 +584,17 @@ impl Workshop {
         let cuts = archive.truncate_to(&known)?;
         cuts.iter().for_each(log::cut_off);
         Ok(RecoverySummary { cuts: cuts.len() as u64, ..summary })
+    }
+
+    /// Before anything is stored of a job: one that cannot log in does not begin.
+    fn log_in(&mut self, config: &EngineConfig, starts: &[JobStart]) -> Result<(), EngineError> {
+        for start in starts {
+            if let (Some(form), Some(job)) = (&start.session.login, self.jobs.get(start.id)) {
+                login::log_in(config, &mut self.frontier, &job, form)?;
+                job.cookies.keep();
+            }
+        }
+        Ok(())
     }
 
     /// The jobs run from here on: the state is no longer clean, seeds are offered, output is opened.
@@ -526,7 +643,7 @@ impl Workshop {
                 .filter_map(|url| match start.graph {
                     Some(_) => graph::seed(&self.key, url),
                     None => Some(Found {
-                        fingerprint: self.key.of(url.as_str(), 0),
+                        fingerprint: self.key.of(url.normal(), 0),
                         priority: priority(url, 0, true, SitemapHints::default(), 0, at),
                         url: url.clone(),
                         kind: RequestKind::Page,

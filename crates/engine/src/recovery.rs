@@ -17,9 +17,9 @@ use crate::error::EngineError;
 use crate::item::{Item, Settled};
 use crate::job::{JobContext, Jobs};
 use crate::pipeline::ScopeCompiler;
+use crate::processing::{self, Facts};
 use crate::robots;
 use crate::scheduler::{marks, now, offer_sitemaps, settle};
-use crate::worker::{self, Facts};
 use argiope_fetch::{DecodeScratch, Fetched};
 use argiope_frontier::queue::OrderKey;
 use argiope_frontier::state::{QueueAt, ShardState, StateBatch};
@@ -40,6 +40,8 @@ use std::time::Duration;
 /// What was found after an unclean stop.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecoverySummary {
+    /// The last run did not end by itself. What was under way then is repeated; how many requests had left is not known.
+    pub unclean: bool,
     /// Visits completed from the archive.
     pub visits: u64,
     /// Visits that the frontier had ended, put back into a catalogue that did not have them.
@@ -48,6 +50,8 @@ pub struct RecoverySummary {
     pub cuts: u64,
     /// Bytes of links beyond the catalogue that were cut.
     pub link_bytes: u64,
+    /// Failures that are queued again, because that was asked for.
+    pub retried: u64,
 }
 
 const BATCH: usize = 500;
@@ -95,7 +99,7 @@ impl Recoverer<'_> {
             archive.build_index(file)?;
         }
         let cuts = first.cuts.len() as u64;
-        Ok(RecoverySummary { visits: recovery.visits, restored, cuts, link_bytes: 0 })
+        Ok(RecoverySummary { visits: recovery.visits, restored, cuts, ..RecoverySummary::default() })
     }
 
     /// Stores again what the frontier has ended, up to these lengths of the archive, and the catalogue does not have.
@@ -176,7 +180,7 @@ impl Recoverer<'_> {
     }
 
     fn identity(&self, visit: &Visit) -> (JobId, Fingerprint) {
-        (visit.job, self.key.of(visit.scheduled_url().as_str(), visit.round))
+        (visit.job, self.key.of(visit.scheduled_url().normal(), visit.round).for_kind(visit.kind))
     }
 
     fn expect(&mut self, visit: &Visit) {
@@ -221,10 +225,19 @@ impl Recoverer<'_> {
         let fate = fate_of(&found);
         let visit = found.metadata.visit.clone();
         let ticket = found.metadata.ticket.as_deref().and_then(|text| text.parse::<Ticket>().ok());
-        let catalogued = visit.kind == RequestKind::Page
-            && reader.page(Some(visit.job), visit.scheduled_url().as_str())?.is_some_and(|stored| {
-                stored.row.round == visit.round && stored.row.timings == found.metadata.timings
-            });
+        let catalogued = match visit.kind {
+            RequestKind::Page => {
+                reader.page(Some(visit.job), visit.scheduled_url().normal())?.is_some_and(|stored| {
+                    stored.row.round == visit.round && stored.row.timings == found.metadata.timings
+                })
+            }
+            RequestKind::Resource => {
+                reader.resource(Some(visit.job), visit.scheduled_url().normal())?.is_some_and(|stored| {
+                    stored.round == visit.round && stored.fetched_at == found.metadata.timings.ended
+                })
+            }
+            RequestKind::Robots | RequestKind::Sitemap => false,
+        };
         let mut item = if found.has_response {
             let exchange = self.archive.read(&found.at)?;
             let fetched = fetched_again(&found, &exchange);
@@ -264,7 +277,7 @@ impl Recoverer<'_> {
         let buffers = RefCell::new(Buffers::new());
         let decoding = RefCell::new(DecodeScratch::new());
         let facts = facts_of(found);
-        let mut made = worker::make(job, &visit, fetched, fate, &facts, self.key, &buffers, &decoding);
+        let mut made = processing::make(job, &visit, fetched, fate, &facts, self.key, &buffers, &decoding);
         made.archived(&found.at.to_string(), found.duplicate_of.as_ref());
         made.item.settled = Some(Settled {
             token: None,
@@ -361,10 +374,12 @@ fn without_response(found: &RecoveredVisit, fate: &Fate) -> Item {
     let fetch = facts.fetch_row(&visit, metadata, fate);
     let is_page = visit.kind == RequestKind::Page;
     let done = matches!(fate.completion, Completion::Done { .. });
+    let is_resource = visit.kind == RequestKind::Resource;
     Item {
         fetch: Some(fetch),
-        page: (is_page && done).then(|| worker::failed_page(&visit, metadata, "recovery").capped()),
-        error: is_page.then(|| worker::error_row(&visit, fate, None, metadata.timings.ended)),
+        resource: (is_resource && done).then(|| processing::resource_row(&visit, metadata)),
+        page: (is_page && done).then(|| processing::failed_page(&visit, metadata, "recovery").capped()),
+        error: is_page.then(|| processing::error_row(&visit, fate, None, metadata.timings.ended)),
         settled: Some(Settled {
             token: None,
             ticket: None,

@@ -4,6 +4,7 @@ use crate::job::JobContext;
 use crate::scheduler::now;
 use argiope_fetch::{DecodeScratch, Fetched, Truncation as Cut, decode};
 use argiope_model::{Millis, RequestKind, Url, Visit};
+use argiope_politeness::robots::text_of;
 use argiope_store::catalogue::HostRow;
 use bytes::Bytes;
 
@@ -11,9 +12,14 @@ use bytes::Bytes;
 pub(crate) const ROBOTS_BYTES: usize = 1 << 20;
 
 pub(crate) fn robots_visit(job: &JobContext, url: &Url, origin: &Url) -> Visit {
+    Visit { source: Some(origin.clone()), ..unqueued_visit(job, RequestKind::Robots, url) }
+}
+
+/// A request that no queue has: for robots.txt, or a login.
+pub(crate) fn unqueued_visit(job: &JobContext, kind: RequestKind, url: &Url) -> Visit {
     Visit {
         job: job.id,
-        kind: RequestKind::Robots,
+        kind,
         url: url.clone(),
         round: 0,
         attempt: 0,
@@ -21,7 +27,7 @@ pub(crate) fn robots_visit(job: &JobContext, url: &Url, origin: &Url) -> Visit {
         priority: 0,
         scheduled_at: now(),
         hops: Vec::new(),
-        source: Some(origin.clone()),
+        source: None,
     }
 }
 
@@ -35,7 +41,10 @@ pub(crate) fn robots_body(fetched: &Fetched, scratch: &mut DecodeScratch) -> Res
     let decoded = decode(&fetched.headers, &fetched.body, ROBOTS_BYTES, scratch);
     match decoded.problem(ROBOTS_BYTES) {
         Some(problem) if is_rules && !decoded.cut && fetched.truncated.is_none() => Err(problem),
-        None if is_rules && fetched.headers.contains_key("content-encoding") && !is_text(&decoded.bytes) => {
+        None if is_rules
+            && fetched.headers.contains_key("content-encoding")
+            && !is_text(&text_of(&decoded.bytes)) =>
+        {
             Err(String::from("encoding: neither what it is said to be nor text"))
         }
         _ => Ok(decoded.bytes),
@@ -49,7 +58,7 @@ fn is_text(bytes: &[u8]) -> bool {
 pub(crate) fn host_row(origin: &Url, status: u16, body: &[u8], at: Millis) -> HostRow {
     HostRow {
         host: origin.host().to_owned(),
-        robots_text: Some(String::from_utf8_lossy(body).into_owned()),
+        robots_text: Some(String::from_utf8_lossy(&text_of(body)).into_owned()),
         robots_fetched_at: Some(at),
         robots_status: Some(status),
         is_allowed: true,

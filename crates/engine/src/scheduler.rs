@@ -9,10 +9,12 @@ use crate::item::{Item, Settled};
 use crate::job::Jobs;
 use crate::log;
 use crate::pipeline::Stop;
+use crate::processing;
+use crate::retry;
 use crate::shards::MemberState;
 use crate::snapshot::{Paused, Snapshot};
 use crate::why::{self, Why};
-use crate::worker::{self, Order};
+use crate::worker::Order;
 use argiope_frontier::member::{Lease, Member, News};
 use argiope_frontier::state::{ShardState, StateBatch};
 use argiope_frontier::{
@@ -22,7 +24,7 @@ use argiope_frontier::{
 use argiope_model::{FetchTimings, FingerprintKey, JobId, Millis, RequestKind, Skip, Url, Visit};
 use argiope_politeness::PolitenessRules;
 use argiope_store::archive::Position;
-use argiope_store::catalogue::{JobState, JobUpdate, SkippedRow};
+use argiope_store::catalogue::{JobState, JobUpdate, SkippedRow, StoredPage};
 use argiope_store::warc::{VisitMetadata, VisitOutcome};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use std::collections::{HashMap, VecDeque};
@@ -58,8 +60,18 @@ pub(crate) enum Report {
         host: HostIndex,
         result: Result<(Arc<[IpAddr]>, Millis), Unresolved>,
     },
-    /// Its turn came after the lease was over: nothing was asked for.
+    /// There is nobody to ask for any more, or its turn did not come: nothing was asked for.
     NotAsked {
+        token: Token,
+    },
+    /// The lease did not hold when its turn came, or ended while it was under way and `sent`.
+    TakenBack {
+        token: Token,
+        sent: bool,
+    },
+    /// Its answer came after the end of the term in which it was asked for; [`Order::Late`] says what becomes of it.
+    Late {
+        worker: usize,
         token: Token,
     },
     Stored(Stored),
@@ -82,6 +94,13 @@ pub(crate) enum Control {
         url: Url,
         answer: Sender<Why>,
     },
+    /// Pages that have failed are asked for again.
+    Requeue {
+        job: JobId,
+        pages: Vec<StoredPage>,
+        answer: Sender<u64>,
+    },
+    ForgetRobotsFailures,
 }
 
 /// A job's end, seen from the frontier.
@@ -265,6 +284,10 @@ impl Scheduler {
             self.settle_held(at);
             return Ok(None);
         }
+        if !self.may_ask() {
+            // What is under way may end; the news that the lease holds again wake this thread.
+            return Ok(None);
+        }
         if self.inbox.is_full() {
             // Storing is slower than the network; what it has stored wakes this thread.
             return Ok(None);
@@ -329,7 +352,7 @@ impl Scheduler {
         }
     }
 
-    fn order(&mut self, to: usize, order: Order) {
+    pub(crate) fn order(&mut self, to: usize, order: Order) {
         let count = self.workers.len().max(1);
         self.run.orders.resize_with(count, Vec::new);
         if let Some(orders) = self.run.orders.get_mut(to % count) {
@@ -354,13 +377,7 @@ impl Scheduler {
             return self.fail(token, visit, ticket, status, &error, at);
         }
         log::refused(&visit.url, &skip);
-        let row = SkippedRow {
-            job: visit.job,
-            url: visit.scheduled_url().as_str().to_owned(),
-            reason: skip.reason,
-            detail: skip.detail,
-            source: visit.source.as_ref().map(|url| url.as_str().to_owned()),
-        };
+        let row = SkippedRow::new(visit.job, visit.scheduled_url(), skip, visit.source.as_ref());
         let settled = settled(token, ticket, visit);
         self.inbox.put(Item { settled: Some(settled), skipped: vec![row], ..Item::default() });
     }
@@ -398,9 +415,12 @@ impl Scheduler {
             per_host: 1,
             ticket: Some(ticket.to_string()),
             charset: None,
+            answer: None,
         };
+        let resource =
+            (visit.kind == RequestKind::Resource).then(|| processing::resource_row(&visit, &metadata));
         let page = (visit.kind == RequestKind::Page).then(|| {
-            let mut row = worker::failed_page(&visit, &metadata, &self.name);
+            let mut row = processing::failed_page(&visit, &metadata, &self.name);
             if status.is_some() {
                 // Where it led to was not asked.
                 row.page.final_url = visit.hops.last().map(|hop| hop.url.as_str().to_owned());
@@ -410,8 +430,8 @@ impl Scheduler {
         let counted = page.is_some() && status.is_some();
         let mut settled = settled(token, ticket, visit);
         settled.completion = Completion::Done { counted };
-        worker::count(&self.counters, &settled.completion, page.as_ref());
-        self.inbox.put(Item { settled: Some(settled), page, ..Item::default() });
+        processing::count(&self.counters, &settled.completion, page.as_ref());
+        self.inbox.put(Item { settled: Some(settled), page, resource, ..Item::default() });
     }
 
     fn take(&mut self, batch: Vec<Report>) -> Result<(), EngineError> {
@@ -435,6 +455,8 @@ impl Scheduler {
                 }
                 Report::Resolved { host, result } => self.frontier.resolved(host, result, at),
                 Report::NotAsked { token } => self.frontier.abandon(token, at),
+                Report::TakenBack { token, sent } => self.frontier.take_back(token, sent, at),
+                Report::Late { worker, token } => self.late(worker, token, at),
                 Report::Stored(stored) => self.stored(stored, at),
                 Report::Synced(batches) => {
                     self.frontier.batches_durable(batches);
@@ -486,7 +508,9 @@ impl Scheduler {
                 for job in self.jobs.all() {
                     job.forget_profiles();
                 }
+                self.apply(Vec::new())?;
                 self.frontier.set_politeness(rules, at);
+                self.frontier.recheck_put_off(self.state.as_ref(), at)?;
             }
             Control::SetActivity(job, activity) => self.frontier.set_activity(job, activity),
             Control::Hold(why) => {
@@ -494,6 +518,22 @@ impl Scheduler {
                     log::held(why.as_deref());
                 }
                 self.run.hold = why;
+            }
+            Control::Requeue { job, pages, answer } => {
+                // Without an answer whoever asks knows that it is too late.
+                let context = self.jobs.get(job).filter(|job| !self.run.ended.contains_key(&job.id));
+                let Some(context) = context.filter(|_| self.run.stopping.is_none()) else { return Ok(()) };
+                self.apply(Vec::new())?;
+                let (queued, forgotten) =
+                    retry::requeue(&mut self.frontier, self.state.as_ref(), &context.normal, &pages, at)?;
+                self.apply(Vec::new())?;
+                self.state.sync()?;
+                self.inbox.put(Item { forgotten, ..Item::default() });
+                let _ = answer.send(queued);
+            }
+            Control::ForgetRobotsFailures => {
+                self.apply(Vec::new())?;
+                self.frontier.forget_robots_failures(self.state.as_ref(), at)?;
             }
             Control::Why { job, url, answer } => {
                 if let Some(context) = self.jobs.get(job) {
@@ -585,10 +625,10 @@ impl Scheduler {
         if progress.in_progress > 0 {
             return None;
         }
-        if progress.budget_spent {
-            return Some(JobEnd::Limit);
-        }
         let until = at + BLOCKED;
+        if progress.budget_spent {
+            return (!self.frontier.awaits_resources(job, until)).then_some(JobEnd::Limit);
+        }
         let quiet = self.frontier.wake_time(at).is_none_or(|wake| wake >= until);
         (quiet && self.frontier.is_blocked_until(job, until))
             .then(|| JobEnd::Blocked { until: self.frontier.wake_time(at).unwrap_or(until) })
@@ -660,13 +700,7 @@ pub(crate) fn offer_sitemaps(
             match of_job(&rules, &url) {
                 Ok(()) if found.iter().any(|known| known.url == url) => {}
                 Ok(()) => found.push(sitemap_found(url, 0, key)),
-                Err(skip) => rows.push(SkippedRow {
-                    job: job.id,
-                    url: url.as_str().to_owned(),
-                    reason: skip.reason,
-                    detail: skip.detail,
-                    source: Some(news.origin.as_str().to_owned()),
-                }),
+                Err(skip) => rows.push(SkippedRow::new(job.id, &url, skip, Some(&news.origin))),
             }
         }
         let source = Some(news.origin.clone());
@@ -714,13 +748,8 @@ pub(crate) fn settle(
 
 pub(crate) fn refused_rows(refused: Vec<Refused>) -> Vec<SkippedRow> {
     refused.iter().for_each(|refused| log::refused(&refused.url, &refused.skip));
-    let row = |refused: Refused| SkippedRow {
-        job: refused.job,
-        url: refused.url.as_str().to_owned(),
-        reason: refused.skip.reason,
-        detail: refused.skip.detail,
-        source: refused.source.map(|url| url.as_str().to_owned()),
-    };
+    let row =
+        |refused: Refused| SkippedRow::new(refused.job, &refused.url, refused.skip, refused.source.as_ref());
     refused.into_iter().map(row).collect()
 }
 

@@ -1,12 +1,15 @@
 //! A scheduler in a cluster: its shards come and go, others send it what they find, and pages of a job's budget are
 //! granted to it.
 
+use crate::cookies::Session;
 use crate::error::EngineError;
 use crate::item::Item;
 use crate::job::{JobContext, JobStart};
 use crate::scheduler::{BLOCKED, Scheduler, offer_sitemaps, refused_rows};
-use argiope_frontier::Activity;
+use crate::worker::Order;
+use argiope_fetch::cookies::netscape;
 use argiope_frontier::member::{ClusterJob, News};
+use argiope_frontier::{Activity, Token};
 use argiope_model::{JobId, Millis};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -28,8 +31,10 @@ pub(crate) struct MemberState {
     /// What was said of jobs that are blocked, of each shard: how far its log was applied, and until when.
     said_blocked: BTreeMap<(JobId, u16), (Option<u64>, Millis)>,
     next_look: Millis,
-    /// Of the lease: shards are those of this term, and so is what is asked for.
+    /// Of the lease, as it was last told: what is asked for belongs to it.
     term: u64,
+    /// Answers of an earlier term whose shards may have been taken by others, with the worker that holds each.
+    late: Vec<(usize, Token)>,
 }
 
 impl MemberState {
@@ -60,7 +65,18 @@ impl Scheduler {
                     self.shards.leaving.insert(shard);
                 }
             }
-            News::Lost { shard } => self.drop_shard(shard, at),
+            News::Lost { shard } => {
+                self.drop_shard(shard, at);
+                if let Some(member) = &mut self.member {
+                    member.dropped(shard);
+                }
+            }
+            News::Resumed { term } => {
+                self.shards.term = term;
+                for (worker, token) in std::mem::take(&mut self.shards.late) {
+                    self.late(worker, token, at);
+                }
+            }
             News::Delivery { shard, messages } => self.deliver(shard, &messages, at)?,
             News::Granted { job, pages } => {
                 self.shards.asked.remove(&job);
@@ -72,13 +88,22 @@ impl Scheduler {
 
     fn take_job(&mut self, job: ClusterJob, at: Millis) -> Result<(), EngineError> {
         let ClusterJob { id, spec, seeds, activity } = job;
-        let start = &JobStart { id, spec, seeds, graph: None };
+        let cookies =
+            netscape::parse(spec.cookies_text.as_deref().unwrap_or_default(), self.scope.suffixes());
+        let session = Session { cookies: cookies.map_err(EngineError::Settings)?, ..Session::default() };
+        let start = &JobStart { id, spec, seeds, graph: None, session };
         let context = JobContext::new(start, self.scope.suffixes(), at)?;
         let limits = context.limits();
         self.scope.insert(start);
         self.jobs.insert(Arc::new(context));
+        // A job that somebody has handed in, or goes on with, asks again where robots.txt was unreachable.
+        let begins = activity == Activity::Running && self.frontier.activity(id) != Some(activity);
         self.frontier.restore_job(self.state.as_ref(), id, limits, at)?;
         self.frontier.set_activity(id, activity);
+        if begins {
+            self.apply(Vec::new())?;
+            self.frontier.forget_robots_failures(self.state.as_ref(), at)?;
+        }
         if activity == Activity::Paused {
             self.return_pages(id);
         }
@@ -104,6 +129,9 @@ impl Scheduler {
             self.inbox.put(Item { skipped: rows, ..Item::default() });
         }
         self.apply(Vec::new())?;
+        if delivered.begins {
+            self.frontier.forget_robots_failures(self.state.as_ref(), at)?;
+        }
         let reached = self.frontier.received(shard).unwrap_or(0);
         if let Some(member) = &mut self.member {
             member.delivered(shard, reached);
@@ -111,20 +139,28 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Once a turn: leases that are over, shards that may go, pages that are missing or left over.
+    /// Not without a lease, nor before it is known what has become of the shards while there was none.
+    pub(crate) fn may_ask(&self) -> bool {
+        self.lease.holds() && self.lease.term() == self.shards.term
+    }
+
+    /// An answer came after the end of its term. If nobody has taken its shard meanwhile, nobody has asked its host either,
+    /// and it is as good as any; else the next owner asks again, and has it for itself.
+    pub(crate) fn late(&mut self, worker: usize, token: Token, at: Millis) {
+        if self.lease.term() != self.shards.term {
+            return self.shards.late.push((worker, token));
+        }
+        let is_kept = self.frontier.is_under_way(token);
+        if is_kept {
+            self.frontier.expect_later(token, at);
+        }
+        self.order(worker, Order::Late { token, is_kept });
+    }
+
+    /// Once a turn: shards that may go, pages that are missing or left over.
     pub(crate) fn keep_membership(&mut self, at: Millis) -> Result<(), EngineError> {
         if self.member.is_none() {
             return Ok(());
-        }
-        let term = self.lease.term();
-        if term != std::mem::replace(&mut self.shards.term, term) && !self.shards.owned.is_empty() {
-            // Even if it holds again: others may have had the shards meanwhile.
-            for shard in self.shards.owned.clone() {
-                self.drop_shard(shard, at);
-            }
-            if let Some(member) = &mut self.member {
-                member.lapsed();
-            }
         }
         self.hand_over_quiet(at)?;
         let due = at >= self.shards.next_look;

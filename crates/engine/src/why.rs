@@ -44,7 +44,7 @@ pub(crate) fn of_frontier(
     let rules = job.rules();
     let mut steps = Vec::new();
     let mut decision = None;
-    let admitted = frontier.queue_view(job.id, url, key.of(url.as_str(), 0)) == QueueView::Seen;
+    let admitted = frontier.queue_view(job.id, url, key.of(url.normal(), 0)) == QueueView::Seen;
     // A URL that was admitted has passed, whatever depth one would guess for it now.
     if !admitted {
         for step in rules.explain(url, 0) {

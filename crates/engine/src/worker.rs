@@ -3,31 +3,36 @@
 
 use crate::classify::{self, Fate, Head};
 use crate::committer::Inbox;
+use crate::cookies::ChainKey;
 use crate::counters::Counters;
-use crate::digest::{self, Body, Buffers};
+use crate::digest::Buffers;
 use crate::error::EngineError;
 use crate::item::{Item, LateRecord, Settled};
 use crate::job::{JobContext, Jobs};
 use crate::log;
+use crate::processing::{
+    Facts, Made, SITEMAP_BYTES, count, error_row, failed_page, make, resource_row, truncation,
+};
 use crate::robots::{ROBOTS_BYTES, host_row, robots_body, robots_visit};
 use crate::scheduler::{Report, now};
 use crate::starts::Starts;
 use argiope_fetch::{
     AddressPolicy, DecodeScratch, FailureKind as Unfetched, FetchError, FetchRequest, Fetched, Fetcher,
-    FetcherOptions, Leave, Resolver, Start, Tls, Truncation as Cut, decode,
+    FetcherOptions, Leave, Resolver, Start, Tls,
 };
 use argiope_frontier::member::Lease;
 use argiope_frontier::{
     Answer, Completion, Dispatch, HostIndex, RobotsAnswered, RobotsDispatch, Ticket, Token, Unresolved,
 };
-use argiope_model::{Base, FingerprintKey, Millis, Page, RequestKind, Url, Visit};
+use argiope_model::{Base, FingerprintKey, RequestKind, Resources, Url, Visit};
 use argiope_politeness::{AnswerResult, RobotsAnswer};
 use argiope_store::archive::{Appender, Exchange, Response};
-use argiope_store::catalogue::{ErrorRow, FetchRow, PageRow, RobotsRow, RobotsRule, error_kind};
-use argiope_store::warc::{Truncation, VisitMetadata};
+use argiope_store::catalogue::RobotsRow;
+use argiope_store::warc::VisitMetadata;
 use crossbeam_channel::Sender;
+use http::HeaderValue;
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::rc::Rc;
@@ -44,7 +49,21 @@ pub(crate) enum Order {
         host: HostIndex,
         name: Box<str>,
     },
+    /// Whether an answer that came after the end of its term ([`Report::Late`]) is kept.
+    Late {
+        token: Token,
+        is_kept: bool,
+    },
 }
+
+/// An answer of which it is not known whether its shard is still ours, with the cookies that were sent.
+enum LateAnswer {
+    Visit(Arc<JobContext>, Box<Dispatch>, Result<Fetched, Box<FetchError>>, Option<HeaderValue>),
+    Robots(Arc<JobContext>, Box<RobotsDispatch>, Result<Fetched, Box<FetchError>>, Option<HeaderValue>),
+}
+
+/// Far less than the time that a lease keeps in reserve.
+const LAST_MOMENT: Duration = Duration::from_millis(100);
 
 /// Everything a worker needs, made before its thread starts.
 pub(crate) struct WorkerParts {
@@ -75,6 +94,7 @@ pub(crate) fn run(parts: WorkerParts) -> Result<(), EngineError> {
     let local = tokio::task::LocalSet::new();
     let WorkerParts { mut orders, appender, .. } = parts;
     let worker = Rc::new(Worker {
+        number: parts.number,
         name: parts.name,
         policy: parts.fetcher.addresses.clone(),
         fetcher: Fetcher::new(parts.fetcher, parts.tls, parts.resolver.clone()),
@@ -95,6 +115,7 @@ pub(crate) fn run(parts: WorkerParts) -> Result<(), EngineError> {
         flush: Notify::new(),
         pages: RefCell::new(WaitingPages::default()),
         page_waits: Notify::new(),
+        late: RefCell::default(),
     });
     local.block_on(&runtime, async {
         let flusher = Rc::clone(&worker);
@@ -121,6 +142,7 @@ fn seed(number: usize) -> u64 {
 }
 
 struct Worker {
+    number: usize,
     name: String,
     policy: AddressPolicy,
     fetcher: Fetcher,
@@ -143,6 +165,7 @@ struct Worker {
     /// Answers whose pages are yet to be worked on.
     pages: RefCell<WaitingPages>,
     page_waits: Notify,
+    late: RefCell<HashMap<Token, LateAnswer>>,
 }
 
 /// An answer that has been reported and waits for this thread to have nothing more urgent to do.
@@ -161,8 +184,16 @@ struct WorkedPage {
     fetched: Fetched,
     fate: Fate,
     made: Made,
-    /// In the archive.
-    kept: bool,
+    kept: Kept,
+}
+
+/// What of an exchange goes into the archive.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    Nothing,
+    /// That it was, and what came of it.
+    Metadata,
+    All,
 }
 
 #[derive(Default)]
@@ -200,8 +231,6 @@ const MOST_REPORTS: usize = 16;
 /// More than the answers that come at once on a worker's share of the connections.
 const MOST_WAITING_PAGES: usize = 128;
 const MOST_WAITING_BYTES: usize = 32 << 20;
-
-const SITEMAP_BYTES: usize = 50 << 20;
 
 impl Worker {
     async fn flush_reports(&self) {
@@ -247,8 +276,9 @@ impl Worker {
 
     async fn carry_out(self: Rc<Self>, order: Order) {
         match order {
-            Order::Visit(dispatch, term) => self.visit(*dispatch, term).await,
-            Order::Robots(dispatch, term) => self.robots(*dispatch, term).await,
+            Order::Visit(dispatch, term) => self.visit(dispatch, term).await,
+            Order::Robots(dispatch, term) => self.robots(dispatch, term).await,
+            Order::Late { token, is_kept } => self.settle_late(token, is_kept),
             Order::Resolve { host, name } => {
                 let result = match self.resolver.resolve(&name).await {
                     Ok(resolved) => match refused(&self.policy, &resolved.addresses) {
@@ -294,7 +324,52 @@ impl Worker {
         }
     }
 
-    async fn visit(&self, dispatch: Dispatch, term: u64) {
+    /// What is under way when the lease ends is given up: from then on another may ask the same host. None if it was.
+    async fn within_lease<T>(&self, fetch: impl Future<Output = T>) -> Option<T> {
+        if self.lease.ends_in().is_none() {
+            return Some(fetch.await);
+        }
+        tokio::select! {
+            biased;
+            done = fetch => Some(done),
+            () = self.end_of_lease() => None,
+        }
+    }
+
+    async fn end_of_lease(&self) {
+        while let Some(left) = self.lease.ends_in() {
+            if left.is_zero() {
+                // A process that wakes up may have its answers already: those are read first.
+                tokio::time::sleep(LAST_MOMENT).await;
+                if self.lease.ends_in().is_some_and(|left| left.is_zero()) {
+                    return;
+                }
+            }
+            tokio::time::sleep(left).await;
+        }
+    }
+
+    /// The lease ended while the answer was on its way: the scheduler says what becomes of it when it knows whose the
+    /// shard is. No more of them than requests may be under way.
+    fn hold(&self, token: Token, answer: LateAnswer) {
+        self.late.borrow_mut().insert(token, answer);
+        self.report(Report::Late { worker: self.number, token });
+    }
+
+    fn settle_late(&self, token: Token, is_kept: bool) {
+        let Some(answer) = self.late.borrow_mut().remove(&token) else { return };
+        match answer {
+            _ if !is_kept => self.report(Report::TakenBack { token, sent: true }),
+            LateAnswer::Visit(job, dispatch, fetched, cookie) => {
+                self.visited(job, dispatch, fetched, cookie.as_ref());
+            }
+            LateAnswer::Robots(job, dispatch, fetched, cookie) => {
+                self.robots_fetched(&job, *dispatch, fetched, cookie.as_ref());
+            }
+        }
+    }
+
+    async fn visit(&self, dispatch: Box<Dispatch>, term: u64) {
         let Some(job) = self.jobs.get(dispatch.visit.job) else {
             return self.report(Report::NotAsked { token: dispatch.token });
         };
@@ -304,7 +379,9 @@ impl Worker {
         let profile = job.profile(&dispatch.rules, &dispatch.visit.url);
         let most = usize::try_from(job.spec.max_body).unwrap_or(usize::MAX);
         let start = self.begin(dispatch.host, dispatch.per_host, dispatch.delay).await;
-        let same_term = || self.lease.holds() && self.lease.term() == term;
+        let may_leave = || self.lease.holds() && self.lease.term() == term;
+        let chain = (!dispatch.visit.hops.is_empty()).then(|| ChainKey::of(&dispatch.visit));
+        let cookie = job.cookies.header(chain, &dispatch.visit.url, now());
         let request = FetchRequest {
             url: &dispatch.visit.url,
             start,
@@ -312,38 +389,65 @@ impl Worker {
             dns_us: 0,
             profile: &profile,
             validators: None,
+            cookie: cookie.as_ref(),
+            form: None,
+            head_only: classify::asks_head_only(&job, &dispatch.visit),
             timeout: job.timeout(dispatch.visit.attempt),
             max_body_bytes: if dispatch.visit.kind == RequestKind::Sitemap { SITEMAP_BYTES } else { most },
-            leave: Leave::while_it_holds(&same_term),
+            leave: Leave::while_it_holds(&may_leave),
         };
-        let fetched = self.fetcher.fetch(request).await;
+        let fetched = self.within_lease(self.fetcher.fetch(request)).await;
         drop(turn);
-        Counters::add(&self.counters.requests, 1);
-        if !same_term() {
-            // As if this process had ended: whoever has the shard asks again.
-            return self.report(Report::NotAsked { token: dispatch.token });
-        }
+        let token = dispatch.token;
         match fetched {
-            Ok(fetched) => self.answered(job, dispatch, fetched),
-            Err(error) if error.kind == Unfetched::NoLeave => {
-                self.report(Report::NotAsked { token: dispatch.token });
+            None => self.report(Report::TakenBack { token, sent: true }),
+            Some(Err(error)) if error.kind == Unfetched::NoLeave => {
+                self.report(Report::TakenBack { token, sent: false });
             }
-            Err(error) => self.failed(dispatch, &error),
+            Some(fetched) if self.lease.term() != term => {
+                self.hold(token, LateAnswer::Visit(job, dispatch, fetched, cookie));
+            }
+            Some(fetched) => self.visited(job, dispatch, fetched, cookie.as_ref()),
+        }
+    }
+
+    fn visited(
+        &self,
+        job: Arc<JobContext>,
+        dispatch: Box<Dispatch>,
+        fetched: Result<Fetched, Box<FetchError>>,
+        cookie: Option<&HeaderValue>,
+    ) {
+        Counters::add(&self.counters.requests, 1);
+        match fetched {
+            Ok(fetched) => self.answered(job, *dispatch, fetched, cookie),
+            Err(error) => self.failed(&job, *dispatch, &error),
         }
     }
 
     /// The news of an answer goes out before its page is worked on, so that the host's next request is under way
     /// meanwhile; unless so many pages wait that hosts have to wait for them.
-    fn answered(&self, job: Arc<JobContext>, dispatch: Dispatch, fetched: Fetched) {
+    fn answered(
+        &self,
+        job: Arc<JobContext>,
+        dispatch: Dispatch,
+        fetched: Fetched,
+        cookie: Option<&HeaderValue>,
+    ) {
         Counters::add(&self.counters.bytes, fetched.body.len() as u64);
         let ended = fetched.timings.ended;
         let status = fetched.status.as_u16();
         let retry_after = classify::retry_after(&fetched.headers, status, ended);
         let location = fetched.redirect();
-        let head = Head { status, location: location.as_deref(), retry_after, ended };
-        let fate = classify::answered(&job, &dispatch.visit, &head, &dispatch.rules, self.chance());
+        let visit = &dispatch.visit;
+        job.cookies.answered(visit, cookie, &fetched.headers, location.is_some(), ended);
+        let would_repeat = |to: &Url| job.cookies.would_repeat(visit, to, ended);
+        let head =
+            Head { status, location: location.as_deref(), retry_after, ended, would_repeat: &would_repeat };
+        let fate = classify::answered(&job, visit, &head, &dispatch.rules, self.chance());
+        job.cookies.settled(visit, &fate.completion);
         log::answered(&dispatch.visit, &fetched, &fate);
-        let result = AnswerResult::Status(status);
+        let result = AnswerResult::Status(classify::status_of_host(&job, &dispatch.visit, status));
         let outcome = classify::outcome(&dispatch.visit, result, &fetched.timings, retry_after);
         let report = Report::Answered { token: dispatch.token, answer: Answer { ended, outcome } };
         while self.pages.borrow().is_full() {
@@ -403,7 +507,12 @@ impl Worker {
             worker: &self.name,
         };
         let made = make(&job, &visit, &fetched, &fate, &facts, &self.key, &self.buffers, &self.decoding);
-        let kept = made.metadata.outcome != argiope_store::warc::VisitOutcome::Final || job.spec.archive;
+        let is_final = made.metadata.outcome == argiope_store::warc::VisitOutcome::Final;
+        let kept = match visit.kind {
+            _ if is_final && !job.spec.archive => Kept::Nothing,
+            RequestKind::Resource if job.spec.resources != Resources::Keep => Kept::Metadata,
+            _ => Kept::All,
+        };
         WorkedPage { token, ticket, visit, fetched, fate, made, kept }
     }
 
@@ -411,16 +520,21 @@ impl Worker {
     fn archive(&self, pages: &mut [WorkedPage]) -> Result<(), EngineError> {
         let mut appender = self.appender.borrow_mut();
         let Some(appender) = appender.as_mut() else { return Ok(()) };
-        let kept = pages.iter().filter(|page| page.kept);
+        let kept = pages.iter().filter(|page| page.kept != Kept::Nothing);
         let exchanges: Vec<Exchange<'_>> = kept
-            .map(|page| exchange_of(&page.made.metadata, &page.fetched, page.made.payload_sha256))
+            .map(|page| match page.kept {
+                Kept::All => exchange_of(&page.made.metadata, &page.fetched, page.made.payload_sha256),
+                Kept::Metadata | Kept::Nothing => metadata_of(&page.made.metadata, &page.fetched),
+            })
             .collect();
         if exchanges.is_empty() {
             return Ok(());
         }
         let appended = appender.append_all(&exchanges)?;
-        for (page, appended) in pages.iter_mut().filter(|page| page.kept).zip(appended) {
-            page.made.archived(&appended.at.to_string(), appended.duplicate_of.as_ref());
+        for (page, appended) in pages.iter_mut().filter(|page| page.kept != Kept::Nothing).zip(appended) {
+            if page.kept == Kept::All {
+                page.made.archived(&appended.at.to_string(), appended.duplicate_of.as_ref());
+            }
             page.made.item.position = Some(appended.position());
         }
         Ok(())
@@ -441,12 +555,13 @@ impl Worker {
         made.item
     }
 
-    fn failed(&self, dispatch: Dispatch, error: &FetchError) {
+    fn failed(&self, job: &JobContext, dispatch: Dispatch, error: &FetchError) {
         let kind = classify::failure_kind(error);
         let ended = error.timings.ended;
         let text = classify::error_text(error);
         let fate = classify::failed(&dispatch.visit, kind, text, ended, &dispatch.rules, self.chance());
         log::failed(&dispatch.visit, error, &fate);
+        job.cookies.settled(&dispatch.visit, &fate.completion);
         let outcome = classify::outcome(&dispatch.visit, AnswerResult::Failed(kind), &error.timings, None);
         let Dispatch { token, visit, rule, delay, per_host, ticket, .. } = dispatch;
         let facts = Facts {
@@ -465,6 +580,9 @@ impl Worker {
                 .then(|| failed_page(&visit, &metadata, &self.name).capped());
             item.error = Some(error_row(&visit, &fate, None, ended));
         }
+        if visit.kind == RequestKind::Resource && matches!(fate.completion, Completion::Done { .. }) {
+            item.resource = Some(resource_row(&visit, &metadata));
+        }
         let address = error.address.map(|a| a.ip());
         item.late = Some(Box::new(LateRecord { metadata, address }));
         count(&self.counters, &fate.completion, item.page.as_ref());
@@ -480,14 +598,17 @@ impl Worker {
         self.report(Report::Failed { token, answer: Answer { ended, outcome }, item: Box::new(item) });
     }
 
-    async fn robots(&self, dispatch: RobotsDispatch, term: u64) {
+    async fn robots(&self, dispatch: Box<RobotsDispatch>, term: u64) {
         let Some(job) = self.jobs.get(dispatch.job) else {
             return self.report(Report::NotAsked { token: dispatch.token });
         };
         let turn = self.turns.acquire().await;
         let profile = job.profile(&dispatch.rules, &dispatch.errand.url);
         let start = self.begin(dispatch.host, dispatch.per_host, dispatch.delay).await;
-        let same_term = || self.lease.holds() && self.lease.term() == term;
+        let may_leave = || self.lease.holds() && self.lease.term() == term;
+        let visit = robots_visit(&job, &dispatch.errand.url, &dispatch.errand.origin);
+        let chain = (dispatch.errand.hops > 0).then(|| ChainKey::of(&visit));
+        let cookie = job.cookies.header(chain, &dispatch.errand.url, now());
         let request = FetchRequest {
             url: &dispatch.errand.url,
             start,
@@ -495,19 +616,46 @@ impl Worker {
             dns_us: 0,
             profile: &profile,
             validators: None,
+            cookie: cookie.as_ref(),
+            form: None,
+            head_only: false,
             timeout: dispatch.rules.robots().timeout,
             max_body_bytes: ROBOTS_BYTES,
-            leave: Leave::while_it_holds(&same_term),
+            leave: Leave::while_it_holds(&may_leave),
         };
-        let fetched = self.fetcher.fetch(request).await;
+        let fetched = self.within_lease(self.fetcher.fetch(request)).await;
         drop(turn);
-        let no_leave = fetched.as_ref().is_err_and(|error| error.kind == Unfetched::NoLeave);
-        if no_leave || !same_term() {
-            return self.report(Report::NotAsked { token: dispatch.token });
+        let token = dispatch.token;
+        match fetched {
+            None => self.report(Report::TakenBack { token, sent: true }),
+            Some(Err(error)) if error.kind == Unfetched::NoLeave => {
+                self.report(Report::TakenBack { token, sent: false });
+            }
+            Some(fetched) if self.lease.term() != term => {
+                self.hold(token, LateAnswer::Robots(job, dispatch, fetched, cookie));
+            }
+            Some(fetched) => self.robots_fetched(&job, *dispatch, fetched, cookie.as_ref()),
         }
+    }
+
+    fn robots_fetched(
+        &self,
+        job: &JobContext,
+        dispatch: RobotsDispatch,
+        fetched: Result<Fetched, Box<FetchError>>,
+        cookie: Option<&HeaderValue>,
+    ) {
         Counters::add(&self.counters.requests, 1);
-        let report = self.robots_report(&job, dispatch, fetched);
-        match report {
+        if let Ok(fetched) = &fetched {
+            let visit = robots_visit(job, &dispatch.errand.url, &dispatch.errand.origin);
+            let chain = (dispatch.errand.hops > 0).then(|| ChainKey::of(&visit));
+            let redirects = fetched.redirect().is_some();
+            job.cookies.answered(&visit, cookie, &fetched.headers, redirects, fetched.timings.ended);
+            if let Some(chain) = chain.filter(|_| !redirects) {
+                job.cookies.ended(chain);
+            }
+        }
+        match self.robots_report(job, dispatch, fetched) {
             Ok(report) => self.report(report),
             Err(error) => self.report(Report::Fatal(error)),
         }
@@ -610,245 +758,8 @@ fn exchange_of<'a>(
     }
 }
 
-/// What is known of a request beside its answer.
-pub(crate) struct Facts<'w> {
-    pub(crate) ticket: Option<String>,
-    pub(crate) rule: Option<argiope_frontier::Rule>,
-    pub(crate) delay: Duration,
-    pub(crate) per_host: u32,
-    pub(crate) worker: &'w str,
-}
-
-impl Facts<'_> {
-    pub(crate) fn metadata(
-        &self,
-        visit: &Visit,
-        fate: &Fate,
-        timings: argiope_model::FetchTimings,
-        status: Option<u16>,
-    ) -> VisitMetadata {
-        VisitMetadata {
-            visit: visit.clone(),
-            outcome: fate.visit_outcome(),
-            status,
-            error: fate.error.clone(),
-            truncated: None,
-            timings,
-            robots_rule: self.rule.as_ref().map(|rule| rule.text.to_string()),
-            robots_line: self.rule.as_ref().and_then(|rule| rule.line),
-            required_delay_ms: u64::try_from(self.delay.as_millis()).unwrap_or(u64::MAX),
-            per_host: self.per_host,
-            ticket: self.ticket.clone(),
-            charset: None,
-        }
-    }
-
-    pub(crate) fn fetch_row(&self, visit: &Visit, metadata: &VisitMetadata, fate: &Fate) -> FetchRow {
-        let scheduled = visit.scheduled_url();
-        FetchRow {
-            scheduled_url: (!visit.hops.is_empty()).then(|| scheduled.as_str().to_owned()),
-            kind: visit.kind,
-            round: visit.round,
-            attempt: visit.attempt,
-            hop: u8::try_from(visit.hops.len()).unwrap_or(u8::MAX),
-            outcome: fate.fetch_outcome(),
-            timings: metadata.timings,
-            status: metadata.status,
-            error: metadata.error.clone(),
-            rule: match (&metadata.robots_rule, metadata.robots_line) {
-                (Some(text), Some(line)) => Some(RobotsRule { text: text.clone(), line }),
-                _ => None,
-            },
-            required_delay_ms: metadata.required_delay_ms,
-            per_host: metadata.per_host,
-            worker_id: Some(self.worker.to_owned()),
-            ..FetchRow::new(visit.job, visit.url.host(), visit.url.as_str(), scheduled.identity().key_u64())
-        }
-    }
-}
-
-/// Everything made of an answer, but for its place in the archive.
-pub(crate) struct Made {
-    pub(crate) item: Item,
-    pub(crate) metadata: VisitMetadata,
-    pub(crate) discoveries: Vec<argiope_frontier::Discovery>,
-    pub(crate) note: Option<argiope_frontier::admission::SeenPage>,
-    pub(crate) scope_host: Option<Url>,
-    /// Of the body as it came, where that was hashed on the way.
-    pub(crate) payload_sha256: Option<[u8; 32]>,
-}
-
-impl Made {
-    pub(crate) fn archived(&mut self, at: &str, duplicate_of: Option<&Url>) {
-        if let Some(row) = &mut self.item.page {
-            row.page.archive = Some(at.to_owned());
-            let own = duplicate_of.is_some_and(|url| url.as_str() == row.page.url);
-            row.page.duplicate_of = duplicate_of.filter(|_| !own).map(|url| url.as_str().to_owned());
-        }
-        if let Some(note) = &mut self.note {
-            note.duplicate = duplicate_of.is_some();
-        }
-    }
-}
-
-#[allow(clippy::too_many_arguments, reason = "the facts of one answer and the buffers to read it with")]
-pub(crate) fn make(
-    job: &JobContext,
-    visit: &Visit,
-    fetched: &Fetched,
-    fate: &Fate,
-    facts: &Facts<'_>,
-    key: &FingerprintKey,
-    buffers: &RefCell<Buffers>,
-    decoding: &RefCell<DecodeScratch>,
-) -> Made {
-    let status = fetched.status.as_u16();
-    let mut metadata = facts.metadata(visit, fate, fetched.timings, Some(status));
-    metadata.truncated = fetched.truncated.map(truncation);
-    let mut item = Item::default();
-    let mut discoveries = Vec::new();
-    let mut note = None;
-    let mut scope_host = None;
-    let mut payload_sha256 = None;
-    match (&fate.completion, visit.kind) {
-        (Completion::Done { .. }, RequestKind::Page) => {
-            let most = usize::try_from(job.spec.max_body).unwrap_or(usize::MAX);
-            let decoded = decode(&fetched.headers, &fetched.body, most, &mut decoding.borrow_mut());
-            let tags: Vec<&str> =
-                fetched.headers.get_all("x-robots-tag").iter().filter_map(|v| v.to_str().ok()).collect();
-            let content_type = fetched.content_type();
-            let body = Body {
-                status,
-                content_type: content_type.as_deref(),
-                x_robots_tag: &tags,
-                bytes: &decoded.bytes,
-                payload: job.spec.archive.then_some(&*fetched.body),
-                now: fetched.timings.ended,
-            };
-            let digested = digest::page(job, visit, &body, key, &mut buffers.borrow_mut());
-            payload_sha256 = digested.payload_hash.map(|hash| hash.0);
-            metadata.charset = digested.charset.map(str::to_owned);
-            if metadata.error.is_none() {
-                metadata.error =
-                    fetched.truncated.map(|cut| cut.to_string()).or_else(|| decoded.problem(most));
-            }
-            let mut row = digested.row;
-            finish_row(&mut row, visit, &metadata, facts.worker, fetched);
-            item.page = Some(row.capped());
-            item.links = digested.links;
-            item.skipped = digested.skipped;
-            item.error =
-                fate.error.is_some().then(|| error_row(visit, fate, Some(status), fetched.timings.ended));
-            discoveries.extend(digested.discovery);
-            note = Some(digested.note);
-            scope_host = digest::scope_host(job, visit);
-            decoding.borrow_mut().recycle(decoded);
-        }
-        (Completion::Done { .. }, RequestKind::Sitemap) if status < 300 => {
-            let decoded = decode(&fetched.headers, &fetched.body, SITEMAP_BYTES, &mut decoding.borrow_mut());
-            let content_type = fetched.content_type();
-            let body = Body {
-                status,
-                content_type: content_type.as_deref(),
-                x_robots_tag: &[],
-                bytes: &decoded.bytes,
-                payload: None,
-                now: fetched.timings.ended,
-            };
-            (discoveries, item.skipped) = digest::sitemap(job, visit, &body, key);
-        }
-        (Completion::Redirect { to, .. }, _) => {
-            scope_host = (job.graph.is_none() && classify::is_seed(visit)).then(|| to.clone());
-        }
-        _ => {}
-    }
-    let mut fetch = facts.fetch_row(visit, &metadata, fate);
-    fetch.bytes = fetched.body.len() as u64;
-    fetch.address = Some(fetched.address.ip().to_string());
-    item.fetch = Some(fetch);
-    Made { item, metadata, discoveries, note, scope_host, payload_sha256 }
-}
-
-fn finish_row(row: &mut PageRow, visit: &Visit, metadata: &VisitMetadata, worker: &str, fetched: &Fetched) {
-    let text = |name: &str| fetched.header_text(name).map(|v| v.into_owned());
-    row.etag = text("etag");
-    row.last_modified = text("last-modified");
-    finish_any_row(row, visit, metadata, worker);
-}
-
-fn finish_any_row(row: &mut PageRow, visit: &Visit, metadata: &VisitMetadata, worker: &str) {
-    row.page.crawled_at = Some(metadata.timings.ended.rfc3339());
-    row.page.fetch_ms = Some(u32::try_from(metadata.timings.total_us() / 1000).unwrap_or(u32::MAX));
-    row.page.error = metadata.error.clone();
-    row.round = visit.round;
-    row.retry_count = visit.attempt;
-    row.redirects = visit.hops.clone();
-    row.timings = metadata.timings;
-    row.priority = visit.priority;
-    row.source = visit.source.as_ref().map(|url| url.as_str().to_owned());
-    row.scheduled_at = visit.scheduled_at;
-    row.error_count = u32::from(metadata.error.is_some());
-    row.worker_id = Some(worker.to_owned());
-}
-
-/// The row of a URL that got no answer, or none that is a page.
-pub(crate) fn failed_page(visit: &Visit, metadata: &VisitMetadata, worker: &str) -> PageRow {
-    let scheduled = visit.scheduled_url();
-    let final_url = (!visit.hops.is_empty()).then(|| visit.url.as_str().to_owned());
-    let page = Page {
-        url: scheduled.as_str().to_owned(),
-        final_url,
-        status: metadata.status,
-        depth: visit.depth,
-        ..Page::default()
-    };
-    let mut row = PageRow::new(visit.job, scheduled.identity().key_u64(), scheduled.host(), page);
-    finish_any_row(&mut row, visit, metadata, worker);
-    row
-}
-
-pub(crate) fn error_row(visit: &Visit, fate: &Fate, status: Option<u16>, at: Millis) -> ErrorRow {
-    let message = fate.error.clone().unwrap_or_default();
-    let kind = match status {
-        Some(status) if status >= 400 => format!("http_{status}"),
-        _ => error_kind(&message).to_owned(),
-    };
-    ErrorRow {
-        job: visit.job,
-        url: visit.scheduled_url().as_str().to_owned(),
-        host: visit.url.host().to_owned(),
-        round: visit.round,
-        attempt: visit.attempt,
-        kind,
-        message,
-        status,
-        at,
-        dead_letter: fate.dead_letter,
-    }
-}
-
-fn truncation(cut: Cut) -> Truncation {
-    match cut {
-        Cut::TooLarge { .. } => Truncation::Length,
-        Cut::Timeout { .. } => Truncation::Time,
-        Cut::ShortBody { .. } | Cut::Reset { .. } | Cut::Malformed { .. } => Truncation::Disconnect,
-    }
-}
-
-pub(crate) fn count(counters: &Counters, completion: &Completion, page: Option<&PageRow>) {
-    match completion {
-        Completion::Retry { .. } => Counters::add(&counters.retries, 1),
-        Completion::Redirect { .. } => Counters::add(&counters.redirects, 1),
-        Completion::Done { .. } => {
-            if let Some(row) = page {
-                match row.page.status {
-                    Some(status) => {
-                        Counters::add(&counters.pages, 1);
-                        counters.status(status);
-                    }
-                    None => Counters::add(&counters.failed, 1),
-                }
-            }
-        }
-    }
+/// Only that the exchange was, and what came of it.
+fn metadata_of<'a>(metadata: &'a VisitMetadata, fetched: &Fetched) -> Exchange<'a> {
+    let address = Some(fetched.address.ip());
+    Exchange { metadata, address, request_head: None, response: None, previous: None }
 }

@@ -3,12 +3,13 @@
 
 use crate::Media;
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
-use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
+use encoding_rs::{Encoding, ISO_2022_JP, UTF_8, WINDOWS_1252};
 
 /// How much of a page is searched for a declaration; the HTML standard says 1024.
 const PRESCANNED_BYTES: usize = 1024;
 /// How much of a page is shown to the detector. Enough text to be sure, and no more time than that.
 const DETECTED_BYTES: usize = 64 * 1024;
+const ESCAPE: u8 = 0x1b;
 
 /// The encoding of `body`. `host_name` ends in the top-level domain that breaks ties of the detector.
 pub(crate) fn detect(
@@ -105,7 +106,8 @@ fn declared(label: &[u8]) -> Option<&'static Encoding> {
 fn guess(body: &[u8], host_name: &str) -> &'static Encoding {
     let head = body.get(..DETECTED_BYTES).unwrap_or(body);
     match std::str::from_utf8(head) {
-        Ok(_) => return UTF_8,
+        Ok(_) if memchr::memchr(ESCAPE, head).is_none() => return UTF_8,
+        Ok(_) => return seven_bits(head, head.len() == body.len()),
         // A cut character at the end of the sample says nothing against UTF-8.
         Err(error) if error.error_len().is_none() && head.len() < body.len() => return UTF_8,
         Err(_) => {}
@@ -117,6 +119,17 @@ fn guess(body: &[u8], host_name: &str) -> &'static Encoding {
     let hint =
         (!top_level.is_empty() && top_level.bytes().all(|b| b.is_ascii_lowercase())).then_some(top_level);
     detector.guess(hint.as_ref().map(|label| label.as_bytes()), Utf8Detection::Deny)
+}
+
+/// Text of seven bits with escapes in it is ISO-2022-JP if it can be read as that. Browsers do not guess it, since it may
+/// hide scripts from filters; a crawler runs none.
+fn seven_bits(head: &[u8], whole: bool) -> &'static Encoding {
+    let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
+    detector.feed(head, whole);
+    match detector.guess(None, Utf8Detection::Allow) {
+        guess if guess == ISO_2022_JP => guess,
+        _ => UTF_8,
+    }
 }
 
 #[cfg(test)]
@@ -168,6 +181,33 @@ mod tests {
         assert_eq!(of(&bytes, None), "windows-1251");
         let (bytes, _, _) = encoding_rs::SHIFT_JIS.encode("これは日本語の文章です。文字コードを推定します。");
         assert_eq!(of(&bytes, None), "Shift_JIS");
+    }
+
+    #[test]
+    fn undeclared_iso_2022_jp_is_detected_and_other_escapes_are_not() {
+        let text = "これは日本語の文章です。文字コードを推定します。";
+        let (bytes, encoding, _) = encoding_rs::SHIFT_JIS.encode(text);
+        assert_eq!(of(&bytes, None), encoding.name());
+        let japanese = iso_2022_jp(text);
+        assert_eq!(of(&[b"<title>", japanese.as_slice(), b"</title>"].concat(), None), "ISO-2022-JP");
+        assert_eq!(ISO_2022_JP.decode(&japanese).0, text);
+        // Longer than what is looked at, and cut within a character.
+        for shift in 0..2 {
+            let lines = [japanese.as_slice(), b"\n"].concat().repeat(9);
+            let long = ["a".repeat(DETECTED_BYTES - 99 - shift).as_bytes(), &lines].concat();
+            assert_eq!(of(&long, None), "ISO-2022-JP");
+        }
+        assert_eq!(of(b"\x1b[31mred\x1b[0m", None), "UTF-8");
+        assert_eq!(of(b"\x1b$Bcut", None), "UTF-8");
+        assert_eq!(of(b"a lone \x1b", None), "UTF-8");
+        assert_eq!(of("\u{1b}$B \u{e9}".as_bytes(), None), "UTF-8");
+    }
+
+    /// Two bytes for each character, between escapes. The library encodes this charset only for forms.
+    fn iso_2022_jp(text: &str) -> Vec<u8> {
+        let (bytes, _, _) = encoding_rs::EUC_JP.encode(text);
+        let seven_bits = bytes.iter().map(|byte| byte & 0x7f);
+        b"\x1b$B".iter().copied().chain(seven_bits).chain(*b"\x1b(B").collect()
     }
 
     #[test]

@@ -3,11 +3,13 @@
 //! There is no tree. What a tree would know and this must, is kept as a few flags: inside a template, inside
 //! noscript, inside foreign content, inside an anchor or a heading. Character references in text arrive decoded.
 
-use crate::element::{Element, Raw};
+use crate::element::{Element, Embedding, Fallback, Raw};
 use crate::links::{LinkCollection, LinkKind};
 use crate::metadata::{LONGEST_VALUE, Metadata};
+use crate::resource;
 use crate::tag::{Attribute, Tag};
 use crate::text::{Text, collapsed};
+use std::borrow::Cow;
 
 const MOST_HEADINGS: usize = 1000;
 
@@ -33,6 +35,8 @@ enum Destination {
 pub(crate) struct Collector {
     pub(crate) text: Text,
     pub(crate) links: LinkCollection,
+    /// Counted and limited by themselves, so that pictures do not take the places of links.
+    pub(crate) resources: LinkCollection,
     pub(crate) metadata: Metadata,
     pub(crate) headings: Vec<HeadingRange>,
     destination: Destination,
@@ -40,6 +44,7 @@ pub(crate) struct Collector {
     templates: u32,
     foreign: u32,
     noscript: bool,
+    noframes: bool,
     /// Position of the open link and where its text begins.
     anchor: Option<(u32, u32)>,
     heading: Option<(u8, u32)>,
@@ -47,6 +52,7 @@ pub(crate) struct Collector {
     wants_headings: bool,
     wants_open_graph: bool,
     wants_anchors: bool,
+    wants_resources: bool,
     agent: String,
 }
 
@@ -57,6 +63,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) wants_headings: bool,
     pub(crate) wants_open_graph: bool,
     pub(crate) wants_anchors: bool,
+    pub(crate) wants_resources: bool,
     pub(crate) agent: &'a str,
 }
 
@@ -64,6 +71,7 @@ impl Collector {
     pub(crate) fn start(&mut self, plan: &Plan<'_>) {
         self.text.clear();
         self.links.start(plan.most_links);
+        self.resources.start(plan.most_links);
         self.metadata = Metadata::default();
         self.headings.clear();
         self.destination = Destination::Visible;
@@ -71,12 +79,14 @@ impl Collector {
         self.templates = 0;
         self.foreign = 0;
         self.noscript = false;
+        self.noframes = false;
         self.anchor = None;
         self.heading = None;
         self.xhtml = plan.xhtml;
         self.wants_headings = plan.wants_headings;
         self.wants_open_graph = plan.wants_open_graph;
         self.wants_anchors = plan.wants_anchors;
+        self.wants_resources = plan.wants_resources;
         self.agent.clear();
         self.agent.push_str(plan.agent);
     }
@@ -111,7 +121,11 @@ impl Collector {
         match tag.element {
             Element::Inline | Element::Other | Element::A => {}
             Element::Area => self.add_link(tag, Attribute::Href, LinkKind::Area),
-            Element::Img => self.take_alternative_text(tag),
+            Element::Img => {
+                self.take_alternative_text(tag);
+                self.add_image(tag);
+            }
+            Element::Embedding(embedding) => self.add_embedding(tag, embedding),
             Element::Link => self.add_link_element(tag),
             Element::Meta if self.templates == 0 => {
                 let refresh = self.metadata.read_meta(tag, &self.agent, self.wants_open_graph);
@@ -134,10 +148,7 @@ impl Collector {
                 self.add_link(tag, Attribute::Src, LinkKind::Frame);
                 return (!closed).then(|| self.start_raw(Raw::Text, Destination::Nowhere));
             }
-            Element::Noscript => {
-                self.noscript = !closed;
-                self.aim();
-            }
+            Element::Fallback(of) => self.set_fallback(of, !closed),
             Element::Template => {
                 self.templates = self.templates.saturating_add(u32::from(!closed));
                 self.aim();
@@ -155,6 +166,9 @@ impl Collector {
                 return (!closed).then(|| self.start_raw(raw, to));
             }
             Element::Hidden(raw) => {
+                if raw == Raw::Script {
+                    self.add_script(tag);
+                }
                 return (!closed).then(|| self.start_raw(raw, Destination::Nowhere));
             }
         }
@@ -192,10 +206,7 @@ impl Collector {
         match element {
             Element::A => self.end_anchor(),
             Element::Heading(_) => self.end_heading(),
-            Element::Noscript => {
-                self.noscript = false;
-                self.aim();
-            }
+            Element::Fallback(of) => self.set_fallback(of, false),
             Element::Template => {
                 self.templates = self.templates.saturating_sub(1);
                 self.aim();
@@ -203,6 +214,14 @@ impl Collector {
             Element::Foreign => self.foreign = self.foreign.saturating_sub(1),
             _ => {}
         }
+    }
+
+    fn set_fallback(&mut self, of: Fallback, open: bool) {
+        match of {
+            Fallback::Noscript => self.noscript = open,
+            Fallback::Noframes => self.noframes = open,
+        }
+        self.aim();
     }
 
     /// Whether text that comes now is kept.
@@ -213,7 +232,7 @@ impl Collector {
 
     /// Where text goes outside of raw elements.
     fn aim(&mut self) {
-        let hidden = self.templates > 0 || self.noscript;
+        let hidden = self.templates > 0 || self.noscript || self.noframes;
         self.destination = if hidden { Destination::Nowhere } else { Destination::Visible };
     }
 
@@ -250,7 +269,7 @@ impl Collector {
         if self.templates > 0 {
             return;
         }
-        let Some(href) = tag.value(Attribute::Href) else { return };
+        let Some(href) = self.reference(tag) else { return };
         let rel = tag.value(Attribute::Rel).unwrap_or_default();
         let position = self.links.add(&href, &rel, LinkKind::Anchor);
         if self.wants_anchors && !self.is_closed(tag) {
@@ -284,26 +303,111 @@ impl Collector {
         }
     }
 
+    /// The `href` of an element; SVG has another name for it as well.
+    #[inline]
+    fn reference<'p>(&self, tag: &Tag<'p>) -> Option<Cow<'p, [u8]>> {
+        tag.value(Attribute::Href)
+            .or_else(|| if self.is_in_foreign_content() { tag.value(Attribute::XlinkHref) } else { None })
+    }
+
     fn add_link_element(&mut self, tag: &Tag<'_>) {
-        let (Some(href), Some(rel)) = (tag.value(Attribute::Href), tag.value(Attribute::Rel)) else {
-            return;
-        };
-        if self.templates > 0 {
-            return;
-        }
+        let Some(rel) = tag.value(Attribute::Rel).filter(|_| self.templates == 0) else { return };
         let says = |word: &str| {
             rel.split(u8::is_ascii_whitespace).any(|part| part.eq_ignore_ascii_case(word.as_bytes()))
+        };
+        let Some(href) = tag.value(Attribute::Href) else {
+            // A preloaded picture may be one of several, and have no reference of its own.
+            if self.wants_resources && says("preload") {
+                self.add_resource_set(tag, Attribute::ImageSrcset);
+            }
+            return;
         };
         let kind = if says("canonical") {
             self.metadata.read_canonical(&href);
             LinkKind::Canonical
-        } else if says("alternate") && !says("stylesheet") {
+        } else if (says("alternate") && !says("stylesheet")) || says("feed") {
             LinkKind::Alternate
         } else if says("next") {
             LinkKind::Next
         } else {
+            if self.wants_resources
+                && let Some(kind) = resource::kind_of_link(&rel, tag.value(Attribute::As).as_deref())
+            {
+                self.resources.add(&href, &rel, kind);
+                self.add_resource_set(tag, Attribute::ImageSrcset);
+            }
             return;
         };
         self.links.add(&href, &rel, kind);
+    }
+
+    fn add_image(&mut self, tag: &Tag<'_>) {
+        if self.wants_resources {
+            self.add_resource(tag.value(Attribute::Src), LinkKind::Image);
+            self.add_resource_set(tag, Attribute::Srcset);
+        }
+    }
+
+    fn add_script(&mut self, tag: &Tag<'_>) {
+        if self.wants_resources {
+            let source = tag.value(Attribute::Src);
+            let source =
+                if self.is_in_foreign_content() { source.or_else(|| self.reference(tag)) } else { source };
+            self.add_resource(source, LinkKind::Script);
+        }
+    }
+
+    #[inline(never)]
+    fn add_embedding(&mut self, tag: &Tag<'_>, embedding: Embedding) {
+        let source = tag.value(match embedding {
+            Embedding::Object => Attribute::Data,
+            _ => Attribute::Src,
+        });
+        match embedding {
+            Embedding::Object | Embedding::Embed => {
+                let Some(href) = source.filter(|_| self.templates == 0) else { return };
+                if resource::is_document(tag.value(Attribute::Type).as_deref(), &href) {
+                    self.links.add(&href, b"", LinkKind::Frame);
+                } else if self.wants_resources {
+                    self.add_resource(Some(href), LinkKind::Embedded);
+                }
+            }
+            _ if !self.wants_resources => {}
+            Embedding::Source => {
+                self.add_resource(source, LinkKind::Media);
+                self.add_resource_set(tag, Attribute::Srcset);
+            }
+            Embedding::Video => {
+                self.add_resource(source, LinkKind::Media);
+                self.add_resource(tag.value(Attribute::Poster), LinkKind::Image);
+            }
+            Embedding::Audio => self.add_resource(source, LinkKind::Media),
+            Embedding::Input => {
+                let kind = tag.value(Attribute::Type);
+                if kind.is_some_and(|kind| kind.trim_ascii().eq_ignore_ascii_case(b"image")) {
+                    self.add_resource(source, LinkKind::Image);
+                }
+            }
+            Embedding::Svg if self.is_in_foreign_content() => {
+                self.add_resource(self.reference(tag), LinkKind::Image);
+            }
+            // What browsers take for a misspelt `img`.
+            Embedding::Svg => self.add_resource(source, LinkKind::Image),
+        }
+    }
+
+    /// A reference to nothing, or into the page itself, is no resource.
+    fn add_resource(&mut self, href: Option<Cow<'_, [u8]>>, kind: LinkKind) {
+        let Some(href) = href.filter(|_| self.templates == 0) else { return };
+        if !matches!(href.trim_ascii_start().first(), None | Some(b'#')) {
+            self.resources.add(&href, b"", kind);
+        }
+    }
+
+    fn add_resource_set(&mut self, tag: &Tag<'_>, attribute: Attribute) {
+        let Some(set) = tag.value(attribute).filter(|_| self.templates == 0) else { return };
+        for href in resource::candidates(&set) {
+            self.resources.add(href, b"", LinkKind::Image);
+        }
     }
 }

@@ -12,10 +12,13 @@ pub(crate) enum Element {
     Img,
     Link,
     Meta,
-    Noscript,
+    /// What is read where something else is not: text that is not shown, links that are links.
+    Fallback(Fallback),
+    /// Brings something from elsewhere into the page.
+    Embedding(Embedding),
     /// Its text is shown, its tags are not tags: `textarea`, `xmp`, `plaintext`.
     Shown(Raw),
-    /// Neither its text nor its tags are for people: `script`, `style`, `noembed`, `noframes`.
+    /// Neither its text nor its tags are for people: `script`, `style`, `noembed`.
     Hidden(Raw),
     Foreign,
     Template,
@@ -24,6 +27,27 @@ pub(crate) enum Element {
     Inline,
     /// Separates words.
     Other,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fallback {
+    Noscript,
+    Noframes,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Embedding {
+    Object,
+    Embed,
+    /// Of a picture, a video or an audio.
+    Source,
+    Video,
+    /// Sound, and the captions of a video.
+    Audio,
+    /// A button may be a picture.
+    Input,
+    /// `image` and `use`, of SVG.
+    Svg,
 }
 
 /// How the tokenizer reads what follows the start tag.
@@ -91,13 +115,22 @@ const KNOWN: &[(&[u8], Element)] = &[
     (b"img", Element::Img),
     (b"link", Element::Link),
     (b"meta", Element::Meta),
-    (b"noscript", Element::Noscript),
+    (b"noscript", Element::Fallback(Fallback::Noscript)),
+    (b"noframes", Element::Fallback(Fallback::Noframes)),
+    (b"object", Element::Embedding(Embedding::Object)),
+    (b"embed", Element::Embedding(Embedding::Embed)),
+    (b"source", Element::Embedding(Embedding::Source)),
+    (b"video", Element::Embedding(Embedding::Video)),
+    (b"audio", Element::Embedding(Embedding::Audio)),
+    (b"track", Element::Embedding(Embedding::Audio)),
+    (b"input", Element::Embedding(Embedding::Input)),
+    (b"image", Element::Embedding(Embedding::Svg)),
+    (b"use", Element::Embedding(Embedding::Svg)),
     (b"textarea", Element::Shown(Raw::Escapable)),
     (b"xmp", Element::Shown(Raw::Text)),
     (b"script", Element::Hidden(Raw::Script)),
     (b"style", Element::Hidden(Raw::Text)),
     (b"noembed", Element::Hidden(Raw::Text)),
-    (b"noframes", Element::Hidden(Raw::Text)),
     (b"svg", Element::Foreign),
     (b"math", Element::Foreign),
     (b"template", Element::Template),
@@ -203,6 +236,8 @@ impl Element {
                 | Element::Img
                 | Element::Link
                 | Element::Meta
+                | Element::Embedding(_)
+                | Element::Hidden(Raw::Script)
         )
     }
 

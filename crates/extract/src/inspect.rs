@@ -14,6 +14,13 @@ pub struct InspectedLink {
     pub rel: Option<String>,
 }
 
+/// What a page is shown with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct InspectedResource {
+    pub url: String,
+    pub kind: &'static str,
+}
+
 /// The fields of the page record that a body and its headers tell, and what the record has no room for. `links` is
 /// the list here, where the record has its length.
 #[derive(Clone, Debug, Serialize)]
@@ -44,6 +51,7 @@ pub struct Inspection {
     pub open_graph: Vec<(String, String)>,
     pub headings: Vec<Heading>,
     pub links: Vec<InspectedLink>,
+    pub resources: Vec<InspectedResource>,
     pub text: Option<String>,
     pub article: Option<String>,
     pub markdown: Option<String>,
@@ -69,6 +77,7 @@ pub fn inspect_page(input: &Input<'_>, rules: &NormalRules, fetched: Page) -> In
     let mut page = fetched;
     fill(&mut page, input, &extracted, resolved.canonical.as_ref().map(|url| url.as_str().to_owned()));
     let links = resolved.links.iter().map(inspected).collect();
+    let resources = resolved.resources.iter().map(resource).collect();
     Inspection {
         url: page.url,
         final_url: page.final_url,
@@ -95,6 +104,7 @@ pub fn inspect_page(input: &Input<'_>, rules: &NormalRules, fetched: Page) -> In
         open_graph: extracted.open_graph,
         headings: extracted.headings,
         links,
+        resources,
         text: extracted.text,
         article: None,
         markdown: None,
@@ -110,6 +120,10 @@ fn inspected(link: &Link<'_>) -> InspectedLink {
         text: non_empty(link.anchor),
         rel: non_empty(link.rel_text),
     }
+}
+
+fn resource(link: &Link<'_>) -> InspectedResource {
+    InspectedResource { url: link.url.as_str().to_owned(), kind: link.kind.as_str() }
 }
 
 fn fill(page: &mut Page, input: &Input<'_>, extracted: &Extracted, canonical: Option<String>) {
@@ -140,7 +154,7 @@ mod tests {
         let rules = NormalRules::default();
         let url = Url::parse("https://example.com/dir/", &rules).unwrap();
         let body = br#"<html lang=en><title>T</title><meta property="og:title" content="O">
-            <link rel=canonical href="/c"><h1>Head</h1><p>Some <a href="x?b=2&amp;a=1" rel="nofollow">link</a>"#;
+            <link rel=canonical href="/c"><img src=/i.png><h1>Head</h1><p>Some <a href="x?b=2&amp;a=1" rel="nofollow">link</a>"#;
         let input = Input {
             body,
             payload: None,
@@ -167,7 +181,11 @@ mod tests {
         assert_eq!(json["robots"]["noindex"], true);
         assert_eq!(
             json["links"][1],
-            serde_json::json!({"url": "https://example.com/dir/x?a=1&b=2", "text": "link", "rel": "nofollow"})
+            serde_json::json!({"url": "https://example.com/dir/x?b=2&a=1", "text": "link", "rel": "nofollow"})
+        );
+        assert_eq!(
+            json["resources"],
+            serde_json::json!([{"url": "https://example.com/i.png", "kind": "image"}])
         );
         assert!(json["article"].is_null() && json["images"].is_null());
     }

@@ -18,6 +18,7 @@ mod metadata;
 mod oracle;
 mod page;
 mod resolve;
+mod resource;
 mod robots;
 mod scan;
 mod simhash;
@@ -27,13 +28,13 @@ mod text;
 mod tokenizer;
 
 pub use content_hash::{ContentHash, content_hash};
-pub use inspect::{InspectedLink, Inspection, inspect_page};
+pub use inspect::{InspectedLink, InspectedResource, Inspection, inspect_page};
 pub use links::{FoundLink, FoundLinks, LinkKind, Rel};
 pub use media::Media;
 pub use page::{Extracted, Heading, Input, Limits, Scratch, Wants, extract, text_of};
 pub use resolve::{Link, Resolved, resolve};
 pub use robots::RobotsDirectives;
-pub use simhash::{SimHash, simhash_of_text};
+pub use simhash::{SimHash, hash_without_numbers, simhash_of_text};
 pub use sitemap::{
     SitemapContents, SitemapError, SitemapErrorKind, SitemapKind, SitemapReference, SitemapUrl, parse_sitemap,
 };

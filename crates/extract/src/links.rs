@@ -2,13 +2,26 @@
 
 use crate::text::{collapsed, offset};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// A reference longer than this cannot become a URL that is crawled.
 const LONGEST_HREF: usize = 8 * 1024;
-/// Longest anchor text that is kept.
+/// As much as is kept of such a reference to say what was left out.
+const KEPT_OF_LONG: usize = 64 * 1024;
+/// How many of those are kept.
+const LONG_SAMPLE: usize = 20;
+/// Longest anchor text that is kept, white space collapsed.
 const LONGEST_ANCHOR: usize = 1024;
+/// As much of an anchor as is looked at: a hostile page makes no more work than this for a link.
+const LONGEST_RAW_ANCHOR: usize = 16 * 1024;
+/// References beyond the limit that are kept to say what was left out.
+const BEYOND_SAMPLE: usize = 1000;
+/// Room for so many positions is kept from page to page: a page of a million links does not cost the next ones anything.
+pub(crate) const KEPT_POSITIONS: usize = 1 << 15;
+/// The position of a reference beyond the limit.
+const BEYOND: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LinkKind {
@@ -20,6 +33,17 @@ pub enum LinkKind {
     Frame,
     /// `<meta http-equiv=refresh>`.
     Refresh,
+    /// From here on resources: what a page is shown with, and what is not followed.
+    Image,
+    Script,
+    Stylesheet,
+    Font,
+    /// Sound, video, captions.
+    Media,
+    /// `<object>` and `<embed>` that hold no document.
+    Embedded,
+    /// Anything else that a page asks to be loaded.
+    Preload,
 }
 
 impl LinkKind {
@@ -32,6 +56,33 @@ impl LinkKind {
             LinkKind::Next => "next",
             LinkKind::Frame => "iframe",
             LinkKind::Refresh => "refresh",
+            LinkKind::Image => "image",
+            LinkKind::Script => "script",
+            LinkKind::Stylesheet => "stylesheet",
+            LinkKind::Font => "font",
+            LinkKind::Media => "media",
+            LinkKind::Embedded => "embedded",
+            LinkKind::Preload => "preload",
+        }
+    }
+
+    /// Whether it is a part of the page rather than another page.
+    pub fn is_resource(self) -> bool {
+        match self {
+            LinkKind::Anchor
+            | LinkKind::Area
+            | LinkKind::Canonical
+            | LinkKind::Alternate
+            | LinkKind::Next
+            | LinkKind::Frame
+            | LinkKind::Refresh => false,
+            LinkKind::Image
+            | LinkKind::Script
+            | LinkKind::Stylesheet
+            | LinkKind::Font
+            | LinkKind::Media
+            | LinkKind::Embedded
+            | LinkKind::Preload => true,
         }
     }
 }
@@ -83,8 +134,13 @@ pub struct FoundLinks {
     items: Vec<FoundLink>,
     /// Link elements seen, repetitions included.
     pub seen: u32,
-    /// Links dropped because the page has too many; repetitions of kept ones are not among them.
+    /// Different links dropped because the page has too many.
     pub over_limit: u32,
+    beyond: Vec<(u32, u32)>,
+    /// References that are too long to become a URL.
+    pub too_long: u32,
+    /// The first of those, as far as they are kept, with their whole length.
+    long: Vec<((u32, u32), u32)>,
     /// References to mail addresses, scripts, telephones and other things that are not fetched.
     pub not_crawlable: u32,
 }
@@ -100,6 +156,16 @@ impl FoundLinks {
 
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &FoundLink> {
         self.items.iter()
+    }
+
+    /// The first of those over the limit.
+    pub fn beyond(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.beyond.iter().map(|range| self.string(*range))
+    }
+
+    /// The first of those too long, as far as they are kept, with their whole length.
+    pub fn long(&self) -> impl ExactSizeIterator<Item = (&str, u32)> {
+        self.long.iter().map(|(range, length)| (self.string(*range), *length))
     }
 
     fn string(&self, range: (u32, u32)) -> &str {
@@ -133,6 +199,7 @@ pub(crate) struct LinkCollection {
 impl LinkCollection {
     pub(crate) fn start(&mut self, limit: usize) {
         self.positions.clear();
+        self.positions.shrink_to(KEPT_POSITIONS);
         self.limit = limit;
     }
 
@@ -151,8 +218,12 @@ impl LinkCollection {
         let found = &mut self.found;
         found.seen = found.seen.saturating_add(1);
         let href = without_fragment(href.trim_ascii());
-        if has_foreign_scheme(href) || href.len() > LONGEST_HREF {
+        if has_foreign_scheme(href) {
             found.not_crawlable = found.not_crawlable.saturating_add(1);
+            return None;
+        }
+        if href.len() > LONGEST_HREF {
+            self.add_long(href);
             return None;
         }
         let rel_flags = if rel.is_empty() { Rel::default() } else { Rel::of(rel) };
@@ -167,7 +238,13 @@ impl LinkCollection {
             }
         }
         if found.items.len() >= self.limit {
-            found.over_limit = found.over_limit.saturating_add(1);
+            if let Entry::Vacant(new) = self.positions.entry(hash) {
+                new.insert(BEYOND);
+                found.over_limit = found.over_limit.saturating_add(1);
+                if found.beyond.len() < BEYOND_SAMPLE {
+                    found.beyond.push(push(&mut found.arena, href));
+                }
+            }
             return None;
         }
         let position = offset(found.items.len());
@@ -184,17 +261,28 @@ impl LinkCollection {
         Some(position)
     }
 
+    #[cold]
+    fn add_long(&mut self, href: &[u8]) {
+        let found = &mut self.found;
+        found.too_long = found.too_long.saturating_add(1);
+        if found.long.len() < LONG_SAMPLE {
+            let kept = push(&mut found.arena, cut(href, KEPT_OF_LONG));
+            found.long.push((kept, offset(href.len())));
+        }
+    }
+
     /// The text between a link's tags.
     pub(crate) fn set_anchor(&mut self, position: u32, anchor: &[u8]) {
-        let anchor = cut(anchor.trim_ascii(), LONGEST_ANCHOR);
+        let anchor = cut(anchor.trim_ascii(), LONGEST_RAW_ANCHOR);
         let Some(link) = self.found.items.get_mut(position as usize) else { return };
         if anchor.is_empty() {
             return;
         }
         if is_collapsed(anchor) {
-            link.anchor = push(&mut self.found.arena, anchor);
+            link.anchor = push(&mut self.found.arena, cut(anchor, LONGEST_ANCHOR).trim_ascii_end());
         } else if let Some(anchor) = collapsed(anchor) {
-            link.anchor = push(&mut self.found.arena, anchor.as_bytes());
+            link.anchor =
+                push(&mut self.found.arena, cut(anchor.as_bytes(), LONGEST_ANCHOR).trim_ascii_end());
         }
     }
 
@@ -294,11 +382,37 @@ mod tests {
     #[test]
     fn what_is_over_the_limit_is_dropped_and_counted() {
         let mut links = collection(2);
-        for href in ["/a", "/b", "/c", "/a", "/d"] {
+        for href in ["/a", "/b", "/c", "/a", "/d", "/c#again"] {
             links.add(href.as_bytes(), b"", LinkKind::Anchor);
         }
         let found = links.take();
-        assert_eq!((found.len(), found.over_limit, found.seen), (2, 2, 5));
+        assert_eq!((found.len(), found.over_limit, found.seen), (2, 2, 6));
+        assert_eq!(found.beyond().collect::<Vec<_>>(), ["/c", "/d"]);
+    }
+
+    #[test]
+    fn a_flood_of_links_is_counted_and_only_a_sample_of_it_kept() {
+        let mut links = collection(10);
+        for n in 0..100_000 {
+            links.add(format!("/{n}").as_bytes(), b"", LinkKind::Anchor);
+        }
+        let found = links.take();
+        assert_eq!((found.len(), found.over_limit, found.beyond().len()), (10, 99_990, BEYOND_SAMPLE));
+        links.start(10);
+        assert!(links.positions.capacity() <= 2 * KEPT_POSITIONS, "{}", links.positions.capacity());
+    }
+
+    #[test]
+    fn references_that_are_too_long_are_counted_and_the_first_of_them_kept() {
+        let mut links = collection(10);
+        let long = format!("/{}", "x".repeat(100_000));
+        for _ in 0..30 {
+            assert_eq!(links.add(long.as_bytes(), b"", LinkKind::Anchor), None);
+        }
+        let found = links.take();
+        assert_eq!((found.len(), found.too_long, found.not_crawlable), (0, 30, 0));
+        assert_eq!(found.long().len(), LONG_SAMPLE);
+        assert!(found.long().all(|(kept, length)| kept.len() == KEPT_OF_LONG && length == 100_001));
     }
 
     #[test]
@@ -322,5 +436,16 @@ mod tests {
         let link = found.iter().next().unwrap();
         assert_eq!(found.href(link), "/caf\u{fffd}");
         assert_eq!(found.anchor(link), "é".repeat(LONGEST_ANCHOR / 2));
+    }
+
+    #[test]
+    fn an_anchor_is_cut_after_its_white_space_is_collapsed() {
+        let mut links = collection(10);
+        links.add(b"/a", b"", LinkKind::Anchor);
+        links.set_anchor(0, "word\n\t    ".repeat(300).as_bytes());
+        let found = links.take();
+        let expected = "word ".repeat(LONGEST_ANCHOR / 5 + 1);
+        let expected = expected.get(..LONGEST_ANCHOR).unwrap().trim_end();
+        assert_eq!(found.anchor(found.iter().next().unwrap()), expected);
     }
 }

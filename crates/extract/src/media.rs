@@ -28,7 +28,8 @@ impl Media {
             Some(kind)
                 if (kind.eq_ignore_ascii_case("application/xml")
                     || kind.eq_ignore_ascii_case("text/xml"))
-                    && looks_like_html(body) =>
+                    && looks_like_html(body)
+                    && !is_list(body) =>
             {
                 Media::Xhtml
             }
@@ -37,6 +38,9 @@ impl Media {
     }
 
     fn sniffed(body: &[u8]) -> Media {
+        if is_list(body) {
+            return Media::Other;
+        }
         if looks_like_html(body) {
             return Media::Html;
         }
@@ -48,6 +52,28 @@ impl Media {
     pub fn is_markup(self) -> bool {
         matches!(self, Media::Html | Media::Xhtml)
     }
+}
+
+/// A feed or a sitemap, by its root element: such have titles, too.
+fn is_list(body: &[u8]) -> bool {
+    const ROOTS: [&[u8]; 5] = [b"rss", b"feed", b"rdf:rdf", b"urlset", b"sitemapindex"];
+    let body = without_bom(body);
+    let mut rest = body.get(..SNIFFED_BYTES).unwrap_or(body).trim_ascii_start();
+    // What may stand before the root: the declaration, style sheets, a doctype, comments.
+    loop {
+        let end: &[u8] = match rest {
+            [b'<', b'?', ..] => b"?>",
+            [b'<', b'!', b'-', b'-', ..] => b"-->",
+            [b'<', b'!', ..] => b">",
+            _ => break,
+        };
+        let Some(at) = memchr::memmem::find(rest, end) else { return false };
+        rest = rest.get(at + end.len()..).unwrap_or_default().trim_ascii_start();
+    }
+    let Some((b'<', tag)) = rest.split_first() else { return false };
+    let end =
+        tag.iter().position(|b| b.is_ascii_whitespace() || matches!(b, b'>' | b'/')).unwrap_or(tag.len());
+    tag.get(..end).is_some_and(|name| ROOTS.iter().any(|root| name.eq_ignore_ascii_case(root)))
 }
 
 /// A doctype or one of the tags that documents begin with, near the beginning.
@@ -88,6 +114,15 @@ mod tests {
     fn xml_is_markup_only_when_it_is_xhtml() {
         assert_eq!(Media::of(Some("application/xml"), b"<?xml version='1.0'?><html>"), Media::Xhtml);
         assert_eq!(Media::of(Some("text/xml"), b"<?xml version='1.0'?><urlset>"), Media::Other);
+        let feed =
+            b"\xef\xbb\xbf<?xml version='1.0'?>\n<!-- x --><?xml-stylesheet href='a'?>\n<rss version='2.0'>\
+            <channel><title>News</title>";
+        for content_type in [Some("text/xml"), Some("application/xml; charset=utf-8"), None] {
+            assert_eq!(Media::of(content_type, feed), Media::Other);
+            assert_eq!(Media::of(content_type, b"<feed xmlns='x'><title>Atom</title>"), Media::Other);
+            assert_eq!(Media::of(content_type, b"<rdf:RDF><title>"), Media::Other);
+            assert!(Media::of(content_type, b"<!DOCTYPE html><!-- <rss> --><html>").is_markup());
+        }
     }
 
     #[test]

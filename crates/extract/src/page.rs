@@ -43,7 +43,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { max_links: 1000 }
+        Limits { max_links: 10_000 }
     }
 }
 
@@ -54,11 +54,15 @@ pub struct Wants {
     pub headings: bool,
     pub open_graph: bool,
     pub anchors: bool,
+    /// What the page is shown with: pictures, styles, scripts.
+    pub resources: bool,
 }
 
 impl Wants {
-    pub const ALL: Wants = Wants { text: true, headings: true, open_graph: true, anchors: true };
-    pub const NONE: Wants = Wants { text: false, headings: false, open_graph: false, anchors: false };
+    pub const ALL: Wants =
+        Wants { text: true, headings: true, open_graph: true, anchors: true, resources: true };
+    pub const NONE: Wants =
+        Wants { text: false, headings: false, open_graph: false, anchors: false, resources: false };
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -94,10 +98,14 @@ pub struct Extracted {
     pub word_count: Option<u32>,
     /// None where there is no word.
     pub simhash: Option<SimHash>,
+    /// The SimHash with all words alike that have a digit in them: the same for pages that differ in numbers only.
+    pub simhash_without_numbers: Option<SimHash>,
     pub content_hash: ContentHash,
     /// Of the body before content decoding, where that was given.
     pub payload_hash: Option<ContentHash>,
     pub links: FoundLinks,
+    /// What the page is shown with, if that is wanted; under the same limit as the links, and not among them.
+    pub resources: FoundLinks,
 }
 
 /// The buffers of one thread, reused from page to page.
@@ -132,6 +140,7 @@ pub(crate) fn extract_by(
         wants_headings: input.wants.headings,
         wants_open_graph: input.wants.open_graph,
         wants_anchors: input.wants.anchors,
+        wants_resources: input.wants.resources,
         agent: input.agent,
     };
     let collector = &mut scratch.collector;
@@ -215,8 +224,10 @@ fn assemble(
         text,
         word_count: is_text.then_some(fingerprints.word_count),
         simhash: fingerprints.simhash,
+        simhash_without_numbers: fingerprints.without_numbers,
         content_hash,
         payload_hash: input.payload.map(|_| payload.map_or(content_hash, Hashing::finish)),
         links: collector.links.take(),
+        resources: collector.resources.take(),
     }
 }

@@ -1,14 +1,15 @@
-//! References become URLs: joined to the page's base, in normal form, each once. Resolving again what every page of a
+//! References become URLs: joined to the page's base, each once, whatever its spelling. Resolving again what every page of a
 //! site repeats was measured to cost no more than remembering it.
 
-use crate::links::{LinkKind, Passed, Rel};
+use crate::links::{FoundLinks, KEPT_POSITIONS, LinkKind, Passed, Rel};
 use crate::page::{Extracted, Scratch};
-use argiope_model::{Base, NormalRules, Url};
+use crate::text::offset;
+use argiope_model::{Base, LongUrl, NormalRules, Url, UrlError};
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// A link of a page, to a URL in normal form.
+/// A link of a page, in the spelling that stands first in it.
 #[derive(Clone, Debug)]
 pub struct Link<'e> {
     pub url: Url,
@@ -25,10 +26,22 @@ pub struct Link<'e> {
 #[derive(Debug)]
 pub struct Resolved<'e> {
     pub links: Vec<Link<'e>>,
+    /// What the page is shown with, likewise. A URL may be among the links as well.
+    pub resources: Vec<Link<'e>>,
     pub canonical: Option<Url>,
+    /// Further spellings of URLs that are among the links, each as it stands in the page.
+    pub respelled: Vec<Url>,
     /// References that are no URL that can be crawled.
     pub not_crawlable: u32,
+    /// The first of the references beyond the limit on links.
+    pub beyond: Vec<Url>,
+    /// URLs that are too long, and how many more there are of them.
+    pub too_long: Vec<LongUrl>,
+    pub more_too_long: u32,
 }
+
+/// URLs that are too long: so many of a page are kept, to be told what was left out.
+const LONG_SAMPLE: usize = 20;
 
 /// Which URLs a page has already linked to: hash -> position. URLs are compared as well, so that a collision costs a
 /// repetition and never a link.
@@ -45,18 +58,59 @@ pub fn resolve<'e>(
     // A `<base>` that is no URL counts as none.
     let rebased = extracted.base.as_deref().and_then(|href| own.rebase(href).ok());
     let base = rebased.as_ref().unwrap_or(&own);
+    let mut long = LongUrls { page, base: extracted.base.as_deref(), urls: Vec::new(), more: 0 };
     let positions = &mut scratch.positions;
+    let (links, respelled, not_crawlable) = each_once(&extracted.links, base, rules, positions, &mut long);
+    // Resources are not followed: nobody misses one that is too long.
+    let mut unwanted = LongUrls { page, base: None, urls: Vec::new(), more: 0 };
+    let (resources, _, _) = each_once(&extracted.resources, base, rules, positions, &mut unwanted);
+    let canonical = extracted.canonical.as_deref().and_then(|href| base.join(href, rules).ok());
+    let beyond = extracted.links.beyond().filter_map(|href| base.join(href, rules).ok()).collect();
+    for (href, length) in extracted.links.long() {
+        long.add(href, length);
+    }
+    let uncounted = extracted.links.too_long.saturating_sub(offset(extracted.links.long().len()));
+    Resolved {
+        links,
+        resources,
+        canonical,
+        respelled,
+        not_crawlable,
+        beyond,
+        too_long: long.urls,
+        more_too_long: long.more.saturating_add(uncounted),
+    }
+}
+
+/// The URLs of these references, further spellings of them, and how many references are no URL.
+fn each_once<'e>(
+    all: &'e FoundLinks,
+    base: &Base,
+    rules: &NormalRules,
+    positions: &mut Positions,
+    long: &mut LongUrls<'_>,
+) -> (Vec<Link<'e>>, Vec<Url>, u32) {
     positions.clear();
-    let mut links: Vec<Link<'e>> = Vec::with_capacity(extracted.links.len());
-    let mut not_crawlable = extracted.links.not_crawlable;
-    for found in extracted.links.iter() {
-        let Ok(url) = base.join(extracted.links.href(found), rules) else {
-            not_crawlable = not_crawlable.saturating_add(1);
-            continue;
+    positions.shrink_to(KEPT_POSITIONS);
+    let mut links: Vec<Link<'e>> = Vec::with_capacity(all.len());
+    let mut respelled = Vec::new();
+    let mut not_crawlable = all.not_crawlable;
+    for found in all.iter() {
+        let href = all.href(found);
+        let url = match base.join(href, rules) {
+            Ok(url) => url,
+            Err(UrlError::TooLong) => {
+                long.add(href, offset(href.len()));
+                continue;
+            }
+            Err(_) => {
+                not_crawlable = not_crawlable.saturating_add(1);
+                continue;
+            }
         };
-        let anchor = extracted.links.anchor(found);
+        let anchor = all.anchor(found);
         let next = u32::try_from(links.len()).unwrap_or(u32::MAX);
-        let position = *positions.entry(xxh3_64(url.as_str().as_bytes())).or_insert(next);
+        let position = *positions.entry(xxh3_64(url.normal().as_bytes())).or_insert(next);
         match links.get_mut(position as usize) {
             Some(link) if link.url == url => {
                 link.rel = link.rel.and(found.rel);
@@ -64,17 +118,41 @@ pub fn resolve<'e>(
                 if link.anchor.is_empty() {
                     link.anchor = anchor;
                 }
+                if !link.url.same_request(&url) {
+                    respelled.push(url);
+                }
             }
             _ => links.push(Link {
                 url,
                 anchor,
-                rel_text: extracted.links.rel_text(found),
+                rel_text: all.rel_text(found),
                 rel: found.rel,
                 kind: found.kind,
                 in_anchor: found.in_anchor,
             }),
         }
     }
-    let canonical = extracted.canonical.as_deref().and_then(|href| base.join(href, rules).ok());
-    Resolved { links, canonical, not_crawlable }
+    (links, respelled, not_crawlable)
+}
+
+/// The URLs of a page that are too long, as they come up.
+struct LongUrls<'p> {
+    page: &'p Url,
+    base: Option<&'p str>,
+    urls: Vec<LongUrl>,
+    more: u32,
+}
+
+impl LongUrls<'_> {
+    /// `href` may be the beginning of a reference of this length.
+    #[cold]
+    fn add(&mut self, href: &str, length: u32) {
+        if self.urls.len() == LONG_SAMPLE {
+            self.more = self.more.saturating_add(1);
+            return;
+        }
+        let mut url = LongUrl::found(self.page, self.base, href);
+        url.length += (length as usize).saturating_sub(href.len());
+        self.urls.push(url);
+    }
 }

@@ -4,7 +4,7 @@
 //!
 //! The values are stored and compared across runs: whatever changes them makes old pages strangers.
 
-use crate::text::{Finished, PADDING, Text, Word, offset};
+use crate::text::{Finished, PADDING, Text, Word};
 use serde::Serialize;
 use std::fmt;
 use xxhash_rust::xxh3::xxh3_64;
@@ -60,6 +60,8 @@ const SHINGLE_WORDS: u32 = 3;
 pub(crate) struct Fingerprints {
     pub(crate) word_count: u32,
     pub(crate) simhash: Option<SimHash>,
+    /// The same with all words alike that have a digit in them.
+    pub(crate) without_numbers: Option<SimHash>,
 }
 
 impl Fingerprints {
@@ -67,9 +69,10 @@ impl Fingerprints {
     pub(crate) fn of(text: &mut Finished<'_>, mut beside: impl FnMut()) -> Fingerprints {
         text.lower();
         let mut counters = Counters::default();
+        let mut numbers = Numbers::default();
         let mut words = text.words();
         let mut word_count = 0u32;
-        let (mut older, mut old) = (0, 0);
+        let (mut older, mut old) = (Hashed::default(), Hashed::default());
         for word in words.by_ref().take(SHINGLE_WORDS as usize - 1) {
             (older, old) = (old, hash_of_word(text.raw(), word));
             word_count += 1;
@@ -77,15 +80,17 @@ impl Fingerprints {
         let mut shingles = [0; 8];
         let mut waiting = 0;
         for word in words {
-            let hash = hash_of_word(text.raw(), word);
-            if let Some(slot) = shingles.get_mut(waiting) {
-                *slot = shingle(older, old, hash);
+            let last = hash_of_word(text.raw(), word);
+            word_count = word_count.saturating_add(1);
+            if older.has_digit | old.has_digit | last.has_digit {
+                numbers.add(older, old, last);
+            } else if let Some(slot) = shingles.get_mut(waiting) {
+                *slot = shingle(older.hash, old.hash, last.hash);
+                waiting += 1;
             }
-            (older, old) = (old, hash);
-            waiting += 1;
+            (older, old) = (old, last);
             if waiting == shingles.len() {
                 counters.add_eight(shingles);
-                word_count = word_count.saturating_add(8);
                 waiting = 0;
                 beside();
             }
@@ -93,18 +98,65 @@ impl Fingerprints {
         for shingle in shingles.iter().take(waiting) {
             counters.add(*shingle);
         }
-        word_count = word_count.saturating_add(offset(waiting));
         if (1..SHINGLE_WORDS).contains(&word_count) {
-            counters.add(shingle(0, older, old));
+            numbers.add(Hashed::default(), older, old);
         }
-        Fingerprints { word_count, simhash: (word_count > 0).then(|| SimHash(counters.majority())) }
+        let is_some = word_count > 0;
+        let majority = |part: &Counters| is_some.then(|| SimHash(counters.plus(part).majority()));
+        Fingerprints {
+            word_count,
+            simhash: majority(&numbers.as_they_are),
+            without_numbers: majority(&numbers.alike),
+        }
     }
+}
+
+/// The shingles with a number in them, which are few: as they are, and with all numbers alike.
+#[derive(Default)]
+struct Numbers {
+    as_they_are: Counters,
+    alike: Counters,
+}
+
+impl Numbers {
+    #[inline(never)]
+    fn add(&mut self, first: Hashed, second: Hashed, third: Hashed) {
+        self.as_they_are.add(shingle(first.hash, second.hash, third.hash));
+        self.alike.add(shingle(first.without_number(), second.without_number(), third.without_number()));
+    }
+}
+
+/// A word's hash. The word before the first of a text is 0.
+#[derive(Clone, Copy, Default)]
+struct Hashed {
+    hash: u64,
+    has_digit: bool,
+}
+
+impl Hashed {
+    /// What every word with a digit in it is taken for.
+    const NUMBER: u64 = 0x9e6c_63d0_876a_9a62;
+
+    fn without_number(self) -> u64 {
+        if self.has_digit { Self::NUMBER } else { self.hash }
+    }
+}
+
+/// The hash of a short text, a title, with all words alike that have a digit in them.
+pub fn hash_without_numbers(text: &str) -> u64 {
+    let mut words = Text::default();
+    words.push(text.as_bytes());
+    let mut finished = words.finish();
+    finished.lower();
+    finished.words().fold(0, |hash, word| {
+        folded_product(hash ^ 0xe703_7ed1_a0b4_28db, hash_of_word(finished.raw(), word).without_number())
+    })
 }
 
 /// ASCII, in lower case, is hashed sixteen letters at a time in two registers, most words so without a branch on their
 /// length.
 #[inline(always)]
-fn hash_of_word(raw: &[u8], word: Word) -> u64 {
+fn hash_of_word(raw: &[u8], word: Word) -> Hashed {
     let start = word.start as usize;
     let letters = raw.get(start..start + PADDING).and_then(|letters| letters.first_chunk::<PADDING>());
     let (Some(letters), Some((low_mask, high_mask))) = (letters, MASKS.get(word.length as usize)) else {
@@ -115,13 +167,22 @@ fn hash_of_word(raw: &[u8], word: Word) -> u64 {
     if (low | high) & HIGH_BITS != 0 {
         return hash_of_unusual_word(raw, word);
     }
-    hash_of_sixteen(0, low, high)
+    Hashed { hash: hash_of_sixteen(0, low, high), has_digit: (digits(low) | digits(high)) != 0 }
+}
+
+/// The high bit of each byte that is a digit. All bytes are ASCII.
+#[inline(always)]
+fn digits(letters: u64) -> u64 {
+    // 0 to 9 for digits, 10 and more for others, which then reach the high bit.
+    let distance = letters ^ 0x3030_3030_3030_3030;
+    !(distance + 0x7676_7676_7676_7676) & HIGH_BITS
 }
 
 #[inline(never)]
-fn hash_of_unusual_word(raw: &[u8], word: Word) -> u64 {
+fn hash_of_unusual_word(raw: &[u8], word: Word) -> Hashed {
     let word = raw.get(word.start as usize..word.end() as usize).unwrap_or_default();
-    if word.is_ascii() { hash_of_long_word(word) } else { hash_beyond_ascii(word) }
+    let hash = if word.is_ascii() { hash_of_long_word(word) } else { hash_beyond_ascii(word) };
+    Hashed { hash, has_digit: word.iter().any(u8::is_ascii_digit) }
 }
 
 /// What a word of so many letters occupies of two registers.
@@ -247,6 +308,16 @@ impl Counters {
         }
     }
 
+    /// The counts of both.
+    fn plus(&self, other: &Counters) -> Counters {
+        let mut sum = Counters { planes: [0; 32], total: self.total.saturating_add(other.total) };
+        let mut carry = 0;
+        for (to, (a, b)) in sum.planes.iter_mut().zip(self.planes.iter().zip(&other.planes)) {
+            (*to, carry) = carry_save(*a, *b, carry);
+        }
+        sum
+    }
+
     /// The bits set in more than half of the hashes.
     fn majority(self) -> u64 {
         let half = self.total / 2;
@@ -326,6 +397,28 @@ mod tests {
     }
 
     #[test]
+    fn numbers_can_be_left_out() {
+        let of = |text: &str| {
+            let mut words = Text::default();
+            words.push(text.as_bytes());
+            Fingerprints::of(&mut words.finish(), || ())
+        };
+        let (one, other) = (
+            of("Page 7 of the calendar, 3 events, id ab12cd34ef56ab78cd90"),
+            of("page 1234 of the calendar, 55 events, id 99"),
+        );
+        assert_ne!(one.simhash, other.simhash);
+        assert_eq!(one.without_numbers, other.without_numbers);
+        assert_ne!(one.without_numbers, of("Page 7 of the diary, 3 events, id 9").without_numbers);
+        let plain = of("no number in this text at all");
+        assert_eq!(plain.simhash, plain.without_numbers);
+        assert_eq!(of("7").without_numbers, of("8").without_numbers);
+        assert_eq!(of(" ").without_numbers, None);
+        assert_eq!(hash_without_numbers("Entry 12 of 99"), hash_without_numbers("ENTRY 1 of 3"));
+        assert_ne!(hash_without_numbers("Red shoe 12"), hash_without_numbers("Blue shoe 12"));
+    }
+
+    #[test]
     fn values_never_change() {
         assert_eq!(
             simhash_of_text("The spider waits in the middle of its web, and the web tells it everything.")
@@ -338,6 +431,26 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn digits_are_found_in_a_word_of_any_length(word in "[ -~&&[^ ]]{1,40}") {
+            let mut text = Text::default();
+            text.push(word.as_bytes());
+            let finished = text.finish();
+            let hashed = finished.words().next().map(|found| hash_of_word(finished.raw(), found));
+            prop_assert_eq!(hashed.unwrap().has_digit, word.bytes().any(|b| b.is_ascii_digit()));
+        }
+
+        #[test]
+        fn counters_are_added(hashes in prop::collection::vec(any::<u64>(), 1..100), split in 0usize..100) {
+            let (a, b) = hashes.split_at(split.min(hashes.len()));
+            let count = |hashes: &[u64]| {
+                let mut counters = Counters::default();
+                hashes.iter().for_each(|hash| counters.add(*hash));
+                counters
+            };
+            prop_assert_eq!(count(a).plus(&count(b)).majority(), count(&hashes).majority());
+        }
+
         #[test]
         fn counters_agree_with_plain_counting(hashes in prop::collection::vec(any::<u64>(), 1..200)) {
             let mut counters = Counters::default();

@@ -30,7 +30,7 @@ pub enum SitemapKind {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SitemapUrl {
-    /// As written, entities decoded, white space trimmed.
+    /// As written, entities decoded, white space trimmed. In feeds it may be relative to the feed.
     pub loc: String,
     /// As written.
     pub lastmod: Option<String>,
@@ -165,4 +165,10 @@ fn is_location(text: &str) -> bool {
     let starts =
         |scheme: &str| text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
     text.len() <= LONGEST_LOCATION && (starts("http://") || starts("https://"))
+}
+
+/// A reference that is relative to the file it stands in.
+fn is_reference(text: &str) -> bool {
+    let scheme = text.find([':', '/', '?', '#']).is_some_and(|at| text.as_bytes().get(at) == Some(&b':'));
+    !text.is_empty() && !scheme && text.len() <= LONGEST_LOCATION
 }

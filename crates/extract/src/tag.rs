@@ -19,9 +19,16 @@ pub(crate) enum Attribute {
     HttpEquiv,
     Lang,
     Alt,
+    Type,
+    As,
+    Data,
+    Poster,
+    Srcset,
+    ImageSrcset,
+    XlinkHref,
 }
 
-const ATTRIBUTES: usize = 9;
+const ATTRIBUTES: usize = 16;
 
 impl Attribute {
     /// `name` in any case.
@@ -36,6 +43,11 @@ impl Attribute {
         const LANG: u64 = packed(b"lang");
         const XML_LANG: u64 = packed(b"xml:lang");
         const ALT: u64 = packed(b"alt");
+        const TYPE: u64 = packed(b"type");
+        const AS: u64 = packed(b"as");
+        const DATA: u64 = packed(b"data");
+        const POSTER: u64 = packed(b"poster");
+        const SRCSET: u64 = packed(b"srcset");
         Some(match packed(name) {
             HREF => Attribute::Href,
             REL => Attribute::Rel,
@@ -45,9 +57,23 @@ impl Attribute {
             CONTENT => Attribute::Content,
             LANG | XML_LANG => Attribute::Lang,
             ALT => Attribute::Alt,
-            _ if name.eq_ignore_ascii_case(b"http-equiv") => Attribute::HttpEquiv,
+            TYPE => Attribute::Type,
+            AS => Attribute::As,
+            DATA => Attribute::Data,
+            POSTER => Attribute::Poster,
+            SRCSET => Attribute::Srcset,
+            0 => return Attribute::of_long(name),
             _ => return None,
         })
+    }
+
+    fn of_long(name: &[u8]) -> Option<Attribute> {
+        let known: [(&[u8], Attribute); 3] = [
+            (b"http-equiv", Attribute::HttpEquiv),
+            (b"xlink:href", Attribute::XlinkHref),
+            (b"imagesrcset", Attribute::ImageSrcset),
+        ];
+        known.into_iter().find(|(long, _)| name.eq_ignore_ascii_case(long)).map(|(_, attribute)| attribute)
     }
 }
 
@@ -114,9 +140,25 @@ mod tests {
 
     #[test]
     fn only_names_that_are_read_are_known() {
-        for name in
-            ["href", "src", "rel", "name", "property", "content", "http-equiv", "lang", "xml:lang", "alt"]
-        {
+        for name in [
+            "href",
+            "src",
+            "rel",
+            "name",
+            "property",
+            "content",
+            "http-equiv",
+            "lang",
+            "xml:lang",
+            "alt",
+            "type",
+            "as",
+            "data",
+            "poster",
+            "srcset",
+            "imagesrcset",
+            "xlink:href",
+        ] {
             assert!(Attribute::of(name.as_bytes()).is_some(), "{name}");
             assert_eq!(
                 Attribute::of(name.as_bytes()),

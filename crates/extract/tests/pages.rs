@@ -169,9 +169,109 @@ fn links_in_scripts_comments_templates_and_raw_text_are_none() {
         "<script>'<a href=/s>'</script><!-- <a href=/c> --><template><a href=/t></a><iframe src=/i></iframe>\
          <link rel=next href=/l></template><textarea><a href=/x></textarea><style><a href=/st></style>\
          <title><a href=/ti></title><noscript><a href=/yes>y</a></noscript><script><!--<script><a href=/d></script>\
-         <a href=/e>--></script><noframes></style><a href=/nf></noframes><a href=/end>",
+         <a href=/e>--></script><noembed></style><a href=/ne></noembed><a href=/end>",
     );
     assert_eq!(hrefs(&page), ["/yes", "/end"]);
+}
+
+#[test]
+fn frames_and_embedded_documents_are_links_and_so_is_what_stands_for_them() {
+    let page = read(
+        "<frameset><frame src=/menu><noframes><body><p>old <a href=/nf>way</a><noscript><a href=/ns>s</a></noscript>\
+         text</body></noframes></frameset><object data=/o.html><a href=/in-o>x</a></object><object data=/o \
+         type='Text/HTML; charset=x'></object><object data=/o.swf></object><embed src=/e.pdf><embed src=/e.svg>\
+         <template><object data=/t.html></object></template>end",
+    );
+    assert_eq!(hrefs(&page), ["/menu", "/nf", "/ns", "/o.html", "/in-o", "/o", "/e.pdf"]);
+    assert_eq!(page.text.as_deref(), Some("x end"));
+    let kinds: Vec<LinkKind> = page.links.iter().map(|link| link.kind).collect();
+    assert_eq!(kinds.iter().filter(|kind| **kind == LinkKind::Frame).count(), 4);
+}
+
+#[test]
+fn links_in_drawings_have_two_names() {
+    let page = read(
+        "<svg><a xlink:href='/old'>o</a><a href='/new' xlink:href='/older'><text>n</text></a><A XLINK:HREF=/upper />\
+         <a xlink:href=/slash /></svg><a xlink:href=/no>n</a>",
+    );
+    assert_eq!(hrefs(&page), ["/old", "/new", "/upper", "/slash"]);
+    let xhtml = read_as(Some("application/xhtml+xml"), b"<svg:svg><a xlink:href='/x'/></svg:svg>");
+    assert_eq!(hrefs(&xhtml), ["/x"]);
+}
+
+#[test]
+fn feeds_are_links() {
+    let page = read(
+        "<link rel=alternate type=application/rss+xml href=/rss><link type='application/atom+xml' rel='Alternate' \
+         href=/atom><link rel=feed href=/feed><link rel=alternate hreflang=de href=/de>",
+    );
+    assert_eq!(hrefs(&page), ["/rss", "/atom", "/feed", "/de"]);
+}
+
+fn resources(extracted: &Extracted) -> Vec<(&str, &'static str)> {
+    extracted.resources.iter().map(|link| (extracted.resources.href(link), link.kind.as_str())).collect()
+}
+
+#[test]
+fn resources_are_known_by_kind_and_are_no_links() {
+    let page = read(
+        "<link rel=stylesheet href=/s.css><link rel='alternate stylesheet' href=/a.css><link rel=preload as=font \
+         href=/f.woff2><link rel=preload href=/p><link rel=modulepreload href=/m.mjs><link rel=icon href=/i.ico>\
+         <link rel=dns-prefetch href=//x.test><link rel=preload as=image imagesrcset='/h1.png 1x, /h2.png 2x'>\
+         <script src=/j.js></script><img src=/a.png srcset='/a,1.png 1x,/a2.png 2x'><img src=/a.png><img src=''>\
+         <img src='data:image/gif;base64,AA'><picture><source srcset='/w.webp'></picture><video src=/v.mp4 \
+         poster=/v.jpg><source src=/v.webm><track src=/v.vtt></video><audio src=/s.ogg></audio><object data=/o.swf>\
+         </object><embed src=/e.bin><input type=Image src=/b.gif><input type=text src=/no><svg><image href=/g.png />\
+         <use xlink:href='/sprite.svg#x'/><use href='#in'/><script href=/svg.js /></svg><image src=/alias.png>\
+         <template><img src=/t.png><script src=/t.js></script></template><noscript><img src=/ns.gif></noscript>",
+    );
+    assert_eq!(
+        resources(&page),
+        [
+            ("/s.css", "stylesheet"),
+            ("/a.css", "stylesheet"),
+            ("/f.woff2", "font"),
+            ("/p", "preload"),
+            ("/m.mjs", "script"),
+            ("/i.ico", "image"),
+            ("/h1.png", "image"),
+            ("/h2.png", "image"),
+            ("/j.js", "script"),
+            ("/a.png", "image"),
+            ("/a,1.png", "image"),
+            ("/a2.png", "image"),
+            ("/w.webp", "image"),
+            ("/v.mp4", "media"),
+            ("/v.jpg", "image"),
+            ("/v.webm", "media"),
+            ("/v.vtt", "media"),
+            ("/s.ogg", "media"),
+            ("/o.swf", "embedded"),
+            ("/e.bin", "embedded"),
+            ("/b.gif", "image"),
+            ("/g.png", "image"),
+            ("/sprite.svg", "image"),
+            ("/svg.js", "script"),
+            ("/alias.png", "image"),
+            ("/ns.gif", "image"),
+        ]
+    );
+    assert!(page.links.is_empty());
+    let urls: Vec<String> =
+        resolve("https://example.com/d/", &read("<base href=/b/><img src=x.png><img src=/b/x.png>"))
+            .resources
+            .iter()
+            .map(|link| link.url.as_str().to_owned())
+            .collect();
+    assert_eq!(urls, ["https://example.com/b/x.png"]);
+}
+
+#[test]
+fn resources_do_not_take_the_places_of_links() {
+    let html: String = (0..1500).map(|n| format!("<img src=/{n}.png><a href=/{n}>{n}</a>")).collect();
+    let page = read(&html);
+    let most = Limits::default().max_links.min(1500);
+    assert_eq!((page.links.len(), page.resources.len()), (most, most));
 }
 
 #[test]
@@ -184,7 +284,7 @@ fn references_are_resolved_against_page_or_base_and_kept_once() {
         resolved("https://example.com/dir/page.html", &page),
         [
             "https://example.com/dir/a",
-            "https://example.com/b?y=2&z=1",
+            "https://example.com/b?z=1&y=2",
             "https://other.test/c",
             "https://example.com/dir/page.html",
             "https://example.com/dir/page.html?q=1",
@@ -193,7 +293,7 @@ fn references_are_resolved_against_page_or_base_and_kept_once() {
     );
     let page = read(&format!("<base href='/other/place/'><base href=/ignored/>{html}"));
     let urls = resolved("https://example.com/dir/page.html", &page);
-    assert_eq!(urls[..2], ["https://example.com/other/place/a", "https://example.com/other/b?y=2&z=1"]);
+    assert_eq!(urls[..2], ["https://example.com/other/place/a", "https://example.com/other/b?z=1&y=2"]);
     let page = read("<base href='http://[bad'><a href=a>");
     assert_eq!(resolved("https://example.com/dir/page.html", &page), ["https://example.com/dir/a"]);
 }
@@ -212,14 +312,14 @@ fn a_url_linked_twice_is_nofollow_only_if_both_links_say_so() {
 fn the_canonical_url_is_absolute() {
     let page = read("<link rel=canonical href='?b=2&a=1#f'><link rel=canonical href=/second>");
     let resolved = resolve("https://example.com/p", &page);
-    assert_eq!(resolved.canonical.unwrap().as_str(), "https://example.com/p?a=1&b=2");
+    assert_eq!(resolved.canonical.unwrap().as_str(), "https://example.com/p?b=2&a=1");
 }
 
 #[test]
 fn at_most_the_limit_of_links_is_taken() {
-    let html: String = (0..1500).map(|n| format!("<a href=/{n}>{n}</a>")).collect();
+    let html: String = (0..15_000).map(|n| format!("<a href=/{n}>{n}</a>")).collect();
     let page = read(&html);
-    assert_eq!((page.links.len(), page.links.over_limit, page.links.seen), (1000, 500, 1500));
+    assert_eq!((page.links.len(), page.links.over_limit, page.links.seen), (10_000, 5000, 15_000));
 }
 
 #[test]

@@ -3,41 +3,47 @@
 
 use crate::clock::{Start, Stopwatch};
 use crate::connect::{Connector, Progress, Stream, tunnel};
+use crate::descriptors::{Descriptors, Share, TRIES};
 use crate::error::{Failure, FailureKind, FetchError, Stage};
 use crate::guard::AddressPolicy;
 use crate::http1::{HeadLimits, Http1, SendFailure};
 use crate::http2::{self, Http2};
+use crate::keep_alive::idle_for;
 use crate::pool::{ActiveStream, Pool};
 use crate::profile::{RequestProfile, Validators};
-use crate::proxy::Proxy;
+use crate::proxy::{Proxies, Proxy};
 use crate::resolver::Resolver;
 use crate::response::{Fetched, Truncation};
 use crate::tls::Tls;
 use argiope_model::{Scheme, Url};
 use bytes::{Bytes, BytesMut};
-use http::header::{CONTENT_LENGTH, HOST, PROXY_AUTHORIZATION};
-use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri};
-use http_body_util::Empty;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, PROXY_AUTHORIZATION};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http_body_util::Full;
 use hyper::body::{Body, Incoming};
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::{Pin, pin};
 use std::rc::{Rc, Weak};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
+use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 #[derive(Clone, Debug)]
 pub struct FetcherOptions {
     pub addresses: AddressPolicy,
+    /// For requests whose profile names none.
+    pub proxies: Arc<Proxies>,
     /// The most that the head of an answer may have, in bytes and in fields.
     pub max_head_bytes: usize,
     pub max_header_fields: usize,
-    /// How long a connection is kept without a request.
+    /// How long a connection is kept without a request, if its host does not ask for less.
     pub idle_timeout: Duration,
-    /// How many connections are kept without a request, over all hosts of this fetcher.
-    pub max_idle: usize,
+    /// Bounds the connections without a request, of this fetcher and of all that share it.
+    pub descriptors: Descriptors,
     /// How long an address of a host may stay silent before the next one is tried beside it.
     pub connect_stagger: Duration,
 }
@@ -66,10 +72,11 @@ impl Default for FetcherOptions {
     fn default() -> FetcherOptions {
         FetcherOptions {
             addresses: AddressPolicy::public_only(),
+            proxies: Arc::default(),
             max_head_bytes: 64 * 1024,
             max_header_fields: 256,
             idle_timeout: Duration::from_secs(30),
-            max_idle: 512,
+            descriptors: Descriptors::with_most_idle(512),
             connect_stagger: Duration::from_millis(300),
         }
     }
@@ -87,6 +94,12 @@ pub struct FetchRequest<'r> {
     pub dns_us: u32,
     pub profile: &'r RequestProfile,
     pub validators: Option<&'r Validators>,
+    /// Beside those of the profile.
+    pub cookie: Option<&'r HeaderValue>,
+    /// Fields of a form, encoded: with them it is a POST.
+    pub form: Option<&'r Bytes>,
+    /// Only the head of the answer is asked for.
+    pub head_only: bool,
     /// For the whole fetch, from the start of connecting to the last byte.
     pub timeout: Duration,
     /// A longer body is cut there.
@@ -105,6 +118,7 @@ struct Shared {
     resolver: Resolver,
     options: FetcherOptions,
     pool: Rc<RefCell<Pool>>,
+    share: Rc<Share>,
     /// Whether a task is there that closes idle connections.
     sweeping: Cell<bool>,
 }
@@ -129,7 +143,9 @@ impl Fetcher {
         let connector =
             Connector { policy: options.addresses.clone(), tls, stagger: options.connect_stagger };
         let pool = Rc::default();
-        Fetcher { shared: Rc::new(Shared { connector, resolver, options, pool, sweeping: Cell::new(false) }) }
+        let share = Rc::new(options.descriptors.join());
+        let sweeping = Cell::new(false);
+        Fetcher { shared: Rc::new(Shared { connector, resolver, options, pool, share, sweeping }) }
     }
 
     /// How many connections are open without a request.
@@ -172,13 +188,22 @@ impl Fetcher {
 }
 
 impl Shared {
+    fn proxy_for<'p>(&'p self, request: &FetchRequest<'p>) -> Option<&'p Proxy> {
+        request.profile.proxy_for(request.url, &self.options.proxies)
+    }
+
     /// Requests with the same key may share a connection.
     fn key(&self, request: &FetchRequest<'_>) -> Rc<str> {
         let proxied;
-        let key = match &request.profile.proxy {
+        let verified = if request.profile.insecure { "unverified " } else { "" };
+        let key = match self.proxy_for(request) {
+            None if request.profile.insecure => {
+                proxied = format!("{verified}{}", request.url.origin());
+                proxied.as_str()
+            }
             None => request.url.origin(),
             Some(proxy) => {
-                proxied = format!("{} by {}", request.url.origin(), proxy.key);
+                proxied = format!("{verified}{} by {}", request.url.origin(), proxy.key);
                 proxied.as_str()
             }
         };
@@ -222,7 +247,7 @@ impl Shared {
         progress: &Progress,
     ) -> Result<(Link, bool), Failure> {
         loop {
-            let kept = self.pool.borrow_mut().take_http1(key);
+            let kept = self.pool.borrow_mut().take_http1(key, Instant::now());
             match kept {
                 Some(mut connection) => {
                     if connection.is_usable().await {
@@ -249,9 +274,13 @@ impl Shared {
         Ok((self.open(request, key, progress).await?, false))
     }
 
+    fn stream(&self, connection: Rc<Http2>, key: &Rc<str>) -> ActiveStream {
+        ActiveStream::new(connection, key.clone(), self.pool.clone(), self.options.idle_timeout)
+    }
+
     fn kept_http2(&self, key: &Rc<str>) -> Option<Link> {
         let connection = self.pool.borrow_mut().http2(key)?;
-        Some(Link::Http2(ActiveStream::new(connection, key.clone(), self.pool.clone())))
+        Some(Link::Http2(self.stream(connection, key)))
     }
 
     async fn open(
@@ -262,12 +291,14 @@ impl Shared {
     ) -> Result<Link, Failure> {
         let url = request.url;
         let secure = url.scheme() == Scheme::Https;
-        let (stream, address) = match &request.profile.proxy {
-            None => self.connector.direct(request.addresses, url.port(), progress).await?,
+        let (stream, address) = match self.proxy_for(request) {
+            None => self.direct(request, progress).await?,
             Some(proxy) => {
                 let proxy_addresses = self.proxy_addresses(proxy).await?;
-                let (mut stream, address) =
-                    self.connector.proxy(&proxy_addresses, proxy, request.addresses, progress).await?;
+                let (mut stream, address) = self
+                    .connector
+                    .proxy(&proxy_addresses, proxy, url.host_name(), request.addresses, progress)
+                    .await?;
                 if secure {
                     let authority = format!("{}:{}", url.host_name(), url.port());
                     tunnel(&mut stream, &authority, proxy, progress).await?;
@@ -276,20 +307,47 @@ impl Shared {
             }
         };
         let stream = if secure {
-            self.connector.tls(stream, url.host_name(), progress).await?
+            let verified = !request.profile.insecure;
+            self.connector.tls(stream, (url.host_name(), url.port()), verified, progress).await?
         } else {
             Stream::Plain(stream)
         };
         if stream.is_http2() {
             let connection = Rc::new(Http2::open(stream, address, self.options.max_head_bytes).await?);
             self.pool.borrow_mut().opened_http2(key, connection.clone());
-            return Ok(Link::Http2(ActiveStream::new(connection, key.clone(), self.pool.clone())));
+            return Ok(Link::Http2(self.stream(connection, key)));
         }
         let limits =
             HeadLimits { bytes: self.options.max_head_bytes, fields: self.options.max_header_fields };
         let connection = Http1::open(stream, address, limits).await?;
         self.pool.borrow_mut().opened_http1(key);
         Ok(Link::Http1(Box::new(connection)))
+    }
+
+    /// Connects to the host. Without a descriptor for that, idle connections are closed and it is tried again.
+    async fn direct(
+        &self,
+        request: &FetchRequest<'_>,
+        progress: &Progress,
+    ) -> Result<(TcpStream, SocketAddr), Failure> {
+        let mut tries = 0;
+        loop {
+            match self.connector.direct(request.addresses, request.url.port(), progress).await {
+                Err(failure) if failure.kind.is_out_of_descriptors() && tries < TRIES => {
+                    self.make_room(tries).await;
+                    tries += 1;
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    async fn make_room(&self, tries: usize) {
+        self.share.shrink();
+        // What is closed here is free at once; what others close is not yet.
+        if !self.shed(1) || tries > 1 {
+            self.share.wait().await;
+        }
     }
 
     async fn proxy_addresses(&self, proxy: &Proxy) -> Result<std::sync::Arc<[IpAddr]>, Failure> {
@@ -318,7 +376,7 @@ impl Shared {
             Link::Http1(mut connection) => {
                 progress.address.set(Some(connection.address));
                 progress.watch(connection.capture());
-                let message = http1_request(request).map_err(unsent)?;
+                let message = http1_request(request, self.proxy_for(request)).map_err(unsent)?;
                 let response = connection.send(message).await?;
                 (response, Link::Http1(connection), None)
             }
@@ -360,8 +418,7 @@ impl Shared {
             Link::Http1(connection) => {
                 let (sent, received) = connection.heads();
                 detach(&mut parts.headers);
-                let proxied =
-                    request.profile.proxy.as_ref().is_some_and(|proxy| proxy.authorization.is_some());
+                let proxied = self.proxy_for(request).is_some_and(|proxy| proxy.authorization.is_some());
                 (if proxied { without_proxy_credentials(&sent) } else { sent }, received, connection.address)
             }
             Link::Http2(stream) => {
@@ -373,7 +430,8 @@ impl Shared {
         let (body, truncated) = read_body(&mut link, &mut incoming, &parts.headers, limits, time_over).await;
         progress.stopwatch.borrow_mut().downloaded();
         drop(incoming);
-        self.release(link, key, truncated.is_none()).await;
+        let idle = idle_for(&parts.headers, self.options.idle_timeout).filter(|_| truncated.is_none());
+        self.release(link, key, idle).await;
         Ok(Fetched {
             status: parts.status,
             version: parts.version,
@@ -388,45 +446,77 @@ impl Shared {
         })
     }
 
-    async fn release(&self, link: Link, key: &Rc<str>, complete: bool) {
+    /// Keeps the connection for as long as it may be idle.
+    async fn release(&self, link: Link, key: &Rc<str>, idle: Option<Duration>) {
         // A shared connection is given back by being dropped. An unfinished answer is still on the wire of an
         // HTTP/1 connection: nothing else can be.
-        if let Link::Http1(mut connection) = link
-            && complete
+        if let (Link::Http1(mut connection), Some(idle)) = (link, idle)
             && connection.is_usable().await
         {
-            self.pool.borrow_mut().put_http1(key, *connection, Instant::now());
+            self.pool.borrow_mut().put_http1(key, *connection, Instant::now() + idle);
         }
+    }
+
+    /// Closes idle connections that have had their time or are too many. Returns when the next one has.
+    fn trim(&self) -> Option<Instant> {
+        let mut pool = self.pool.borrow_mut();
+        let next = pool.trim(Instant::now(), self.share.most_idle());
+        self.share.tell(pool.idle_count());
+        next
+    }
+
+    /// Closes so many idle connections, or as many as are too many. Says whether there were any.
+    fn shed(&self, number: usize) -> bool {
+        let idle = self.pool.borrow().idle_count();
+        self.trim();
+        let mut pool = self.pool.borrow_mut();
+        pool.trim(Instant::now(), idle.saturating_sub(number));
+        self.share.tell(pool.idle_count());
+        pool.idle_count() < idle
     }
 
     /// Leaves no more behind than is worth keeping.
     fn tidy(self: &Rc<Self>, key: &str) {
-        let mut pool = self.pool.borrow_mut();
-        pool.trim(Instant::now(), self.options.idle_timeout, self.options.max_idle);
-        pool.forget_host(key);
-        if pool.idle_count() > 0 && !self.sweeping.replace(true) {
-            tokio::task::spawn_local(sweep(Rc::downgrade(self), self.options.idle_timeout));
+        let next = self.trim();
+        self.pool.borrow_mut().forget_host(key);
+        if let Some(next) = next
+            && !self.sweeping.replace(true)
+        {
+            tokio::task::spawn_local(sweep(Rc::downgrade(self), self.share.clone(), next));
         }
+    }
+
+    /// When to look again after idle connections of which the first has had its time at `next`: not for each of them.
+    fn next_sweep(&self, next: Instant) -> Instant {
+        next.max(Instant::now() + SWEEP_INTERVAL.min(self.options.idle_timeout))
     }
 }
 
-/// Closes idle connections while there are any.
-async fn sweep(shared: Weak<Shared>, idle_timeout: Duration) {
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Closes idle connections while there are any: when their time is over, or when descriptors have run out.
+async fn sweep(shared: Weak<Shared>, share: Rc<Share>, mut next: Instant) {
     loop {
-        tokio::time::sleep(idle_timeout).await;
+        let short = tokio::select! {
+            () = sleep_until(next) => false,
+            () = share.shortage() => true,
+        };
         let Some(shared) = shared.upgrade() else { return };
-        let mut pool = shared.pool.borrow_mut();
-        pool.trim(Instant::now(), idle_timeout, shared.options.max_idle);
-        if pool.idle_count() == 0 {
+        if short {
+            let idle = shared.pool.borrow().idle_count();
+            shared.shed(idle.div_ceil(4));
+        }
+        let Some(earliest) = shared.trim() else {
             shared.sweeping.set(false);
             return;
-        }
+        };
+        next = shared.next_sweep(earliest);
     }
 }
 
-fn http1_request(request: &FetchRequest<'_>) -> Result<Request<Empty<Bytes>>, Failure> {
+fn http1_request(request: &FetchRequest<'_>, proxy: Option<&Proxy>) -> Result<Request<Full<Bytes>>, Failure> {
     let url = request.url;
-    let proxy = request.profile.proxy.as_ref().filter(|_| url.scheme() == Scheme::Http);
+    let proxy = proxy.filter(|_| url.scheme() == Scheme::Http);
     let target = if proxy.is_some() { url.as_str() } else { url.path_and_query() };
     let mut headers = request.profile.http1.clone();
     headers.insert(HOST, host_value(url)?);
@@ -436,7 +526,7 @@ fn http1_request(request: &FetchRequest<'_>) -> Result<Request<Empty<Bytes>>, Fa
     message(request, target, headers)
 }
 
-fn http2_request(request: &FetchRequest<'_>) -> Result<Request<Empty<Bytes>>, Failure> {
+fn http2_request(request: &FetchRequest<'_>) -> Result<Request<Full<Bytes>>, Failure> {
     message(request, request.url.as_str(), request.profile.http2.clone())
 }
 
@@ -444,11 +534,28 @@ fn message(
     request: &FetchRequest<'_>,
     target: &str,
     mut headers: HeaderMap,
-) -> Result<Request<Empty<Bytes>>, Failure> {
+) -> Result<Request<Full<Bytes>>, Failure> {
     if let Some(validators) = request.validators {
         validators.add_to(&mut headers);
     }
-    let mut message = Request::new(Empty::new());
+    if let Some(cookie) = request.cookie {
+        // Those of the profile are sent with every request, and first.
+        let both = match headers.get(COOKIE) {
+            Some(own) => HeaderValue::from_bytes(&[own.as_bytes(), b"; ", cookie.as_bytes()].concat()),
+            None => Ok(cookie.clone()),
+        };
+        let mut both = both.map_err(unsendable)?;
+        both.set_sensitive(true);
+        headers.insert(COOKIE, both);
+    }
+    let mut message = Request::new(Full::new(request.form.cloned().unwrap_or_default()));
+    if request.form.is_some() {
+        *message.method_mut() = Method::POST;
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
+    }
+    if request.head_only {
+        *message.method_mut() = Method::HEAD;
+    }
     *message.uri_mut() = Uri::try_from(target).map_err(unsendable)?;
     *message.headers_mut() = headers;
     Ok(message)
@@ -586,6 +693,9 @@ mod tests {
                     dns_us: 0,
                     profile: &profile,
                     validators: None,
+                    cookie: None,
+                    form: None,
+                    head_only: false,
                     timeout: Duration::from_secs(5),
                     max_body_bytes: 1,
                     leave: Leave::default(),

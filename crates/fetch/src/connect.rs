@@ -1,7 +1,9 @@
 //! From addresses to a stream that can be spoken on: TCP under the address guard, the proxy's tunnel, TLS.
 
 use crate::capture::Capture;
+use crate::certificate::Untrusted;
 use crate::clock::Stopwatch;
+use crate::descriptors::ran_out;
 use crate::error::{ConnectFailure, Failure, FailureKind, Stage};
 use crate::guard::AddressPolicy;
 use crate::proxy::Proxy;
@@ -13,6 +15,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
@@ -106,15 +109,17 @@ impl Connector {
     }
 
     /// Connects to a proxy. The operator named it, so the guard has no say about its address; about that of the
-    /// host behind it, as far as it is known, it does.
+    /// host behind it, as far as it is known, it does: where the URL has an address for a name it is.
     pub(crate) async fn proxy(
         &self,
         proxy_addresses: &[IpAddr],
         proxy: &Proxy,
+        host_name: &str,
         host_addresses: &[IpAddr],
         progress: &Progress,
     ) -> Result<(TcpStream, SocketAddr), Failure> {
-        for address in host_addresses {
+        let literal = host_name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().ok();
+        for address in host_addresses.iter().chain(&literal) {
             self.policy.check(*address).map_err(FailureKind::PrivateAddress)?;
         }
         let candidates: Vec<SocketAddr> =
@@ -157,15 +162,18 @@ impl Connector {
     pub(crate) async fn tls(
         &self,
         stream: TcpStream,
-        host_name: &str,
+        (host_name, port): (&str, u16),
+        verified: bool,
         progress: &Progress,
     ) -> Result<Stream, Failure> {
         progress.stage.set(Stage::Tls);
         let bare = host_name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host_name);
         let name = ServerName::try_from(bare.to_owned())
             .map_err(|error| FailureKind::Tls(format!("'{bare}' is no name for a certificate: {error}")))?;
-        let connector = TlsConnector::from(self.tls.config.clone());
-        let stream = connector.connect(name, stream).await.map_err(tls_failure)?;
+        let config = if verified { &self.tls.config } else { &self.tls.unverified };
+        let connector = TlsConnector::from(Arc::clone(config));
+        let told = |error| tls_failure(error, host_name, port);
+        let stream = connector.connect(name, stream).await.map_err(told)?;
         progress.stopwatch.borrow_mut().secured();
         Ok(Stream::Tls(Box::new(stream)))
     }
@@ -175,15 +183,34 @@ fn connect_failure(reason: ConnectFailure, detail: String) -> Failure {
     FailureKind::Connect { reason, detail }.into()
 }
 
-fn tls_failure(error: io::Error) -> Failure {
+fn tls_failure(error: io::Error, host_name: &str, port: u16) -> Failure {
     let kind = match error.kind() {
         io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted | io::ErrorKind::BrokenPipe => {
             FailureKind::Tls(String::from("connection reset in the handshake"))
         }
         io::ErrorKind::UnexpectedEof => FailureKind::Tls(String::from("closed in the handshake")),
-        _ => FailureKind::Tls(error.to_string()),
+        _ => FailureKind::Tls(handshake_error(&error, host_name, port)),
     };
     Failure::caused(kind, error)
+}
+
+/// What two mistakes of a user look like, in words that say what to do about them.
+fn handshake_error(error: &io::Error, host_name: &str, port: u16) -> String {
+    use rustls::{CertificateError, Error, InvalidMessage, OtherError};
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
+        // What came does not begin as TLS does.
+        Some(Error::InvalidMessage(InvalidMessage::InvalidContentType)) => {
+            // Where https has its usual port http has its own.
+            let port = if matches!(port, 80 | 443) { String::new() } else { format!(":{port}") };
+            format!("the server does not speak TLS here; try http://{host_name}{port}/")
+        }
+        Some(Error::InvalidCertificate(CertificateError::Other(OtherError(told))))
+            if told.downcast_ref::<Untrusted>().is_some() =>
+        {
+            told.to_string()
+        }
+        _ => error.to_string(),
+    }
 }
 
 type Attempt = Pin<Box<dyn Future<Output = io::Result<(TcpStream, SocketAddr)>>>>;
@@ -206,6 +233,8 @@ async fn race(candidates: &[SocketAddr], stagger: Duration) -> io::Result<(TcpSt
             biased;
             outcome = first_finished(&mut running) => match outcome {
                 Ok(connected) => return Ok(connected),
+                // No other address would do better.
+                Err(error) if ran_out(&error) => return Err(error),
                 Err(error) => last_error = error,
             },
             () = patience, if more => {}

@@ -67,11 +67,16 @@ pub enum ConnectFailure {
     TimedOut,
     /// No address was given.
     NoAddress,
+    /// This process or system has no file descriptor left, whatever was done about it.
+    NoDescriptor,
     Other,
 }
 
 impl ConnectFailure {
     pub(crate) fn of(error: &io::Error) -> ConnectFailure {
+        if crate::descriptors::ran_out(error) {
+            return ConnectFailure::NoDescriptor;
+        }
         match error.kind() {
             io::ErrorKind::ConnectionRefused => ConnectFailure::Refused,
             io::ErrorKind::HostUnreachable
@@ -90,6 +95,7 @@ impl ConnectFailure {
             ConnectFailure::Reset => "connection reset",
             ConnectFailure::TimedOut => "timed out",
             ConnectFailure::NoAddress => "no address",
+            ConnectFailure::NoDescriptor => "too many open files here (ulimit -n)",
             ConnectFailure::Other => "failed",
         }
     }
@@ -163,8 +169,14 @@ impl FailureKind {
         match self {
             FailureKind::Dns(error) => error.fault() == Fault::Resolver,
             FailureKind::PrivateAddress(_) | FailureKind::Unsendable(_) | FailureKind::NoLeave => false,
+            FailureKind::Connect { reason, .. } => *reason != ConnectFailure::NoDescriptor,
             _ => true,
         }
+    }
+
+    /// Whether no connection could be opened for want of a file descriptor.
+    pub(crate) fn is_out_of_descriptors(&self) -> bool {
+        matches!(self, FailureKind::Connect { reason: ConnectFailure::NoDescriptor, .. })
     }
 
     /// Whether many of these on many hosts at once mean that the network here is down: no packet of the host has

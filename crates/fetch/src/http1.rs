@@ -6,7 +6,7 @@ use crate::connect::Stream;
 use crate::error::Failure;
 use bytes::Bytes;
 use http::{Request, Response};
-use http_body_util::Empty;
+use http_body_util::Full;
 use hyper::body::{Body, Frame, Incoming};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
@@ -17,7 +17,7 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-type Driver = http1::Connection<TokioIo<Captured<Stream>>, Empty<Bytes>>;
+type Driver = http1::Connection<TokioIo<Captured<Stream>>, Full<Bytes>>;
 
 /// Bounds on what a peer can make the parser hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(crate) struct HeadLimits {
 }
 
 pub(crate) struct Http1 {
-    sender: http1::SendRequest<Empty<Bytes>>,
+    sender: http1::SendRequest<Full<Bytes>>,
     /// Does the reading and writing; `None` once it has ended.
     driver: Option<Box<Driver>>,
     capture: Rc<RefCell<Capture>>,
@@ -85,7 +85,7 @@ impl Http1 {
 
     pub(crate) async fn send(
         &mut self,
-        request: Request<Empty<Bytes>>,
+        request: Request<Full<Bytes>>,
     ) -> Result<Response<Incoming>, SendFailure> {
         self.capture.borrow_mut().begin();
         let mut response = pin!(self.sender.send_request(request));

@@ -5,7 +5,7 @@ use crate::error::Failure;
 use bytes::{BufMut, Bytes, BytesMut};
 use http::header::HOST;
 use http::{HeaderMap, Request, StatusCode};
-use http_body_util::Empty;
+use http_body_util::Full;
 use hyper::client::conn::http2;
 use hyper::rt::Executor;
 use hyper_util::rt::TokioIo;
@@ -31,7 +31,7 @@ impl<F: Future + 'static> Executor<F> for ThisThread {
 }
 
 pub(crate) struct Http2 {
-    pub(crate) sender: http2::SendRequest<Empty<Bytes>>,
+    pub(crate) sender: http2::SendRequest<Full<Bytes>>,
     pub(crate) address: SocketAddr,
     /// How many requests are on it.
     active: Cell<usize>,

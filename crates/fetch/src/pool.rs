@@ -1,5 +1,5 @@
-//! The idle connections of one fetcher: kept per origin and proxy, closed when they have been idle for long or when
-//! there are too many of them, the longest idle first.
+//! The idle connections of one fetcher: kept per origin and proxy, closed when their time is over or when there are more
+//! than the fetcher's share of descriptors (`descriptors.rs`), those that would go next first.
 
 use crate::http1::Http1;
 use crate::http2::Http2;
@@ -19,22 +19,20 @@ pub(crate) enum Protocol {
 #[derive(Default)]
 pub(crate) struct Pool {
     hosts: HashMap<Rc<str>, HostConnections>,
-    /// Everything idle, oldest first.
-    idle: BTreeMap<u64, Idle>,
+    /// Everything idle, in the order in which it is to be closed.
+    idle: BTreeMap<IdleUntil, Rc<str>>,
     sequence: u64,
 }
 
-struct Idle {
-    key: Rc<str>,
-    since: Instant,
-}
+/// When an idle connection is to be closed, with a number that makes it one of its kind.
+type IdleUntil = (Instant, u64);
 
 #[derive(Default)]
 struct HostConnections {
-    http1: Vec<(u64, Http1)>,
+    http1: Vec<(IdleUntil, Http1)>,
     http2: Option<Rc<Http2>>,
-    /// Under which number the HTTP/2 connection is listed as idle.
-    http2_idle: Option<u64>,
+    /// Under what the HTTP/2 connection is listed as idle.
+    http2_idle: Option<IdleUntil>,
     /// Spoken at the last connection.
     protocol: Option<Protocol>,
     /// Held while a connection is opened that may turn out to be HTTP/2.
@@ -46,12 +44,18 @@ pub(crate) struct ActiveStream {
     pub(crate) connection: Rc<Http2>,
     key: Rc<str>,
     pool: Rc<RefCell<Pool>>,
+    idle_timeout: Duration,
 }
 
 impl ActiveStream {
-    pub(crate) fn new(connection: Rc<Http2>, key: Rc<str>, pool: Rc<RefCell<Pool>>) -> ActiveStream {
+    pub(crate) fn new(
+        connection: Rc<Http2>,
+        key: Rc<str>,
+        pool: Rc<RefCell<Pool>>,
+        idle_timeout: Duration,
+    ) -> ActiveStream {
         connection.begin_stream();
-        ActiveStream { connection, key, pool }
+        ActiveStream { connection, key, pool, idle_timeout }
     }
 }
 
@@ -61,17 +65,22 @@ impl Drop for ActiveStream {
         // No stream is dropped from within the pool, so this always succeeds; if it did not, the connection would
         // only be kept until its next use.
         if let Ok(mut pool) = self.pool.try_borrow_mut() {
-            pool.released_http2(&self.key, Instant::now());
+            pool.released_http2(&self.key, Instant::now() + self.idle_timeout);
         }
     }
 }
 
 impl Pool {
-    /// An idle HTTP/1 connection, the one used last: it is the least likely to have been closed.
-    pub(crate) fn take_http1(&mut self, key: &str) -> Option<Http1> {
-        let (sequence, connection) = self.hosts.get_mut(key)?.http1.pop()?;
-        self.idle.remove(&sequence);
-        Some(connection)
+    /// An idle HTTP/1 connection, the one used last: it is the least likely to have been closed. None whose time is over:
+    /// its host may be closing it just now, and would swallow the request.
+    pub(crate) fn take_http1(&mut self, key: &str, now: Instant) -> Option<Http1> {
+        loop {
+            let (until, connection) = self.hosts.get_mut(key)?.http1.pop()?;
+            self.idle.remove(&until);
+            if now < until.0 {
+                return Some(connection);
+            }
+        }
     }
 
     /// The HTTP/2 connection, to be shared.
@@ -79,8 +88,8 @@ impl Pool {
         let host = self.hosts.get_mut(key)?;
         let connection = host.http2.as_ref()?;
         if connection.is_usable() {
-            if let Some(sequence) = host.http2_idle.take() {
-                self.idle.remove(&sequence);
+            if let Some(until) = host.http2_idle.take() {
+                self.idle.remove(&until);
             }
             return Some(connection.clone());
         }
@@ -92,8 +101,8 @@ impl Pool {
     pub(crate) fn forget_http2(&mut self, key: &str) {
         if let Some(host) = self.hosts.get_mut(key) {
             host.http2 = None;
-            if let Some(sequence) = host.http2_idle.take() {
-                self.idle.remove(&sequence);
+            if let Some(until) = host.http2_idle.take() {
+                self.idle.remove(&until);
             }
         }
     }
@@ -101,8 +110,8 @@ impl Pool {
     /// Drops all idle connections to a host: one that was closed while idle says the same of the others.
     pub(crate) fn forget_idle(&mut self, key: &str) {
         if let Some(host) = self.hosts.get_mut(key) {
-            for (sequence, _) in host.http1.drain(..) {
-                self.idle.remove(&sequence);
+            for (until, _) in host.http1.drain(..) {
+                self.idle.remove(&until);
             }
         }
     }
@@ -125,51 +134,54 @@ impl Pool {
         host.http2 = Some(connection);
     }
 
-    pub(crate) fn put_http1(&mut self, key: &Rc<str>, connection: Http1, now: Instant) {
-        let sequence = self.list(key, now);
-        self.hosts.entry(key.clone()).or_default().http1.push((sequence, connection));
+    /// Keeps a connection until then.
+    pub(crate) fn put_http1(&mut self, key: &Rc<str>, connection: Http1, until: Instant) {
+        let until = self.list(key, until);
+        self.hosts.entry(key.clone()).or_default().http1.push((until, connection));
     }
 
     /// A request on the HTTP/2 connection has ended.
-    fn released_http2(&mut self, key: &Rc<str>, now: Instant) {
+    fn released_http2(&mut self, key: &Rc<str>, until: Instant) {
         let idle =
             self.hosts.get(key).and_then(|host| host.http2.as_ref()).is_some_and(|http2| http2.is_idle());
         if !idle {
             return;
         }
-        let sequence = self.list(key, now);
+        let until = self.list(key, until);
         if let Some(host) = self.hosts.get_mut(key)
-            && let Some(former) = host.http2_idle.replace(sequence)
+            && let Some(former) = host.http2_idle.replace(until)
         {
             self.idle.remove(&former);
         }
     }
 
-    fn list(&mut self, key: &Rc<str>, now: Instant) -> u64 {
+    fn list(&mut self, key: &Rc<str>, until: Instant) -> IdleUntil {
         self.sequence += 1;
-        self.idle.insert(self.sequence, Idle { key: key.clone(), since: now });
-        self.sequence
+        let until = (until, self.sequence);
+        self.idle.insert(until, key.clone());
+        until
     }
 
-    /// Closes what has been idle for `longest`, and the oldest beyond `most`.
-    pub(crate) fn trim(&mut self, now: Instant, longest: Duration, most: usize) {
-        while let Some((sequence, oldest)) = self.idle.first_key_value() {
-            if self.idle.len() <= most && now.saturating_duration_since(oldest.since) < longest {
-                return;
+    /// Closes what has had its time, and beyond `most` what would go next. Returns when the next one has.
+    pub(crate) fn trim(&mut self, now: Instant, most: usize) -> Option<Instant> {
+        loop {
+            let (until, key) = self.idle.first_key_value()?;
+            if self.idle.len() <= most && now < until.0 {
+                return Some(until.0);
             }
-            let (sequence, key) = (*sequence, oldest.key.clone());
-            self.close(&key, sequence);
+            let (until, key) = (*until, key.clone());
+            self.close(&key, until);
         }
     }
 
-    fn close(&mut self, key: &Rc<str>, sequence: u64) {
-        self.idle.remove(&sequence);
+    fn close(&mut self, key: &Rc<str>, until: IdleUntil) {
+        self.idle.remove(&until);
         let Some(host) = self.hosts.get_mut(key) else { return };
-        if host.http2_idle == Some(sequence) {
+        if host.http2_idle == Some(until) {
             host.http2 = None;
             host.http2_idle = None;
         } else {
-            host.http1.retain(|(listed, _)| *listed != sequence);
+            host.http1.retain(|(listed, _)| *listed != until);
         }
         self.forget_host(key);
     }

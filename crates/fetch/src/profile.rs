@@ -1,13 +1,15 @@
 //! How requests of a job or a domain present themselves: user agent, extra headers, cookie, credentials, proxy. Made
 //! once and checked then, so that nothing about headers can fail in the middle of a crawl.
 
-use crate::proxy::{Proxy, basic};
+use crate::proxy::{Proxies, Proxy, basic};
+use argiope_model::Url;
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT,
     HOST, IF_MODIFIED_SINCE, IF_NONE_MATCH, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
     USER_AGENT,
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
+use std::sync::Arc;
 
 /// Names the crawler and a contact, so that site owners know whom to ask.
 pub const fn default_user_agent() -> &'static str {
@@ -25,10 +27,13 @@ pub struct ProfileOptions {
     pub accept_language: Option<String>,
     /// Replace the crawler's own of the same name; the same name twice is sent twice.
     pub headers: Vec<(String, String)>,
-    /// Sent as it is; there is no jar.
+    /// Sent as it is, with every request.
     pub cookie: Option<String>,
     pub basic_auth: Option<(String, String)>,
+    /// For every request; `none` is none at all.
     pub proxy: Option<String>,
+    /// Certificates are not looked at.
+    pub insecure: bool,
 }
 
 /// Checked and ready to send. Share it in an `Arc`.
@@ -38,7 +43,9 @@ pub struct RequestProfile {
     pub(crate) http1: HeaderMap,
     /// The same without `Host`, which HTTP/2 has no use for.
     pub(crate) http2: HeaderMap,
-    pub(crate) proxy: Option<Proxy>,
+    /// Where it says nothing of one, the fetcher's own are used.
+    proxies: Option<Arc<Proxies>>,
+    pub(crate) insecure: bool,
     user_agent: String,
 }
 
@@ -80,13 +87,21 @@ impl RequestProfile {
         }
         let mut http2 = headers.clone();
         http2.remove(HOST);
-        let proxy = options.proxy.as_deref().map(Proxy::parse).transpose()?;
+        let proxies = match options.proxy.as_deref() {
+            None => None,
+            Some(Proxies::NONE) => Some(Arc::default()),
+            Some(proxy) => Some(Arc::new(Proxies::all(Proxy::parse(proxy)?))),
+        };
         let user_agent =
             headers.get(USER_AGENT).and_then(|v| v.to_str().ok()).unwrap_or(user_agent).to_owned();
         if user_agent.trim().is_empty() {
             return Err(String::from("the user agent is empty: sites must be able to tell who asks"));
         }
-        Ok(RequestProfile { http1: headers, http2, proxy, user_agent })
+        Ok(RequestProfile { http1: headers, http2, proxies, insecure: options.insecure, user_agent })
+    }
+
+    pub(crate) fn proxy_for<'p>(&'p self, url: &Url, usual: &'p Proxies) -> Option<&'p Proxy> {
+        self.proxies.as_deref().unwrap_or(usual).of(url)
     }
 
     /// The user agent that is sent: robots.txt is read with the same name.

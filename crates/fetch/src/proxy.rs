@@ -1,5 +1,6 @@
 //! An HTTP proxy as the configuration names it: `http://user:password@proxy.example:3128`.
 
+use argiope_model::{NoProxy, ProxyReach, Scheme, Url};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http::HeaderValue;
@@ -17,7 +18,8 @@ pub struct Proxy {
 
 impl Proxy {
     pub fn parse(text: &str) -> Result<Proxy, String> {
-        let url = url::Url::parse(text).map_err(|error| format!("proxy '{text}': {error}"))?;
+        let url = url::Url::parse(text).map_err(|error| format!("proxy '{}': {error}", shown(text)))?;
+        let text = shown(text);
         if url.scheme() != "http" {
             return Err(format!("proxy '{text}': only http:// proxies are spoken to"));
         }
@@ -49,6 +51,76 @@ pub(crate) fn basic(user: &[u8], password: &[u8]) -> Result<HeaderValue, String>
     Ok(value)
 }
 
+/// Which requests go through which proxy.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Proxies {
+    http: Option<Proxy>,
+    https: Option<Proxy>,
+    except: NoProxy,
+}
+
+impl Proxies {
+    /// In place of a proxy's URL: there is none.
+    pub const NONE: &str = "none";
+
+    /// One for every request.
+    pub fn all(proxy: Proxy) -> Proxies {
+        Proxies { http: Some(proxy.clone()), https: Some(proxy), except: NoProxy::default() }
+    }
+
+    /// `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, in lower case or, where that is not set, in upper case. An
+    /// empty variable is as good as none, and a proxy without a scheme speaks HTTP. `HTTP_PROXY` is not looked at in a
+    /// CGI program, where it is a header of the request. An error names the variable.
+    pub fn from_environment(variable: &dyn Fn(&str) -> Option<String>) -> Result<Proxies, String> {
+        let in_cgi = variable("REQUEST_METHOD").is_some();
+        let find = |name: &str| {
+            let upper = name.to_ascii_uppercase();
+            let is_header = in_cgi && upper == "HTTP_PROXY";
+            variable(name)
+                .map(|value| (name.to_owned(), value))
+                .or_else(|| if is_header { None } else { variable(&upper).map(|value| (upper, value)) })
+                .map(|(name, value)| (name, value.trim().to_owned()))
+                .filter(|(_, value)| !value.is_empty())
+        };
+        let proxy = |name: &str| -> Result<Option<Proxy>, String> {
+            let Some((name, value)) = find(name).or_else(|| find("all_proxy")) else { return Ok(None) };
+            let url = if value.contains("://") { value } else { format!("http://{value}") };
+            Proxy::parse(&url).map(Some).map_err(|error| format!("environment variable {name}: {error}"))
+        };
+        let except = NoProxy::parse(&find("no_proxy").map(|(_, value)| value).unwrap_or_default());
+        Ok(Proxies { http: proxy("http_proxy")?, https: proxy("https_proxy")?, except })
+    }
+
+    pub fn of(&self, url: &Url) -> Option<&Proxy> {
+        let proxy = match url.scheme() {
+            Scheme::Http => self.http.as_ref(),
+            Scheme::Https => self.https.as_ref(),
+        };
+        proxy.filter(|_| !self.except.covers(url.host_name(), url.port()))
+    }
+
+    pub fn reach(&self) -> ProxyReach {
+        ProxyReach { http: self.http.is_some(), https: self.https.is_some(), except: self.except.clone() }
+    }
+
+    /// The proxies by scheme, without their credentials; none where there is none.
+    pub fn places(&self) -> Vec<(&'static str, String)> {
+        let place = |proxy: &Proxy| format!("http://{}:{}", proxy.host, proxy.port);
+        let http = self.http.as_ref().map(|proxy| ("http", place(proxy)));
+        http.into_iter().chain(self.https.as_ref().map(|proxy| ("https", place(proxy)))).collect()
+    }
+}
+
+/// Without user and password.
+fn shown(text: &str) -> String {
+    let (scheme, rest) = text.split_once("://").map_or(("", text), |(scheme, rest)| (scheme, rest));
+    match rest.rsplit_once('@') {
+        Some((_, host)) if scheme.is_empty() => format!("***@{host}"),
+        Some((_, host)) => format!("{scheme}://***@{host}"),
+        None => text.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,6 +132,40 @@ mod tests {
         let expected = format!("Basic {}", BASE64_STANDARD.encode("user:p@ss"));
         assert_eq!(proxy.authorization.unwrap().to_str().unwrap(), expected);
         assert_eq!(Proxy::parse("http://10.0.0.1").unwrap().port, 80);
+    }
+
+    fn environment<'e>(pairs: &'e [(&'e str, &'e str)]) -> impl Fn(&str) -> Option<String> + 'e {
+        move |name| pairs.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+    }
+
+    fn used(pairs: &[(&str, &str)], url: &str) -> Option<String> {
+        let proxies = Proxies::from_environment(&environment(pairs)).unwrap();
+        proxies.of(&Url::from_stored(url).unwrap()).map(|proxy| format!("{}:{}", proxy.host, proxy.port))
+    }
+
+    #[test]
+    fn the_environment_names_proxies_by_scheme_and_who_needs_none() {
+        let both = [("http_proxy", "http://a.test:1"), ("HTTPS_PROXY", "b.test:2"), ("no_proxy", "c.test")];
+        assert_eq!(used(&both, "http://x.test/").as_deref(), Some("a.test:1"));
+        assert_eq!(used(&both, "https://x.test/").as_deref(), Some("b.test:2"));
+        assert_eq!(used(&both, "https://www.c.test/"), None);
+        let cases = [("http_proxy", "http://lower.test:1"), ("HTTP_PROXY", "http://upper.test:2")];
+        assert_eq!(used(&cases, "http://x.test/").as_deref(), Some("lower.test:1"));
+        assert_eq!(used(&cases, "https://x.test/"), None);
+        assert_eq!(used(&[("ALL_PROXY", "http://a.test:1")], "https://x.test/").as_deref(), Some("a.test:1"));
+        assert_eq!(used(&[("http_proxy", " ")], "http://x.test/"), None);
+        assert_eq!(
+            used(&[("HTTP_PROXY", "http://a.test"), ("REQUEST_METHOD", "GET")], "http://x.test/"),
+            None
+        );
+    }
+
+    #[test]
+    fn a_variable_that_cannot_be_used_is_named_without_its_password() {
+        let pairs = [("https_proxy", "socks5://user:hunter2@a.test")];
+        let error = Proxies::from_environment(&environment(&pairs)).unwrap_err();
+        assert!(error.contains("https_proxy") && error.contains("only http://"), "{error}");
+        assert!(!error.contains("hunter2"), "{error}");
     }
 
     #[test]

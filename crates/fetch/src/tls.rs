@@ -1,6 +1,8 @@
 //! Whom TLS trusts: the system's certificate authorities, those of the web where the system has none, and those the
 //! operator adds for sites of their own. Loaded once, shared by all threads.
 
+use crate::certificate::NamingVerifier;
+use rustls::client::WebPkiServerVerifier;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
@@ -19,12 +21,16 @@ pub enum TlsError {
     Authorities { path: PathBuf, reason: String },
     #[error("TLS cannot be set up: {0}")]
     Setup(#[from] rustls::Error),
+    #[error("TLS cannot be set up: {0}")]
+    Verifier(#[from] rustls::client::VerifierBuilderError),
 }
 
 /// Trust and session cache. Cloning is cheap.
 #[derive(Clone)]
 pub struct Tls {
     pub(crate) config: Arc<ClientConfig>,
+    /// For hosts whose certificates are not looked at.
+    pub(crate) unverified: Arc<ClientConfig>,
 }
 
 impl Tls {
@@ -34,12 +40,15 @@ impl Tls {
             add_authorities(&mut roots, path)?;
         }
         let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let verifier =
+            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider)).build()?;
         let mut config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?
-            .with_root_certificates(roots)
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(NamingVerifier(verifier)))
             .with_no_client_auth();
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(Tls { config: Arc::new(config) })
+        Ok(Tls { config: Arc::new(config), unverified: Arc::new(crate::unverified::config()?) })
     }
 }
 

@@ -1,7 +1,7 @@
 //! What was discovered comes in. Admission is idempotent: a URL that was seen is nothing new, so the links of a page
 //! may be offered again after a crash.
 
-use crate::admission::pattern::{PatternTable, pattern_of};
+use crate::admission::pattern::PatternTable;
 use crate::codec::{VisitFacts, encode_visit};
 use crate::elsewhere::{hop, misled};
 use crate::frontier::Frontier;
@@ -125,7 +125,10 @@ impl Frontier {
 
     fn admit(&mut self, index: HostIndex, origin: &Origin<'_>, one: &Found, now: Millis) -> Result<(), Skip> {
         let Origin { job, round, depth, source } = *origin;
-        let rank = OrderKey::rank_of(one.priority);
+        let rank = match one.kind {
+            RequestKind::Resource => OrderKey::RESOURCE,
+            RequestKind::Page | RequestKind::Robots | RequestKind::Sitemap => OrderKey::rank_of(one.priority),
+        };
         let Some(state) = self.jobs.get_mut(&job) else {
             return Err(Skip::new(SkipReason::NotCrawlable, "the job is not open"));
         };
@@ -134,11 +137,10 @@ impl Frontier {
         };
         within_visit_limit(state, host, index)?;
         within_subdomain_limit(state, host, index)?;
-        if state.limits.traps.enabled
-            && one.kind == RequestKind::Page
+        if one.kind == RequestKind::Page
             && let Some(queue) = host.queue_mut(job)
         {
-            queue.patterns.admit(pattern_of(&one.url))?;
+            queue.patterns.admit(&one.url)?;
         }
         if let Some(cap) = state.limits.queue_cap {
             let length = (state.counts.queued + state.counts.delayed).saturating_sub(state.evictions.total());
@@ -219,8 +221,8 @@ impl Frontier {
         // The host's record names the jobs that have something queued here.
         let renamed = host.queue(job).is_none_or(|q| q.queue.is_finished());
         if host.queue(job).is_none() {
-            let patterns =
-                self.jobs.get(&job).map(|job| PatternTable::new(&job.limits.traps)).unwrap_or_default();
+            let traps = self.jobs.get(&job).map(|job| job.limits.traps.of_host(&host.name));
+            let patterns = traps.map(|traps| PatternTable::new(&traps)).unwrap_or_default();
             // Mostly the only one: a vector by itself would make room for four.
             host.queues.reserve_exact(1);
             host.queues.push(HostQueue::new(JobQueue::new(job), patterns));
@@ -262,7 +264,8 @@ impl Frontier {
     /// The seen-set is not asked.
     pub(crate) fn queue_continuation(&mut self, visit: &Visit, now: Millis) {
         let index = self.host_index(visit.url.host());
-        let order = OrderKey { rank: OrderKey::CONTINUATION, depth: 0, sequence: self.new_sequence() };
+        let rank = OrderKey::continuation_of(visit.kind);
+        let order = OrderKey { rank, depth: 0, sequence: self.new_sequence() };
         let entry = Entry { order, value: encode_visit(visit) };
         self.enqueue(index, visit.job, entry, now, now);
     }

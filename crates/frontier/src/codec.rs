@@ -1,6 +1,7 @@
 //! The stored form of a queued visit: short, self-describing by a version byte, decoded only when its turn comes.
 
 use argiope_model::{Hop, JobId, Millis, RequestKind, Url, Visit};
+use std::borrow::Cow;
 
 const VERSION: u8 = 1;
 
@@ -39,28 +40,31 @@ pub fn encode_visit(visit: &Visit) -> Box<[u8]> {
 
 impl VisitFacts<'_> {
     pub(crate) fn encode(&self) -> Box<[u8]> {
-        let source = self.source.map_or("", Url::as_str);
+        let url = self.url.to_stored();
+        let source = self.source.map_or(Cow::Borrowed(""), Url::to_stored);
         // To the byte: a boxed slice that had room left would be copied once more.
-        let hops = self.hops.iter().map(|hop| length_of(hop.status.into()) + text_length(hop.url.as_str()));
+        let hops =
+            self.hops.iter().map(|hop| length_of(hop.status.into()) + text_length(&hop.url.to_stored()));
         let numbers = [self.round.into(), self.depth.into(), self.scheduled_at.0, self.hops.len() as u64];
-        let length = 3 + text_length(self.url.as_str()) + text_length(source) + hops.sum::<usize>();
+        let length = 3 + text_length(&url) + text_length(&source) + hops.sum::<usize>();
         let mut out = Vec::with_capacity(length + numbers.into_iter().map(length_of).sum::<usize>());
         out.push(VERSION);
         out.push(match self.kind {
             RequestKind::Page => 0,
             RequestKind::Robots => 1,
             RequestKind::Sitemap => 2,
+            RequestKind::Resource => 3,
         });
         out.push(self.attempt);
         put_number(&mut out, u64::from(self.round));
         put_number(&mut out, u64::from(self.depth));
         put_number(&mut out, self.scheduled_at.0);
-        put_text(&mut out, self.url.as_str());
-        put_text(&mut out, source);
+        put_text(&mut out, &url);
+        put_text(&mut out, &source);
         put_number(&mut out, self.hops.len() as u64);
         for hop in self.hops {
             put_number(&mut out, u64::from(hop.status));
-            put_text(&mut out, hop.url.as_str());
+            put_text(&mut out, &hop.url.to_stored());
         }
         out.into_boxed_slice()
     }
@@ -75,6 +79,7 @@ pub fn decode_visit(job: JobId, priority: u8, bytes: &[u8]) -> Result<Visit, Cod
         0 => RequestKind::Page,
         1 => RequestKind::Robots,
         2 => RequestKind::Sitemap,
+        3 => RequestKind::Resource,
         _ => return Err(from.error("unknown kind")),
     };
     let attempt = from.byte()?;

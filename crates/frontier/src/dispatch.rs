@@ -13,7 +13,7 @@ use crate::state::{Change, Delayed, QueueAt};
 use argiope_model::{JobId, Millis, RequestKind, Skip, SkipReason, Url, Visit};
 use argiope_politeness::{HostRules, RuleRef};
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
@@ -232,7 +232,7 @@ impl Frontier {
             return self.refuse(index, visit, skip, now);
         }
         let (robots_hold, proxied) =
-            (job.limits.respect_robots && rules.respect_robots(), job.limits.proxied);
+            (job.limits.respect_robots && rules.respect_robots(), self.is_proxied(visit.job, &visit.url));
         match self.find_address(index, proxied, now) {
             AddressNeed::Known => {}
             AddressNeed::Missing => return self.fail_unresolved(index, visit, now),
@@ -441,6 +441,17 @@ impl Frontier {
         self.changes.changes.push(Change::Delay(delayed));
     }
 
+    /// Whether the job asks for `url` by way of a proxy, which looks its name up. An address is looked at all the same:
+    /// it may be one that nobody may ask.
+    fn is_proxied(&self, job: JobId, url: &Url) -> bool {
+        let name = url.host_name();
+        if name.starts_with('[') || name.parse::<Ipv4Addr>().is_ok() {
+            return false;
+        }
+        let own = self.jobs.get(&job).and_then(|job| job.limits.proxied);
+        own.unwrap_or_else(|| self.usual_proxies.covers(url))
+    }
+
     fn find_address(&mut self, index: HostIndex, proxied: bool, now: Millis) -> AddressNeed {
         let Some(host) = self.hosts.get_mut(index as usize) else { return AddressNeed::Missing };
         if proxied {
@@ -488,11 +499,11 @@ impl Frontier {
     }
 
     fn serve_errand(&mut self, index: HostIndex, rules: &Arc<HostRules>, now: Millis) -> Option<Step> {
-        let proxied = self
-            .host(index)?
-            .queues
-            .iter()
-            .any(|q| self.jobs.get(&q.queue.job).is_some_and(|j| j.limits.proxied));
+        let host = self.host(index)?;
+        let proxied = host.contact.errands.front().is_some_and(|errand| {
+            self.is_proxied(errand.job, &errand.url)
+                || host.queues.iter().any(|queue| self.is_proxied(queue.queue.job, &errand.url))
+        });
         match self.find_address(index, proxied, now) {
             AddressNeed::Known => {}
             AddressNeed::First(step) => return Some(step),

@@ -31,6 +31,8 @@ pub struct Delivered {
     pub robots: Vec<RobotsNews>,
     /// Hosts that jobs have in their scope from now on.
     pub scope: Vec<(JobId, Url)>,
+    /// A job was handed in, or goes on: [`Frontier::forget_robots_failures`] is to be called.
+    pub begins: bool,
     /// Nothing is taken from a message for this job on: it is to be opened ([`Frontier::restore_job`]) or ended
     /// ([`Frontier::end_job`]) first.
     pub waits_for: Option<JobId>,
@@ -308,12 +310,14 @@ impl Frontier {
             Message::Found(discovery) => {
                 delivered.refused.extend(self.admit_found(discovery, Some(shard), now).0);
             }
-            Message::Continue(visit) if self.shard_of_url(&visit.url) != shard => {
+            Message::Continue(visit) | Message::Again(visit) if self.shard_of_url(&visit.url) != shard => {
                 let skip = Skip::new(SkipReason::NotCrawlable, misled(shard, &visit.url));
                 let (job, url, source) = (visit.job, visit.url, visit.source);
                 delivered.refused.push(Refused { job, url, source, skip });
             }
             Message::Continue(visit) => self.go_on(shard, &visit, now),
+            Message::Again(visit) => self.ask_again(&visit, now),
+            Message::Begin { .. } => delivered.begins = true,
             Message::RobotsAsk { job, origin, url, hops } => {
                 if self.shard_of_url(&url) == shard {
                     self.run_errand(Errand { url, origin, hops, job }, now);
@@ -336,7 +340,7 @@ impl Frontier {
     /// goes on once.
     fn go_on(&mut self, shard: u16, visit: &Visit, now: Millis) {
         let text = format!("{} {} {}", visit.scheduled_url(), visit.hops.len(), visit.url);
-        let fingerprint = self.key.of(&text, visit.round);
+        let fingerprint = self.key.of(&text, visit.round).for_kind(visit.kind);
         if self.seen.entry((visit.job, shard)).or_default().insert(fingerprint) {
             let fingerprints = vec![fingerprint];
             self.changes.changes.push(Change::Seen { job: visit.job, shard, fingerprints });

@@ -12,11 +12,12 @@ use crate::network::NetworkWatch;
 use crate::queue::{LoadAfter, OrderKey};
 use crate::ready::{HostIndex, NOWHERE, ReadySet, Stamp, Timers};
 use crate::seen::SeenTable;
-use crate::settle::Notice;
+use crate::settle::{Answer, Notice};
 use crate::shards::ShardSlot;
 use crate::state::{Change, HostKey, QueueAt, Shards, StateBatch};
 use argiope_model::{
-    Fingerprint, FingerprintKey, JobId, Millis, PublicSuffixes, Scheme, Skip, Url, Visit, shard_of,
+    Fingerprint, FingerprintKey, JobId, Millis, ProxyReach, PublicSuffixes, Scheme, Skip, Url, Visit,
+    shard_of,
 };
 use argiope_politeness::{Gate, HostRules, ParkReason, PolitenessRules, WaitReason as Holds};
 use std::collections::{BTreeSet, VecDeque};
@@ -224,6 +225,8 @@ pub(crate) struct TakenEntry {
 
 pub struct Frontier {
     pub(crate) config: FrontierConfig,
+    /// What goes through a proxy where a job says nothing of one.
+    pub(crate) usual_proxies: ProxyReach,
     pub(crate) suffixes: Arc<PublicSuffixes>,
     pub(crate) key: FingerprintKey,
     pub(crate) politeness: Arc<PolitenessRules>,
@@ -264,6 +267,8 @@ pub struct Frontier {
     pub(crate) notices: VecDeque<Notice>,
     /// What is between this owner and others.
     pub(crate) elsewhere: Elsewhere,
+    /// A robots.txt that was unreachable before this time is asked for again.
+    pub(crate) robots_failures_since: Millis,
 }
 
 impl Frontier {
@@ -280,6 +285,7 @@ impl Frontier {
         let served = if config.leased { Shards::Only(BTreeSet::new()) } else { Shards::All };
         Frontier {
             config,
+            usual_proxies: ProxyReach::default(),
             suffixes,
             key,
             common_rules: Arc::new(politeness.for_host("")),
@@ -310,6 +316,7 @@ impl Frontier {
             decided: VecDeque::new(),
             notices: VecDeque::new(),
             elsewhere: Elsewhere::default(),
+            robots_failures_since: Millis(0),
         }
     }
 
@@ -324,7 +331,7 @@ impl Frontier {
     }
 
     pub fn fingerprint(&self, url: &Url, round: u32) -> Fingerprint {
-        self.key.of(url.as_str(), round)
+        self.key.of(url.normal(), round)
     }
 
     /// Starts a job, or goes on with one that was restored. Its limits may differ from the last time.
@@ -350,6 +357,11 @@ impl Frontier {
         {
             self.widen_elsewhere(id, shard, url);
         }
+    }
+
+    /// None for a job that is not open.
+    pub fn activity(&self, id: JobId) -> Option<Activity> {
+        self.jobs.get(&id).map(|job| job.activity)
     }
 
     pub fn set_activity(&mut self, id: JobId, activity: Activity) {
@@ -385,7 +397,10 @@ impl Frontier {
     /// New politeness settings hold from the next request on, and for the waits that are under way.
     pub fn set_politeness(&mut self, politeness: Arc<PolitenessRules>, now: Millis) {
         self.common_rules = Arc::new(politeness.for_host(""));
-        self.politeness = politeness;
+        let old = std::mem::replace(&mut self.politeness, politeness);
+        if old.robots() != self.politeness.robots() {
+            self.reload_robots();
+        }
         for host in self.hosts.iter_mut() {
             host.rules = None;
         }
@@ -522,6 +537,36 @@ impl Frontier {
         let rules = self.rules_of(index);
         let base = self.base_delay_of(index, &rules, now);
         self.host(index).map_or(base, |host| host.politeness.delay(base))
+    }
+
+    /// What goes through a proxy where a job says nothing of one.
+    pub fn set_usual_proxies(&mut self, reach: ProxyReach) {
+        self.usual_proxies = reach;
+    }
+
+    /// When a host may be asked next, by what is known of it.
+    pub fn free_at(&mut self, host: &str, now: Millis) -> Millis {
+        let index = self.host_index(host);
+        self.wait_after_unclean_stop(index, now);
+        let rules = self.rules_of(index);
+        self.host(index).map_or(now, |host| host.politeness.ready_at(now, &rules))
+    }
+
+    /// A request of a job that was not handed out has ended: its host is left alone for its delay as after any other.
+    pub fn asked_beside(&mut self, job: JobId, host: &str, answer: &Answer, now: Millis) {
+        let index = self.host_index(host);
+        let rules = self.rules_of(index);
+        let own = self.jobs.get(&job).and_then(|job| job.limits.delay);
+        let (crawl_delay, per_host) = (
+            self.host(index).and_then(|host| host.politeness.crawl_delay()),
+            self.per_host_of(index, &rules),
+        );
+        let delay = rules.base_delay(std::iter::once(own), crawl_delay, now);
+        if let Some(host) = self.host_mut(index) {
+            host.politeness.started(answer.ended, delay);
+            host.politeness.answered(answer.ended, &answer.outcome, &rules, delay, per_host);
+        }
+        self.mark_dirty(index);
     }
 
     pub(crate) fn base_delay_of(&self, index: HostIndex, rules: &HostRules, now: Millis) -> Duration {

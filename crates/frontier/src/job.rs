@@ -5,7 +5,7 @@ use crate::codec::{CodecError, Reader, put_number, put_text};
 use crate::hash::{FastMap, FastSet};
 use crate::queue::OrderKey;
 use crate::ready::HostIndex;
-use argiope_model::{JobId, JobSpec, NewUrlRate, TrapRules};
+use argiope_model::{JobId, JobSpec, NewUrlRate, Resources, TrapRules};
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher;
 use std::time::Duration;
@@ -27,8 +27,11 @@ pub struct JobLimits {
     pub per_host: Option<u32>,
     pub respect_robots: bool,
     pub traps: TrapRules,
-    /// Names are resolved by the proxy.
-    pub proxied: bool,
+    /// Whether all goes through a proxy, or nothing; without it, what does so by default
+    /// ([`crate::Frontier::set_usual_proxies`]). A proxy looks up the names.
+    pub proxied: Option<bool>,
+    /// Resources of pages are asked for, too.
+    pub resources: bool,
     /// The user agent whose rules in robots.txt hold for this job.
     pub agent: Box<str>,
 }
@@ -46,7 +49,8 @@ impl JobLimits {
             per_host: spec.per_host,
             respect_robots: spec.respect_robots,
             traps: spec.traps.clone(),
-            proxied: spec.proxy.is_some(),
+            proxied: spec.proxy.as_ref().map(|proxy| proxy != "none"),
+            resources: spec.resources != Resources::Off,
             agent: agent.into(),
         }
     }
@@ -265,7 +269,9 @@ impl Job {
 
     /// May an entry of this rank be served, as far as the budget goes? Without a rank: may it be loaded, to see?
     pub(crate) fn may_take(&self, shard: u16, rank: Option<u8>) -> bool {
+        // Resources are no pages. What is not loaded yet may be some.
         self.has_budget()
+            || self.limits.resources && rank.is_none_or(|rank| rank == OrderKey::RESOURCE)
             || rank.is_none_or(|rank| rank == OrderKey::CONTINUATION)
                 && self.shard(shard).is_some_and(|part| part.promised > 0)
     }

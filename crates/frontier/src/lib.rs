@@ -41,6 +41,7 @@ pub mod contract;
 mod delayed;
 mod dispatch;
 mod elsewhere;
+mod forget;
 mod frontier;
 mod hash;
 mod host;
@@ -55,6 +56,7 @@ pub mod ownership;
 pub mod queue;
 mod ready;
 mod recovered;
+mod requeue;
 mod restore;
 pub mod seen;
 mod settle;
@@ -71,6 +73,7 @@ pub use host::{Errand, WaitReason};
 pub use job::{Activity, JobCounts, JobLimits};
 pub use ready::HostIndex;
 pub use recovered::Entered;
+pub use requeue::Again;
 pub use restore::{LastStop, read_job_counts, stored_job_counts};
 pub use settle::{
     Answer, Completion, Disposition, JobProgress, Notice, RobotsAnswered, RobotsNews, Unresolved,

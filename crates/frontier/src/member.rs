@@ -7,6 +7,7 @@ use crate::job::Activity;
 use crate::restore::LastStop;
 use argiope_model::{JobId, JobSpec, Url};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A job that the cluster works on.
 #[derive(Clone, Debug)]
@@ -32,6 +33,9 @@ pub enum News {
     HandOver { shard: u16 },
     /// It is no longer ours, and nothing may be written for it.
     Lost { shard: u16 },
+    /// The lease holds, for the first time or again: requests belong to this term of it from now on. Shards that others
+    /// took meanwhile were told as lost before; nobody has asked a host of those that are left.
+    Resumed { term: u64 },
     /// What others sent to a shard, with each message's place in the shard's log.
     Delivery { shard: u16, messages: Vec<(u64, Vec<u8>)> },
     /// So many more pages of the job's budget are ours; none if there are none left.
@@ -44,8 +48,8 @@ pub trait Member: Send {
     fn delivered(&mut self, shard: u16, offset: u64);
     /// The shard is quiet and all of it is stored: whoever has it next need not wait.
     fn handed_over(&mut self, shard: u16);
-    /// The lease was over: all shards were dropped.
-    fn lapsed(&mut self);
+    /// A shard that was lost is dropped: it may be taken again.
+    fn dropped(&mut self, shard: u16);
     /// There is work, and no page of the budget left.
     fn wants_pages(&mut self, job: JobId);
     /// They are not needed here.
@@ -54,11 +58,15 @@ pub trait Member: Send {
 
 /// Whether this process may make requests now. Asked before each of them, by every thread.
 pub trait Lease: Send + Sync {
+    /// It has not ended, and the database answers.
     fn holds(&self) -> bool;
 
-    /// How often it has ended. A request that began in another term may have met one of the next owner's: nobody knows
-    /// when its answer came.
+    /// How often it has ended. What was asked for in an earlier term is kept if its shard was not taken meanwhile, which is
+    /// known when the lease holds again ([`News::Resumed`]).
     fn term(&self) -> u64;
+
+    /// When it ends if it is not renewed: requests that are under way then are given up. None if it never does.
+    fn ends_in(&self) -> Option<Duration>;
 }
 
 /// A process that has all shards needs nobody's leave.
@@ -72,6 +80,10 @@ impl Lease for Forever {
 
     fn term(&self) -> u64 {
         0
+    }
+
+    fn ends_in(&self) -> Option<Duration> {
+        None
     }
 }
 

@@ -8,12 +8,13 @@ use crate::admit::{Discovery, Found};
 use crate::codec::{CodecError, Reader, decode_visit, encode_visit, put_number, put_sized, put_text};
 use argiope_model::{Fingerprint, JobId, RequestKind, Url, Visit};
 use argiope_politeness::RobotsAnswer;
+use std::borrow::Cow;
 
 const VERSION: u8 = 1;
 
 /// URLs that one message should hold at most. Logs have limits for what they take in one piece: of the longest URLs, so
 /// many stay below 900,000 bytes.
-pub const MOST_FOUND: usize = 400;
+pub const MOST_FOUND: usize = 200;
 
 /// Bytes of a robots.txt that are told; RFC 9309 asks for 500 KiB to be read.
 const MOST_ROBOTS_BYTES: usize = 500 << 10;
@@ -42,6 +43,12 @@ pub enum Message {
         job: JobId,
         url: Url,
     },
+    /// A URL that has ended, and that somebody wants to be asked for again.
+    Again(Visit),
+    /// Somebody has handed the job in, or goes on with it: a robots.txt that was unreachable is asked for again.
+    Begin {
+        job: JobId,
+    },
 }
 
 impl Message {
@@ -49,8 +56,10 @@ impl Message {
     pub fn job(&self) -> Option<JobId> {
         match self {
             Message::Found(discovery) => Some(discovery.job),
-            Message::Continue(visit) => Some(visit.job),
-            Message::RobotsAsk { job, .. } | Message::Scope { job, .. } => Some(*job),
+            Message::Continue(visit) | Message::Again(visit) => Some(visit.job),
+            Message::RobotsAsk { job, .. } | Message::Scope { job, .. } | Message::Begin { job } => {
+                Some(*job)
+            }
             Message::RobotsTold { .. } => None,
         }
     }
@@ -59,7 +68,7 @@ impl Message {
     pub fn job_of(bytes: &[u8]) -> Option<JobId> {
         let mut from = Reader { bytes, what: "message" };
         let (version, kind) = (from.byte().ok()?, from.byte().ok()?);
-        let has_job = version == VERSION && matches!(kind, 1 | 2 | 3 | 5);
+        let has_job = version == VERSION && matches!(kind, 1 | 2 | 3 | 5..=7);
         if has_job { from.small().ok().map(JobId) } else { None }
     }
 
@@ -70,8 +79,8 @@ impl Message {
                 out.push(1);
                 put_found(&mut out, discovery);
             }
-            Message::Continue(visit) => {
-                out.push(2);
+            Message::Continue(visit) | Message::Again(visit) => {
+                out.push(if matches!(self, Message::Continue(_)) { 2 } else { 6 });
                 put_number(&mut out, u64::from(visit.job.0));
                 out.push(visit.priority);
                 put_sized(&mut out, |out| out.extend_from_slice(&encode_visit(visit)));
@@ -79,22 +88,26 @@ impl Message {
             Message::RobotsAsk { job, origin, url, hops } => {
                 out.push(3);
                 put_number(&mut out, u64::from(job.0));
-                put_text(&mut out, origin.as_str());
-                put_text(&mut out, url.as_str());
+                put_text(&mut out, &origin.to_stored());
+                put_text(&mut out, &url.to_stored());
                 out.push(*hops);
             }
             Message::RobotsTold { origin, answer, body } => {
                 out.push(4);
-                put_text(&mut out, origin.as_str());
+                put_text(&mut out, &origin.to_stored());
                 put_number(&mut out, answer_number(*answer));
                 let body = whole_lines(body);
                 put_number(&mut out, body.len() as u64);
                 out.extend_from_slice(body);
             }
+            Message::Begin { job } => {
+                out.push(7);
+                put_number(&mut out, u64::from(job.0));
+            }
             Message::Scope { job, url } => {
                 out.push(5);
                 put_number(&mut out, u64::from(job.0));
-                put_text(&mut out, url.as_str());
+                put_text(&mut out, &url.to_stored());
             }
         }
         out
@@ -107,10 +120,11 @@ impl Message {
         }
         let message = match from.byte()? {
             1 => Message::Found(take_found(&mut from)?),
-            2 => {
+            kind @ (2 | 6) => {
                 let job = JobId(from.small()?);
                 let priority = from.byte()?;
-                Message::Continue(decode_visit(job, priority, from.take()?)?)
+                let visit = decode_visit(job, priority, from.take()?)?;
+                if kind == 2 { Message::Continue(visit) } else { Message::Again(visit) }
             }
             3 => Message::RobotsAsk {
                 job: JobId(from.small()?),
@@ -123,6 +137,7 @@ impl Message {
                 answer: take_answer(&mut from)?,
                 body: from.take()?.to_vec(),
             },
+            7 => Message::Begin { job: JobId(from.small()?) },
             5 => Message::Scope { job: JobId(from.small()?), url: from.url()? },
             _ => return Err(from.error("unknown kind")),
         };
@@ -139,12 +154,12 @@ fn put_found(out: &mut Vec<u8>, discovery: &Discovery) {
     put_number(out, u64::from(discovery.job.0));
     put_number(out, u64::from(discovery.round));
     put_number(out, u64::from(discovery.depth));
-    let mut before = discovery.source.as_ref().map_or("", Url::as_str);
-    put_text(out, before);
+    let mut before = discovery.source.as_ref().map_or(Cow::Borrowed(""), Url::to_stored);
+    put_text(out, &before);
     put_number(out, discovery.found.len() as u64);
     for one in &discovery.found {
-        let text = one.url.as_str();
-        let shared = shared_start(before, text);
+        let text = one.url.to_stored();
+        let shared = shared_start(&before, &text);
         out.extend_from_slice(&one.fingerprint.0.to_le_bytes());
         out.push(one.priority);
         out.push(kind_number(one.kind));
@@ -192,6 +207,7 @@ fn kind_number(kind: RequestKind) -> u8 {
         RequestKind::Page => 0,
         RequestKind::Robots => 1,
         RequestKind::Sitemap => 2,
+        RequestKind::Resource => 3,
     }
 }
 
@@ -200,6 +216,7 @@ fn take_kind(from: &mut Reader<'_>) -> Result<RequestKind, CodecError> {
         0 => Ok(RequestKind::Page),
         1 => Ok(RequestKind::Robots),
         2 => Ok(RequestKind::Sitemap),
+        3 => Ok(RequestKind::Resource),
         _ => Err(from.error("unknown kind of request")),
     }
 }
@@ -281,7 +298,9 @@ mod tests {
                 found: links,
             }),
             Message::Found(Discovery { job, round: 0, depth: 0, source: None, found: Vec::new() }),
-            Message::Continue(visit),
+            Message::Continue(visit.clone()),
+            Message::Again(visit),
+            Message::Begin { job },
             Message::RobotsAsk { job, origin: origin.clone(), url: url("http://b.test/robots.txt"), hops: 2 },
             told(RobotsAnswer::Status(200), "User-agent: *\nDisallow: /x\n"),
             told(RobotsAnswer::TooManyRedirects, ""),
@@ -340,7 +359,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rubbish_is_an_error_and_never_a_panic(kind in 0u8..8, bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn rubbish_is_an_error_and_never_a_panic(kind in 0u8..9, bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = Message::decode(&[&[VERSION, kind], &bytes[..]].concat());
         }
     }

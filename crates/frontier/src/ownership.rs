@@ -15,6 +15,9 @@ pub const LEASE: Duration = Duration::from_secs(15);
 pub const RENEW_EVERY: Duration = Duration::from_secs(5);
 /// An owner stops that long before the table lets another one in.
 pub const MARGIN: Duration = Duration::from_secs(2);
+/// A worker that has not seen the table for so long has lost sight of it. Longer than between two renewals, and so short
+/// that no lease ends unseen.
+const BLIND: Duration = Duration::from_secs(6);
 
 /// Which worker should have each shard: an index into `workers` for each, or nothing without workers. The same for
 /// everyone who knows the same workers, in whatever order.
@@ -58,9 +61,43 @@ pub fn spread<N: AsRef<str>>(shards: u16, workers: &[N]) -> Vec<usize> {
 /// What the table says of a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seat<'t> {
-    /// Nobody's: never owned, given back, or its lease has ended by the table's clock.
+    /// Nobody's: never owned, or given back.
     Free,
+    /// Its lease has ended by the table's clock. Its owner may only have lost sight of the table, and go on with it.
+    Lapsed,
     Owned(&'t str),
+}
+
+/// Since when a worker has seen the table without a break, by a clock that goes on while the machine sleeps. When the table
+/// was away for all, all leases have ended and nobody is dead: whoever sees it first must not take what belongs to those
+/// who see it a moment later.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sight {
+    since: Option<Millis>,
+    last: Millis,
+    /// There was a time when it had seen it and did not.
+    was_lost: bool,
+}
+
+impl Sight {
+    /// The table was seen.
+    pub fn seen(&mut self, now: Millis) {
+        if self.since.is_none() || now > self.last + BLIND {
+            self.was_lost = self.since.is_some();
+            self.since = Some(now);
+        }
+        self.last = self.last.max(now);
+    }
+
+    /// Whether it was, for so long, up to the last time.
+    pub fn has_lasted(&self, long: Duration) -> bool {
+        self.since.is_some_and(|since| self.last >= since + long)
+    }
+
+    /// Everybody who lived when it was lost has had the time to renew a lease of this length.
+    fn is_restored(&self, lease: Duration) -> bool {
+        !self.was_lost || self.has_lasted(lease)
+    }
 }
 
 /// What a worker should do about the shards now.
@@ -74,7 +111,16 @@ pub struct Moves {
 
 /// `seats` is the table, by number of the shard; `workers` are those that live and stay. A worker that is not among them
 /// gives all it has away. One that is hands over one shard at a time, and `handing_over` says how many it is about to.
-pub fn moves<N: AsRef<str>>(me: &str, workers: &[N], seats: &[Seat<'_>], handing_over: usize) -> Moves {
+/// What another's lease has left it takes once it has seen the table for a whole `lease`; and for as long after it had lost
+/// sight of it, nothing is handed over: those it is not meant for may only be late.
+pub fn moves<N: AsRef<str>>(
+    me: &str,
+    workers: &[N],
+    seats: &[Seat<'_>],
+    handing_over: usize,
+    sight: &Sight,
+    lease: Duration,
+) -> Moves {
     let stays = workers.iter().any(|worker| worker.as_ref() == me);
     let shards = u16::try_from(seats.len()).unwrap_or(u16::MAX);
     let owners = spread(shards, workers);
@@ -83,12 +129,13 @@ pub fn moves<N: AsRef<str>>(me: &str, workers: &[N], seats: &[Seat<'_>], handing
         let meant_for = owners.get(usize::from(shard)).and_then(|at| workers.get(*at)).map(AsRef::as_ref);
         match seat {
             Seat::Free if meant_for == Some(me) => moves.take.push(shard),
+            Seat::Lapsed if meant_for == Some(me) && sight.has_lasted(lease) => moves.take.push(shard),
             Seat::Owned(owner) if *owner == me && meant_for != Some(me) => moves.hand_over.push(shard),
-            Seat::Free | Seat::Owned(_) => {}
+            Seat::Free | Seat::Lapsed | Seat::Owned(_) => {}
         }
     }
     if stays {
-        moves.hand_over.truncate(usize::from(handing_over == 0));
+        moves.hand_over.truncate(usize::from(handing_over == 0 && sight.is_restored(lease)));
     }
     moves
 }
@@ -134,7 +181,8 @@ impl Leases {
         self.held.get(&shard).is_some_and(|held| now < held.deadline)
     }
 
-    /// Shards whose time is over: requests for them are to be given up, and they are to be dropped.
+    /// Shards whose time is over: requests for them are to be given up, and none is made until the table has renewed the
+    /// lease. It does if nobody has taken the shard meanwhile.
     pub fn lapsed(&self, now: Millis) -> Vec<u16> {
         self.held.iter().filter(|(_, held)| now >= held.deadline).map(|(shard, _)| *shard).collect()
     }
@@ -157,6 +205,16 @@ mod tests {
 
     fn names(count: usize) -> Vec<String> {
         (0..count).map(|n| format!("worker-{n}")).collect()
+    }
+
+    fn seen(seconds: &[u64]) -> Sight {
+        let mut sight = Sight::default();
+        seconds.iter().for_each(|second| sight.seen(Millis(1000 * second)));
+        sight
+    }
+
+    fn long() -> Sight {
+        seen(&[0, 5, 10, 15])
     }
 
     fn owners(shards: u16, workers: &[String]) -> Vec<&str> {
@@ -207,13 +265,46 @@ mod tests {
         let (mine, others): (Vec<u16>, Vec<u16>) = (0..8).partition(|shard| meant[usize::from(*shard)] == me);
         assert_eq!((mine.len(), others.len()), (4, 4));
         let free = [Seat::Free; 8];
-        assert_eq!(moves(me, &workers, &free, 0), Moves { take: mine.clone(), hand_over: vec![] });
+        assert_eq!(
+            moves(me, &workers, &free, 0, &long(), LEASE),
+            Moves { take: mine.clone(), hand_over: vec![] }
+        );
         let all_mine = [Seat::Owned(me); 8];
         let one = Moves { take: vec![], hand_over: vec![others[0]] };
-        assert_eq!(moves(me, &workers, &all_mine, 0), one);
-        assert_eq!(moves(me, &workers, &all_mine, 1), Moves::default());
-        assert_eq!(moves(me, &workers[1..], &all_mine, 1).hand_over, (0..8).collect::<Vec<u16>>());
-        assert_eq!(moves(me, &workers, &[Seat::Owned("worker-1"); 8], 0), Moves::default());
+        assert_eq!(moves(me, &workers, &all_mine, 0, &long(), LEASE), one);
+        assert_eq!(moves(me, &workers, &all_mine, 1, &long(), LEASE), Moves::default());
+        assert_eq!(
+            moves(me, &workers[1..], &all_mine, 1, &long(), LEASE).hand_over,
+            (0..8).collect::<Vec<u16>>()
+        );
+        assert_eq!(moves(me, &workers, &[Seat::Owned("worker-1"); 8], 0, &long(), LEASE), Moves::default());
+    }
+
+    #[test]
+    fn what_may_still_be_others_is_taken_by_those_alone_who_have_seen_the_table_for_a_whole_lease() {
+        let workers = names(1);
+        let lapsed = [Seat::Lapsed; 4];
+        let (new, back) = (seen(&[0, 5, 10]), seen(&[0, 5, 10, 15, 22]));
+        for sight in [new, back] {
+            assert_eq!(moves("worker-0", &workers, &lapsed, 0, &sight, LEASE), Moves::default());
+        }
+        assert_eq!(moves("worker-0", &workers, &lapsed, 0, &long(), LEASE).take, [0, 1, 2, 3]);
+        assert_eq!(moves("worker-0", &workers, &[Seat::Free; 4], 0, &back, LEASE).take.len(), 4);
+        let (both, mine) = (names(2), [Seat::Owned("worker-0"); 4]);
+        assert_eq!(moves("worker-0", &both, &mine, 0, &new, LEASE).hand_over.len(), 1);
+        assert_eq!(moves("worker-0", &both, &mine, 0, &back, LEASE), Moves::default());
+        // One that leaves gives all away.
+        assert_eq!(moves("worker-0", &both[1..], &mine, 0, &back, LEASE).hand_over.len(), 4);
+    }
+
+    #[test]
+    fn sight_of_the_table_lasts_until_it_was_not_seen_for_longer_than_between_two_renewals() {
+        assert!(!Sight::default().has_lasted(Duration::ZERO));
+        assert!(!seen(&[100, 105, 110, 114]).has_lasted(LEASE));
+        assert!(seen(&[100, 105, 110, 115]).has_lasted(LEASE));
+        assert!(seen(&[100, 105, 110, 115, 121]).has_lasted(LEASE));
+        assert!(!seen(&[100, 105, 110, 115, 122, 127]).has_lasted(LEASE));
+        assert!(seen(&[100, 122, 127, 132, 137]).has_lasted(LEASE));
     }
 
     #[test]

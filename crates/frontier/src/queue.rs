@@ -1,14 +1,14 @@
 //! The queue of one job on one host. Only its head is in memory (the window); the tail is on disk, under keys that
 //! sort as the queue is served. Whatever has been taken out but is not yet done is still on disk: a crash puts it back.
 
-use argiope_model::JobId;
+use argiope_model::{JobId, RequestKind};
 use std::collections::VecDeque;
 
-/// The place of an entry in its queue: redirect continuations first, then by priority, then the shallower, then the
-/// older one.
+/// The place of an entry in its queue: redirect continuations first, then resources, then by priority, then the
+/// shallower, then the older one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OrderKey {
-    /// 0 for a continuation, priority + 1 for the rest.
+    /// 0 for a continuation, 1 for a resource, priority + 1 for the rest.
     pub rank: u8,
     pub depth: u8,
     pub sequence: u64,
@@ -16,9 +16,16 @@ pub struct OrderKey {
 
 impl OrderKey {
     pub const CONTINUATION: u8 = 0;
+    /// Before all pages, and of no others: resources need no page of the budget, and must not wait behind pages that do.
+    pub const RESOURCE: u8 = 1;
 
     pub fn rank_of(priority: u8) -> u8 {
-        priority.min(100) + 1
+        priority.clamp(1, 100) + 1
+    }
+
+    /// Of a visit where a redirect has led it.
+    pub fn continuation_of(kind: RequestKind) -> u8 {
+        if kind == RequestKind::Resource { Self::RESOURCE } else { Self::CONTINUATION }
     }
 }
 

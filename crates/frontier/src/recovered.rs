@@ -10,7 +10,7 @@ use crate::queue::OrderKey;
 use crate::ready::HostIndex;
 use crate::settle::{Answer, Completion, RobotsNews, parse_robots};
 use crate::state::{Change, QueueAt, StoredRobots};
-use argiope_model::{Fingerprint, JobId, Millis, Url, Visit};
+use argiope_model::{Fingerprint, JobId, Millis, RequestKind, Url, Visit};
 use argiope_politeness::{RobotsAnswer, RobotsNext};
 use std::sync::Arc;
 
@@ -87,9 +87,9 @@ impl Frontier {
             None => {}
             Some(Completion::Done { counted }) => self.count_done(at, counted),
             Some(Completion::Retry { due }) => {
-                let rank = match visit.hops.is_empty() {
+                let rank = match visit.hops.is_empty() && visit.kind != RequestKind::Resource {
                     true => OrderKey::rank_of(visit.priority),
-                    false => OrderKey::CONTINUATION,
+                    false => OrderKey::continuation_of(visit.kind),
                 };
                 let depth = u8::try_from(visit.depth).unwrap_or(u8::MAX);
                 let order = OrderKey { rank, depth, sequence: 0 };
@@ -164,7 +164,7 @@ mod tests {
     use crate::memory::MemoryState;
     use crate::state::{ShardState, Shards};
     use crate::{Discovery, Found, JobLimits, LastStop};
-    use argiope_model::{FingerprintKey, JobSpec, NormalRules, PublicSuffixes, RequestKind};
+    use argiope_model::{FingerprintKey, JobSpec, NormalRules, PublicSuffixes};
     use argiope_politeness::{PolitenessRules, PolitenessSettings};
     use std::collections::HashMap;
     use std::time::Duration;

@@ -146,7 +146,7 @@ impl Frontier {
             return;
         };
         if host.queue(id).is_none() {
-            let patterns = PatternTable::new(&job.limits.traps);
+            let patterns = PatternTable::new(&job.limits.traps.of_host(&host.name));
             host.queues.push(HostQueue::new(JobQueue::stored(id), patterns));
         }
         if job.limits.max_subdomains_per_root.is_some() {

@@ -91,8 +91,7 @@ pub enum Unresolved {
     NoAnswer { why: Box<str> },
 }
 
-/// The stored status of a robots.txt that could not be had.
-const NO_ANSWER: u16 = 0;
+const TOO_MANY_REQUESTS: u16 = 429;
 
 /// Tries at resolving a name when no resolver answers, before it is the host's failure.
 const DNS_TRIES: u8 = 3;
@@ -238,7 +237,7 @@ impl Frontier {
         self.wake_for_budget(id, now);
     }
 
-    fn leave_domain(&mut self, index: HostIndex, id: JobId) {
+    pub(crate) fn leave_domain(&mut self, index: HostIndex, id: JobId) {
         if let (Some(job), Some(host)) = (self.jobs.get_mut(&id), self.hosts.get(index as usize))
             && job.limits.max_pages_per_domain.is_some()
             && let Some(pages) = job.shard_mut(host.key.shard).domain_pages.get_mut(host.root())
@@ -327,6 +326,37 @@ impl Frontier {
         self.put_back(token, now);
     }
 
+    /// A request was not made, or was given up, because the lease did not hold: what was asked for is served again, with
+    /// nothing held against its host. One that was `sent` may have reached it: the host is owed a full delay from now.
+    pub fn take_back(&mut self, token: Token, sent: bool, now: Millis) {
+        let Some(flight) = self.in_flight.get_mut(&token) else { return };
+        let (index, errand) = (flight.host, flight.errand.take());
+        if sent {
+            let delay = self.delay_of(index, now);
+            if let Some(host) = self.host_mut(index) {
+                host.politeness.started(now, delay);
+                self.mark_dirty(index);
+            }
+        }
+        self.put_back(token, now);
+        if let Some(errand) = errand.filter(|_| self.shard_of_host(index).is_some()) {
+            self.push_errand(index, *errand, now);
+        }
+    }
+
+    /// Is what was handed out under this token still for a shard that is here?
+    pub fn is_under_way(&self, token: Token) -> bool {
+        self.in_flight.get(&token).is_some_and(|flight| self.shard_of_host(flight.host).is_some())
+    }
+
+    /// An answer that came late will be told: it is not missed before it might be if it had been asked for now.
+    pub fn expect_later(&mut self, token: Token, now: Millis) {
+        if let Some(flight) = self.in_flight.get_mut(&token) {
+            flight.since = now;
+            self.note_start(now, token);
+        }
+    }
+
     /// A redirect's page goes with it, so that no other visit takes it meanwhile.
     fn promise(&mut self, id: JobId, to: &Url) {
         let target = self.host_index(to.host());
@@ -406,8 +436,7 @@ impl Frontier {
     pub fn page_seen(&mut self, job: JobId, url: &Url, page: SeenPage) {
         let Some(index) = self.hosts.named(url.host()) else { return };
         if let Some(queue) = self.host_mut(index).and_then(|host| host.queue_mut(job)) {
-            let pattern = crate::admission::pattern::pattern_of(url);
-            queue.patterns.page_seen(pattern, page);
+            queue.patterns.page_seen(url, page);
         }
     }
 
@@ -500,17 +529,22 @@ impl Frontier {
             return None;
         }
         let policy = self.politeness.robots().clone();
+        // Earlier versions took a 429 for the lack of rules: such a robots.txt is asked for again.
+        let stored = stored.filter(|stored| stored.status != TOO_MANY_REQUESTS);
+        let stored = stored.filter(|stored| !self.is_forgotten(stored));
         let host = self.host_mut(index)?;
         let mut known = None;
-        let handle = match stored {
-            Some(stored) if stored.expires > now && stored.status == NO_ANSWER => {
-                RobotsHandle::Unreachable { until: stored.expires }
+        // The settings of today decide how long an answer holds, not those it was stored under.
+        let next = stored.as_ref().map(|stored| policy.next(stored.answer(), u8::MAX, stored.fetched_at));
+        let handle = match (stored, next) {
+            (Some(_), Some(RobotsNext::UnreachableUntil(until))) if until > now => {
+                RobotsHandle::Unreachable { until }
             }
-            Some(stored) if stored.expires > now => {
+            (Some(stored), Some(RobotsNext::Use { expires, .. })) if expires > now => {
                 let robots = Arc::new(parse_robots(&stored, agent, &policy));
                 host.politeness.raise_crawl_delay(robots.crawl_delay());
                 known = Some(Arc::clone(&robots));
-                RobotsHandle::Known { robots, expires: stored.expires }
+                RobotsHandle::Known { robots, expires }
             }
             _ => RobotsHandle::Missing,
         };
@@ -614,7 +648,8 @@ impl Frontier {
                 }
                 self.notices.push_back(Notice::RobotsUnreachable { host: host.name.clone(), until });
                 let body = Box::default();
-                let stored = StoredRobots { fetched_at: now, expires: until, status: NO_ANSWER, body };
+                let stored =
+                    StoredRobots { fetched_at: now, expires: until, status: StoredRobots::NO_ANSWER, body };
                 let (shard, origin) = (host.key.shard, asked_for.origin().into());
                 self.changes.changes.push(Change::Robots { shard, origin, stored });
             }
@@ -656,7 +691,8 @@ impl Frontier {
                 return;
             }
             self.started_order.pop_front();
-            if self.in_flight.get(&token).is_some_and(|f| f.asking) {
+            let is_stale = |flight: &InFlight| flight.asking && now >= flight.since + self.config.stale_after;
+            if self.in_flight.get(&token).is_some_and(is_stale) {
                 self.decided.push_back(Step::Forget(token));
                 self.put_back(token, now);
             }
@@ -737,8 +773,7 @@ pub struct RobotsNews {
 
 /// What is stored of a robots.txt answers as it did when it was new.
 pub(crate) fn parse_robots(stored: &StoredRobots, agent: &str, policy: &RobotsPolicy) -> Robots {
-    let answer =
-        if stored.status == 0 { RobotsAnswer::NoAnswer } else { RobotsAnswer::Status(stored.status) };
+    let answer = stored.answer();
     let why = match answer {
         RobotsAnswer::Status(status) => format!("robots.txt answered {status}"),
         _ => String::from("robots.txt could not be had"),

@@ -9,6 +9,7 @@
 
 use crate::queue::{Entry, OrderKey};
 use argiope_model::{Fingerprint, JobId, Millis};
+use argiope_politeness::RobotsAnswer;
 use std::collections::BTreeSet;
 
 /// Which shards are meant.
@@ -62,6 +63,18 @@ pub struct StoredRobots {
     /// The status of the final answer; 0 where none came.
     pub status: u16,
     pub body: Box<[u8]>,
+}
+
+impl StoredRobots {
+    /// The status of a robots.txt that was unreachable.
+    pub const NO_ANSWER: u16 = 0;
+
+    pub fn answer(&self) -> RobotsAnswer {
+        match self.status {
+            StoredRobots::NO_ANSWER => RobotsAnswer::NoAnswer,
+            status => RobotsAnswer::Status(status),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

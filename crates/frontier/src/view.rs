@@ -3,6 +3,7 @@
 use crate::codec::decode_visit;
 use crate::frontier::{Frontier, InFlight};
 use crate::host::{Host, Place, RobotsHandle, WaitReason};
+use crate::queue::{JobQueue, OrderKey};
 use crate::state::HostKey;
 use argiope_model::{Fingerprint, JobId, Millis, Url};
 use std::collections::BTreeMap;
@@ -160,6 +161,22 @@ impl Frontier {
                 Place::Waiting(at, reason) => at >= until && reason.blocks(),
                 _ => false,
             }
+        })
+    }
+
+    /// Is a resource of the job's pages to be asked for before `until`, or something that may turn out to be one? Such need
+    /// no page of the budget, so that a job that has spent it goes on with them.
+    pub fn awaits_resources(&self, job: JobId, until: Millis) -> bool {
+        let Some(state) = self.jobs.get(&job).filter(|state| state.limits.resources) else { return false };
+        if state.counts.delayed > 0 && self.next_due.is_some_and(|due| due < until) {
+            return true;
+        }
+        self.hosts.iter().any(|host| {
+            let is_blocked =
+                matches!(host.place, Place::Waiting(at, reason) if at >= until && reason.blocks());
+            let queue = host.queue(job).map(|queue| &queue.queue).filter(|queue| !queue.is_drained());
+            let resource = |queue: &JobQueue| queue.head().is_none_or(|e| e.order.rank == OrderKey::RESOURCE);
+            !is_blocked && queue.is_some_and(resource)
         })
     }
 

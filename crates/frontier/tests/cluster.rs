@@ -92,6 +92,42 @@ fn nothing_goes_wrong_where_shards_move_faster_than_they_are_read() {
     assert!(sum(&all, |told| told.clean_after_kill) > 0, "{all:?}");
 }
 
+/// The database is away for longer than any lease, again and again, and nobody dies.
+#[test]
+fn an_outage_of_the_database_repeats_no_request() {
+    let plan = |seed| Plan { workers: 3, joins: 0, outages: 3, ..Plan::calm(seed) };
+    let all = for_seeds(8000, 25, plan);
+    assert!(all.iter().all(|told| told.asked_again == 0 && told.fetched_again == 0), "{all:?}");
+    assert!(all.iter().all(|told| told.lost == 0 && told.unclean == 0), "{all:?}");
+    assert!(sum(&all, |told| told.lapsed) > 0, "{all:?}");
+    let slow = |seed| Plan { slow_writes: Some(400), ..plan(seed) };
+    let all = for_seeds(8500, 25, slow);
+    assert!(all.iter().all(|told| told.asked_again <= told.at_risk && told.unclean == 0), "{all:?}");
+    let ahead = |seed| Plan { sent_ahead: true, max_pages: Some(120), ..plan(seed) };
+    let all = for_seeds(8700, 25, ahead);
+    assert!(all.iter().all(|told| told.asked_again <= told.at_risk && told.unclean == 0), "{all:?}");
+}
+
+/// All machines sleep at once, and wake one after the other.
+#[test]
+fn workers_that_are_stopped_for_longer_than_their_leases_go_on_with_what_nobody_took() {
+    let all = for_seeds(9000, 25, |seed| Plan { workers: 3, joins: 0, suspensions: 2, ..Plan::calm(seed) });
+    assert!(all.iter().all(|told| told.lost == 0 && told.unclean == 0), "{all:?}");
+    assert!(sum(&all, |told| told.lapsed) > 0, "{all:?}");
+    // What was under way when they were stopped, and had no answer when they woke, is all that is asked for again.
+    assert!(all.iter().all(|told| told.asked_again <= told.at_risk), "{all:?}");
+}
+
+/// A worker dies while the database is away: what it had in flight is all that is asked for again.
+#[test]
+fn a_death_in_an_outage_repeats_what_was_in_flight_and_no_more() {
+    let all =
+        for_seeds(9500, 25, |seed| Plan { workers: 4, joins: 0, outages: 3, crashes: 2, ..Plan::calm(seed) });
+    assert!(sum(&all, |told| told.crashes) > 0 && sum(&all, |told| told.outages) > 0, "{all:?}");
+    assert!(sum(&all, |told| told.asked_again) > 0, "{all:?}");
+    assert!(all.iter().all(|told| told.asked_again <= told.at_risk), "{all:?}");
+}
+
 #[test]
 fn no_more_pages_are_stored_than_a_job_may_have() {
     for_seeds(3000, 25, |seed| Plan { max_pages: Some(60 + seed % 100), ..Plan::troubled(seed) });

@@ -74,6 +74,8 @@ pub(crate) struct Answer {
     pub(crate) body: Body,
     pub(crate) delivery: Delivery,
     pub(crate) latency: Duration,
+    /// What is said where only the head is asked for, if that is another status.
+    pub(crate) to_head: Option<u16>,
 }
 
 pub(crate) const HTML: &str = "text/html; charset=utf-8";
@@ -87,6 +89,7 @@ impl Answer {
             body,
             delivery: Delivery::Whole,
             latency: Duration::ZERO,
+            to_head: None,
         }
     }
 
@@ -132,6 +135,11 @@ impl Answer {
 
     pub(crate) fn with_status(self, status: u16) -> Answer {
         Answer { status, ..self }
+    }
+
+    /// A server that does not know what to do with HEAD.
+    pub(crate) fn and_to_head(self, status: u16) -> Answer {
+        Answer { to_head: Some(status), ..self }
     }
 
     pub(crate) fn late(self, latency: Duration) -> Answer {

@@ -29,5 +29,6 @@ pub use dns::{DnsAnswer, LabDns};
 pub use error::LabError;
 pub use expected::{Expected, ExpectedUrl, Fate};
 pub use kinds::SiteKind;
+pub use kinds::cookies::{LOGIN_PASSWORD, LOGIN_USER, LOGIN_WELCOME};
 pub use lab::{Lab, Outage};
 pub use web::Web;

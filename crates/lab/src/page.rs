@@ -39,6 +39,13 @@ impl Form {
             _ => Form::FromRoot,
         }
     }
+
+    fn without_tracking(self) -> Form {
+        match self {
+            Form::Tracking => Form::FromRoot,
+            other => other,
+        }
+    }
 }
 
 pub(crate) fn write(web: &Web, site: &Site, plan: &PagePlan, out: &mut Vec<u8>) {
@@ -259,6 +266,8 @@ impl Writer<'_> {
     }
 
     fn reference(&self, page: u32, form: Form, out: &mut Vec<u8>) {
+        // A URL is asked for in the spelling that is found first. The front page is a seed, so that spelling is known.
+        let form = if page == 0 { form } else { form.without_tracking() };
         match form {
             Form::FromRoot | Form::Fragment | Form::Tracking => out.push(b'/'),
             Form::Relative => self.way_up(out),

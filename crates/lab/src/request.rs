@@ -14,6 +14,8 @@ pub(crate) struct Request<'a> {
     pub(crate) accepts_gzip: bool,
     pub(crate) keep_alive: bool,
     pub(crate) has_body: bool,
+    pub(crate) content_length: usize,
+    pub(crate) cookie: &'a str,
 }
 
 /// The length of the head at the start of `input`, its empty line included, once that has come.
@@ -53,8 +55,11 @@ pub(crate) fn parse(head: &[u8]) -> Option<Request<'_>> {
             } else {
                 value.eq_ignore_ascii_case("keep-alive")
             };
+        } else if name.eq_ignore_ascii_case("cookie") {
+            request.cookie = value;
         } else if name.eq_ignore_ascii_case("content-length") {
             request.has_body = value != "0";
+            request.content_length = value.parse().unwrap_or(usize::MAX);
         } else if name.eq_ignore_ascii_case("transfer-encoding") {
             request.has_body = true;
         }

@@ -103,6 +103,8 @@ pub(crate) struct Connection {
 struct Exchange<'a> {
     site: &'a Site,
     request: &'a Request<'a>,
+    /// Of a form.
+    body: &'a [u8],
     started_us: u64,
 }
 
@@ -139,6 +141,12 @@ impl Connection {
                     continue;
                 }
             };
+            if self.lacks_form(head) {
+                if !self.read().await {
+                    return;
+                }
+                continue;
+            }
             let started_us = self.shared.clock.now_us();
             let input = std::mem::take(&mut self.input);
             let Some(request) = input.get(..head).and_then(request::parse) else {
@@ -151,13 +159,23 @@ impl Connection {
                 other => &*other.insert(self.shared.web.site(index)),
             };
             self.shared.log.count();
-            let exchange = Exchange { site, request: &request, started_us };
+            let body = input.get(head..).unwrap_or_default();
+            let body = body.get(..request.content_length).unwrap_or_default();
+            let exchange = Exchange { site, request: &request, body, started_us };
             if !matches!(self.answer(&exchange).await, Ok(true)) {
                 return;
             }
             self.input = input;
             self.input.drain(..head);
         }
+    }
+
+    /// Whether the fields of a form are still to come. More than a few nobody sends.
+    fn lacks_form(&self, head: usize) -> bool {
+        let is_form = self.input.starts_with(b"POST ");
+        let length =
+            self.input.get(..head).filter(|_| is_form).and_then(request::parse).map(|r| r.content_length);
+        length.is_some_and(|length| length <= MAX_HEAD && self.input.len() < head + length)
     }
 
     async fn read(&mut self) -> bool {
@@ -170,7 +188,7 @@ impl Connection {
         if !self.shared.log.is_kept() {
             return;
         }
-        let Exchange { site, request, started_us } = exchange;
+        let Exchange { site, request, started_us, .. } = exchange;
         self.shared.log.add(AccessEntry {
             started_us: *started_us,
             answered_us: sent.answered_us,
@@ -193,9 +211,13 @@ impl Connection {
             return self.wait_for_the_client_to_go(exchange).await;
         }
         let head_only = request.method == "HEAD";
-        let answer = if head_only || request.method == "GET" {
+        let wants_cookie = kinds::cookies::answer(site.kind, request, exchange.body);
+        let answer = if let Some(answer) = wants_cookie {
+            answer
+        } else if head_only || request.method == "GET" {
             let earlier = self.shared.earlier(site, request.target);
-            self.shared.web.answer(site, request.target, earlier)
+            let answer = self.shared.web.answer(site, request.target, earlier);
+            answer.to_head.filter(|_| head_only).map_or(answer, Answer::error)
         } else {
             Answer::error(405).header("Allow", "GET, HEAD")
         };

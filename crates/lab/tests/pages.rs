@@ -109,6 +109,7 @@ fn what_a_site_promises_beyond_its_pages_is_linked_somewhere() {
         SiteKind::Redirects,
         SiteKind::Errors,
         SiteKind::Shop,
+        SiteKind::Archive,
         SiteKind::Duplicates,
         SiteKind::RobotsWildcards,
     ] {

@@ -242,10 +242,12 @@ fn refusals_beyond_the_limit_are_counted_only() {
     catalogue.limit_skipped(10);
     let row = |n: u64| SkippedRow {
         job,
+        url_key: n,
         url: format!("https://b.test/{n}"),
         reason: argiope_model::SkipReason::OutOfScope,
         detail: String::new(),
         source: None,
+        amount: 0,
     };
     catalogue.commit(&Batch { skipped: (0..8).map(row).collect(), ..Batch::default() }).unwrap();
     drop(catalogue);
@@ -263,4 +265,15 @@ fn refusals_beyond_the_limit_are_counted_only() {
     assert_eq!(stored, 10);
     // 8 of the first batch, 2 stored and 15 only counted of the second; 3 were known.
     assert_eq!(reader.counts(job).unwrap().skipped(), 25);
+    // What a trap rule holds back has a little room of its own.
+    let trap = |n: u64| SkippedRow { reason: argiope_model::SkipReason::Trap, ..row(n) };
+    catalogue.commit(&Batch { skipped: (100..103).map(trap).collect(), ..Batch::default() }).unwrap();
+    let mut traps = 0;
+    reader
+        .cuts(job, &mut |_| {
+            traps += 1;
+            Ok(ControlFlow::Continue(()))
+        })
+        .unwrap();
+    assert_eq!((traps, reader.counts(job).unwrap().by_skip[&argiope_model::SkipReason::Trap]), (1, 3));
 }

@@ -7,8 +7,9 @@
 )]
 
 use argiope_local::catalogue::{CatalogueSettings, SqliteCatalogue};
-use argiope_model::{FetchTimings, JobId, Millis, Page, RequestKind};
+use argiope_model::{FetchTimings, JobId, Millis, NormalForm, Page, RequestKind};
 use argiope_store::audit::{Rule, audit};
+use argiope_store::broken::BrokenUrls;
 use argiope_store::catalogue::{
     Batch, Catalogue, FetchRow, JobState, JobUpdate, NewJob, PageRow, RobotsRow, url_key,
 };
@@ -111,8 +112,10 @@ fn a_report_is_gathered_from_the_rows() {
     let reader = catalogue.reader().unwrap();
     let job = reader.latest_job().unwrap().unwrap();
     let gather = |state: &str| {
-        let report = Report::gather(reader.as_ref(), &job, state, ReportLimits::default(), Millis(9999));
-        report.unwrap().to_string()
+        let rules = NormalForm::default().compile();
+        let broken = BrokenUrls::gather(reader.as_ref(), job.id, rules).unwrap().most_linked(10);
+        let limits = ReportLimits::default();
+        Report::gather(reader.as_ref(), &job, state, limits, Millis(9999), broken).unwrap().to_string()
     };
     let text = gather(job.state.as_str());
     for part in [
@@ -120,7 +123,7 @@ fn a_report_is_gathered_from_the_rows() {
         "pages     2\n  failed    1\n",
         "duration  3.0 s, 0.7 pages/s",
         "timeout",
-        "404            https://a.test/gone  https://a.test/",
+        "Broken links\n  what           links  url                  linked from\n  404                0  https://a.test/gone  https://a.test/\n",
     ] {
         assert!(text.contains(part), "{part} is missing in\n{text}");
     }

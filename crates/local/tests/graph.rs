@@ -191,10 +191,12 @@ fn whoever_watches_is_told_what_became_of_every_host() {
         ],
         skipped: vec![SkippedRow {
             job: JobId(1),
+            url_key: 1,
             url: String::from("http://mute.test/"),
             reason: SkipReason::RobotsUnreachable,
             detail: String::new(),
             source: None,
+            amount: 0,
         }],
         ..Batch::default()
     };

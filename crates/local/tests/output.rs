@@ -89,7 +89,7 @@ fn the_file_follows_the_catalogue() {
     let other = new_job(&mut crawl.catalogue);
     crawl.step(&mut output, vec![hidden, page(other, 4), page(crawl.job, 5), page(crawl.job, 0)]);
     assert_eq!(numbers(&path), [0, 1, 2, 5], "no noindex page, no other job's, none twice");
-    let end = output.finish().unwrap();
+    let end = output.finish(crawl.catalogue.reader().unwrap().as_ref()).unwrap();
     assert_eq!(end.length, fs::metadata(&path).unwrap().len());
 }
 
@@ -191,11 +191,36 @@ fn names_that_cannot_be_streamed_are_refused() {
 }
 
 #[test]
+fn a_file_whose_pages_were_asked_for_again_is_written_anew() {
+    let mut crawl = Crawl::new();
+    let path = crawl.file("pages.jsonl");
+    let mut output = crawl.open(&path).unwrap();
+    crawl.step(&mut output, crawl.pages(0..4));
+    // In the middle of a run: the file has both until its end.
+    let forgotten = vec![page(crawl.job, 1).key()];
+    output.out_of_date();
+    let outputs = vec![output.position()];
+    crawl.catalogue.commit(&Batch { forgotten, outputs, ..Batch::default() }).unwrap();
+    crawl.step(&mut output, vec![page(crawl.job, 1)]);
+    let end = output.finish(crawl.catalogue.reader().unwrap().as_ref()).unwrap();
+    assert_eq!(numbers(&path), [0, 2, 3, 1]);
+    assert_eq!(end.length, fs::metadata(&path).unwrap().len());
+    crawl.catalogue.commit(&Batch { outputs: vec![end], ..Batch::default() }).unwrap();
+    // Between two runs.
+    let forgotten = vec![page(crawl.job, 0).key()];
+    crawl.catalogue.commit(&Batch { forgotten, ..Batch::default() }).unwrap();
+    let mut output = crawl.open(&path).unwrap();
+    assert_eq!(numbers(&path), [2, 3, 1]);
+    crawl.step(&mut output, vec![page(crawl.job, 0)]);
+    assert_eq!(numbers(&path), [2, 3, 1, 0]);
+}
+
+#[test]
 fn a_device_takes_what_it_gets() {
     let mut crawl = Crawl::new();
     let mut output = crawl.open(Path::new("/dev/null")).unwrap();
     crawl.step(&mut output, crawl.pages(0..3));
-    assert!(output.finish().unwrap().length > 0);
+    assert!(output.finish(crawl.catalogue.reader().unwrap().as_ref()).unwrap().length > 0);
 }
 
 #[test]
@@ -222,10 +247,12 @@ fn refusals_are_exported_with_their_reason() {
     let mut crawl = Crawl::new();
     let row = argiope_store::catalogue::SkippedRow {
         job: crawl.job,
+        url_key: url_key("https://b.test/,"),
         url: "https://b.test/,".into(),
         reason: argiope_model::SkipReason::RobotsDisallowed,
         detail: "Disallow: / (line 2)".into(),
         source: None,
+        amount: 0,
     };
     crawl.catalogue.commit(&Batch { skipped: vec![row], ..Batch::default() }).unwrap();
     let reader = crawl.catalogue.reader().unwrap();

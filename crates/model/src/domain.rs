@@ -20,6 +20,13 @@ impl PublicSuffixes {
         text.parse().map(|list| PublicSuffixes { list }).map_err(|e| format!("public suffix list: {e}"))
     }
 
+    /// A name under which anybody can have a domain, a single label or an address: no cookie is for all of it.
+    pub fn is_suffix(&self, name: &str) -> bool {
+        name.starts_with('[')
+            || name.bytes().all(|b| b.is_ascii_digit() || b == b'.')
+            || self.list.domain(name.as_bytes()).is_none()
+    }
+
     /// `blog.example.co.uk` -> `example.co.uk`. An address, a bare suffix or a single label is its own root.
     /// `host` may carry a `:port`, which is no part of the answer.
     pub fn root_domain<'h>(&self, host: &'h str) -> &'h str {
@@ -53,6 +60,17 @@ pub fn shard_of(root_domain: &str, shards: u16) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn suffixes_single_labels_and_addresses_are_nobodys_domain() {
+        let list = PublicSuffixes::bundled();
+        for name in ["com", "co.uk", "github.io", "localhost", "127.0.0.1", "[::1]"] {
+            assert!(list.is_suffix(name), "{name}");
+        }
+        for name in ["example.com", "example.co.uk", "a.b.example.com", "someone.github.io", "site.test"] {
+            assert!(!list.is_suffix(name), "{name}");
+        }
+    }
 
     #[test]
     fn root_domains_follow_the_list() {

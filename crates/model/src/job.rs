@@ -1,8 +1,9 @@
 //! What a job is asked to do. A [`JobSpec`] is what `job.yaml` and the command line become and what is stored with
 //! the job; every room reads the part it needs. The spec is data only: admission compiles and checks its patterns.
 
-use crate::NormalForm;
 use crate::duration::{human_duration, human_optional_duration};
+use crate::traps::TrapRules;
+use crate::{CookieJar, Login, NormalForm, Url};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -53,6 +54,48 @@ impl FromStr for Scope {
     }
 }
 
+/// What is done about the pictures, styles, scripts, fonts and media of crawled pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Resources {
+    /// Nothing.
+    #[default]
+    Off,
+    /// Each is asked for once, for its status, size and type.
+    Check,
+    /// Each is fetched once and archived.
+    Keep,
+}
+
+impl Resources {
+    pub const ALL: [Resources; 3] = [Resources::Off, Resources::Check, Resources::Keep];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Resources::Off => "off",
+            Resources::Check => "check",
+            Resources::Keep => "keep",
+        }
+    }
+}
+
+impl fmt::Display for Resources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Resources {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Resources, String> {
+        Resources::ALL
+            .into_iter()
+            .find(|resources| resources.as_str() == word)
+            .ok_or_else(|| format!("'{word}' says nothing about resources; use off, check or keep"))
+    }
+}
+
 /// How fast the pages of one host may bring URLs of other hosts that are new. The excess waits, it is not dropped. A
 /// host's own URLs are bounded by its own pace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,40 +108,6 @@ pub struct NewUrlRate {
 impl Default for NewUrlRate {
     fn default() -> NewUrlRate {
         NewUrlRate { per_second: 100, burst: 10_000 }
-    }
-}
-
-/// What counts as a spider trap.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct TrapRules {
-    pub enabled: bool,
-    /// URLs of one pattern on one host, after which the pages of the pattern have to prove their worth.
-    pub urls_per_pattern: u32,
-    /// Fetched pages of a pattern before it is judged.
-    pub pages_before_judgement: u32,
-    /// The share of a pattern's pages, in percent, that must be duplicates, or lead only to more of the same,
-    /// for the pattern to be a trap.
-    pub worthless_percent: u8,
-    /// How often one segment may stand in a path.
-    pub max_repeated_segments: u32,
-    /// Calendar years before this one are a trap.
-    pub earliest_year: u16,
-    /// Calendar years further ahead than this are a trap.
-    pub years_ahead: u16,
-}
-
-impl Default for TrapRules {
-    fn default() -> TrapRules {
-        TrapRules {
-            enabled: true,
-            urls_per_pattern: 1000,
-            pages_before_judgement: 50,
-            worthless_percent: 90,
-            max_repeated_segments: 3,
-            earliest_year: 1990,
-            years_ahead: 5,
-        }
     }
 }
 
@@ -139,6 +148,7 @@ pub struct JobSpec {
     pub max_depth: Option<u32>,
     pub max_pages: Option<u64>,
     pub max_pages_per_domain: Option<u64>,
+    /// Different links taken from one page; those beyond are counted and named.
     pub max_links_per_page: u32,
     pub new_urls_per_source: NewUrlRate,
     /// The longest queue of the job, after which the lowest priority is evicted; without it there is no limit.
@@ -159,9 +169,21 @@ pub struct JobSpec {
     pub max_body: u64,
     pub user_agent: Option<String>,
     pub headers: BTreeMap<String, String>,
+    /// Sent to the hosts of the seeds with every request.
     pub cookies: BTreeMap<String, String>,
+    /// What becomes of the cookies that sites set; see [`JobSpec::cookie_jar`].
+    pub cookie_jar: Option<CookieJar>,
+    /// Cookies to begin with, as browsers and curl export them (`cookies.txt`).
+    pub cookies_file: Option<String>,
+    /// What is in that file, for those who cannot read it: the workers of a cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cookies_text: Option<String>,
+    pub login: Option<Login>,
     pub basic_auth: Option<BasicAuth>,
+    /// `none` is none at all, whatever the environment says.
     pub proxy: Option<String>,
+    /// Certificates are not checked.
+    pub insecure: bool,
 
     pub respect_robots: bool,
     pub respect_nofollow: bool,
@@ -171,6 +193,8 @@ pub struct JobSpec {
     pub allow_private: bool,
     pub archive: bool,
     pub sitemaps: bool,
+    /// Of crawled pages, on whichever host they are; they are no pages, and nothing is followed from them.
+    pub resources: Resources,
 
     pub normal_form: NormalForm,
     /// File extensions that are not fetched, without the dot.
@@ -190,6 +214,20 @@ pub struct JobSpec {
 
 impl JobSpec {
     pub const STRICT_QUERY_PARAMETERS: u32 = 3;
+
+    /// The seeds as URLs under the job's own normal form.
+    pub fn seed_urls(&self) -> impl Iterator<Item = Url> {
+        let rules = self.normal_form.compile();
+        self.seeds.iter().filter_map(move |seed| Url::parse(seed, &rules).ok())
+    }
+
+    /// Without a word about it, as long as a chain of redirects; where the job begins with cookies, as long as it runs.
+    pub fn cookie_jar(&self) -> CookieJar {
+        let begins_with_some =
+            self.cookies_file.is_some() || self.cookies_text.is_some() || self.login.is_some();
+        let usual = if begins_with_some { CookieJar::Session } else { CookieJar::Redirects };
+        self.cookie_jar.unwrap_or(usual)
+    }
 
     /// The limit on query parameters with `strict` taken into account.
     pub fn query_parameter_limit(&self) -> u32 {
@@ -227,7 +265,7 @@ impl Default for JobSpec {
             max_depth: Some(10),
             max_pages: None,
             max_pages_per_domain: None,
-            max_links_per_page: 1000,
+            max_links_per_page: 10_000,
             new_urls_per_source: NewUrlRate::default(),
             queue_cap: None,
             delay: None,
@@ -239,8 +277,13 @@ impl Default for JobSpec {
             user_agent: None,
             headers: BTreeMap::new(),
             cookies: BTreeMap::new(),
+            cookie_jar: None,
+            cookies_file: None,
+            cookies_text: None,
+            login: None,
             basic_auth: None,
             proxy: None,
+            insecure: false,
             respect_robots: true,
             respect_nofollow: true,
             respect_noindex: true,
@@ -248,6 +291,7 @@ impl Default for JobSpec {
             allow_private: false,
             archive: true,
             sitemaps: true,
+            resources: Resources::Off,
             normal_form: NormalForm::default(),
             skip_extensions: Self::SKIPPED_EXTENSIONS.iter().map(|e| (*e).to_owned()).collect(),
             max_url_length: 2048,
@@ -308,6 +352,10 @@ mod tests {
             assert_eq!(scope.to_string().parse(), Ok(scope));
         }
         assert!("hosts".parse::<Scope>().is_err());
+        for resources in Resources::ALL {
+            assert_eq!(resources.to_string().parse(), Ok(resources));
+        }
+        assert!("yes".parse::<Resources>().is_err());
     }
 
     #[test]

@@ -4,19 +4,32 @@
 mod domain;
 mod duration;
 mod job;
+mod login;
+mod long_url;
 mod page;
 mod plural;
+mod proxy;
 mod reason;
 mod time;
+mod traps;
 mod url;
 mod visit;
 
 pub use domain::{PublicSuffixes, shard_of};
 pub use duration::{format_duration, human_duration, human_optional_duration};
-pub use job::{BasicAuth, JobSpec, NewUrlRate, Scope, TrapRules};
+pub use job::{BasicAuth, JobSpec, NewUrlRate, Resources, Scope};
+pub use login::{CookieJar, Login};
+pub use long_url::LongUrl;
 pub use page::{FetchTimings, Page};
 pub use plural::plural;
+pub use proxy::{NoProxy, ProxyReach};
 pub use reason::{Decision, Skip, SkipReason};
 pub use time::{Millis, parse_duration};
+pub use traps::{TrapOverride, TrapRule, TrapRules, TrapSkip};
 pub use url::{Base, Identity, NormalForm, NormalRules, Scheme, Url, UrlError};
 pub use visit::{Fingerprint, FingerprintKey, Hop, JobId, RequestKind, Visit, VisitKey};
+
+/// For numbers that are left out of JSON when they are zero.
+pub fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
+    *number == N::default()
+}

@@ -74,10 +74,15 @@ pub struct FetchTimings {
     pub started: Millis,
     /// When the last byte of the answer was there, or the failure.
     pub ended: Millis,
+    #[serde(default, skip_serializing_if = "crate::is_zero")]
     pub dns_us: u32,
+    #[serde(default, skip_serializing_if = "crate::is_zero")]
     pub connect_us: u32,
+    #[serde(default, skip_serializing_if = "crate::is_zero")]
     pub tls_us: u32,
+    #[serde(default, skip_serializing_if = "crate::is_zero")]
     pub first_byte_us: u32,
+    #[serde(default, skip_serializing_if = "crate::is_zero")]
     pub download_us: u32,
 }
 

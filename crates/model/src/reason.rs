@@ -24,12 +24,20 @@ pub enum SkipReason {
     PrivateAddress,
     /// Not a URL that can be crawled: another scheme, no host, not parseable.
     NotCrawlable,
-    /// Over the limit of links taken from one page.
+    /// Said of a page or sitemap, not of a URL: it has more links than are taken from one.
     TooManyLinks,
+    /// The same URL as another one, but for parameters that the normal form drops.
+    Merged,
+    /// One of the links beyond the limit. Only a sample of them is kept.
+    OverLinkLimit,
+    /// Longer than the limit on URLs.
+    UrlTooLong,
+    /// Said of a page: its body was cut, and whatever it links to beyond that is unknown.
+    BodyTruncated,
 }
 
 impl SkipReason {
-    pub const ALL: [SkipReason; 12] = [
+    pub const ALL: [SkipReason; 16] = [
         SkipReason::RobotsDisallowed,
         SkipReason::RobotsUnreachable,
         SkipReason::OutOfScope,
@@ -42,7 +50,22 @@ impl SkipReason {
         SkipReason::PrivateAddress,
         SkipReason::NotCrawlable,
         SkipReason::TooManyLinks,
+        SkipReason::Merged,
+        SkipReason::OverLinkLimit,
+        SkipReason::UrlTooLong,
+        SkipReason::BodyTruncated,
     ];
+
+    /// What limits and trap rules have held back, for summaries to name. Catalogues have an index of these.
+    pub const CUTS: [SkipReason; 4] =
+        [SkipReason::Trap, SkipReason::TooManyLinks, SkipReason::UrlTooLong, SkipReason::BodyTruncated];
+
+    pub const ABOUT_PAGES: [SkipReason; 2] = [SkipReason::TooManyLinks, SkipReason::BodyTruncated];
+
+    /// It says something about a page that was fetched; it does not refuse the page.
+    pub fn is_about_a_page(self) -> bool {
+        Self::ABOUT_PAGES.contains(&self)
+    }
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -58,6 +81,10 @@ impl SkipReason {
             SkipReason::PrivateAddress => "private_address",
             SkipReason::NotCrawlable => "not_crawlable",
             SkipReason::TooManyLinks => "too_many_links",
+            SkipReason::Merged => "merged",
+            SkipReason::OverLinkLimit => "over_link_limit",
+            SkipReason::UrlTooLong => "url_too_long",
+            SkipReason::BodyTruncated => "body_truncated",
         }
     }
 
@@ -129,13 +156,17 @@ impl From<SkipReason> for Decision {
             SkipReason::OutOfScope => Decision::OutOfScope,
             SkipReason::Trap => Decision::Trap,
             SkipReason::Blacklisted => Decision::Blacklisted,
+            SkipReason::Merged => Decision::Duplicate,
             SkipReason::Filtered
             | SkipReason::TooDeep
             | SkipReason::OverBudget
             | SkipReason::QueueFull
             | SkipReason::PrivateAddress
             | SkipReason::NotCrawlable
-            | SkipReason::TooManyLinks => Decision::Filtered,
+            | SkipReason::TooManyLinks
+            | SkipReason::OverLinkLimit
+            | SkipReason::UrlTooLong
+            | SkipReason::BodyTruncated => Decision::Filtered,
         }
     }
 }

@@ -1,5 +1,9 @@
-//! A URL in normal form. There is no way to hold one that is not: [`Url`] is made by [`Url::parse`] and
-//! [`Base::join`] only, and equality of text is equality of URL.
+//! A URL has two forms. The *request form* is the URL as it was found: the WHATWG serialization without fragment and user
+//! info. It is what a server is asked for, what records show and what robots.txt rules are matched against. The *normal
+//! form* is what all spellings of a URL have in common. It exists to compare: equality, identity and fingerprints are
+//! those of the normal form.
+//!
+//! [`Url`] is made by [`Url::parse`] and [`Base::join`] only, so that both forms always belong together.
 
 mod base;
 mod escape;
@@ -12,14 +16,15 @@ pub use rules::{NormalForm, NormalRules};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
+use std::borrow::Cow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-/// The longest URL that is crawled, in bytes of its normal form.
+/// The longest URL that is crawled, in bytes of either form.
 const MAX_LENGTH: usize = 2048;
 
-/// The longest text that is looked at. What is dropped and decoded on the way to the normal form may be long, but a
-/// page that holds megabytes of `href` does not get them parsed.
+/// The longest text that is looked at. A fragment or user info may be long, but a page that holds megabytes of `href` does
+/// not get them parsed.
 const MAX_INPUT: usize = 8 * MAX_LENGTH;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -59,18 +64,22 @@ pub enum UrlError {
     Invalid(String),
 }
 
-/// An http or https URL in normal form.
+/// An http or https URL. Its parts (host, path, query) are those of the request form; both forms have the same origin.
 #[derive(Clone)]
 pub struct Url {
+    /// The request form, followed by the normal form where the two differ. Most URLs are found in their normal form and
+    /// take no more memory than one text.
     text: Box<str>,
     /// Where the authority ends and the path begins.
     path_start: u16,
-    /// Where the path ends: the position of `?`, or the length.
+    /// Where the path ends: the position of `?`, or the end of the request form.
     path_end: u16,
+    /// Where the request form ends.
+    end: u16,
 }
 
 impl Url {
-    /// The longest normal form, in bytes.
+    /// The longest form of a URL, in bytes.
     pub const MAX_LENGTH: usize = MAX_LENGTH;
 
     /// Takes an absolute URL as people and pages write it.
@@ -81,14 +90,25 @@ impl Url {
         }
         match plain::parse(input, rules) {
             Some(answer) => answer,
-            None => normalize(&url::Url::parse(input).map_err(invalid)?, rules),
+            None => request_form(&url::Url::parse(input).map_err(invalid)?, rules),
         }
     }
 
-    /// `text` is a normal form, whose path lies between the two positions.
-    fn from_parts(text: Vec<u8>, path_start: usize, path_end: usize) -> Result<Url, UrlError> {
-        if text.len() > MAX_LENGTH {
+    /// `text` is a request form, whose path lies between the two positions; `normal` is its normal form, where that is
+    /// another text.
+    fn from_parts(
+        mut text: Vec<u8>,
+        path_start: usize,
+        path_end: usize,
+        normal: Option<&[u8]>,
+    ) -> Result<Url, UrlError> {
+        let end = text.len();
+        if end > MAX_LENGTH {
             return Err(UrlError::TooLong);
+        }
+        if let Some(normal) = normal {
+            text.reserve_exact(normal.len());
+            text.extend_from_slice(normal);
         }
         let text = String::from_utf8(text).map_err(|error| UrlError::Invalid(error.to_string()))?;
         let position = |at: usize| u16::try_from(at).map_err(|_| UrlError::TooLong);
@@ -96,12 +116,44 @@ impl Url {
             text: text.into_boxed_str(),
             path_start: position(path_start)?,
             path_end: position(path_end)?,
+            end: position(end)?,
         })
     }
 
-    /// Reads back what [`Url::as_str`] gave and a store kept. Checks the shape only: use it for nothing that comes
-    /// from outside.
+    /// Completes a request form: works out its normal form and keeps it where it differs.
+    fn complete(
+        text: Vec<u8>,
+        path_start: usize,
+        path_end: usize,
+        rules: &NormalRules,
+    ) -> Result<Url, UrlError> {
+        if text.len() > MAX_LENGTH {
+            return Err(UrlError::TooLong);
+        }
+        let normal = normal::of_request(&text, path_start, path_end, rules);
+        if normal.len() > MAX_LENGTH {
+            return Err(UrlError::TooLong);
+        }
+        let differs = normal != text;
+        Url::from_parts(text, path_start, path_end, differs.then_some(normal.as_slice()))
+    }
+
+    /// Both forms as one text, for stores: the request form, and the normal form after a space where it differs.
+    pub fn to_stored(&self) -> Cow<'_, str> {
+        if self.is_normal() {
+            Cow::Borrowed(self.as_str())
+        } else {
+            Cow::Owned(format!("{} {}", self.as_str(), self.normal()))
+        }
+    }
+
+    /// Reads back what [`Url::to_stored`] gave and a store kept. A text without a normal form is its own. Checks the shape
+    /// only: use it for nothing that comes from outside.
     pub fn from_stored(text: &str) -> Result<Url, UrlError> {
+        let (text, normal) = match text.split_once(' ') {
+            Some((request, normal)) => (request, Some(normal)),
+            None => (text, None),
+        };
         let malformed = || UrlError::Invalid(text.to_owned());
         let scheme =
             [Scheme::Https, Scheme::Http].into_iter().find(|scheme| text.starts_with(scheme.prefix()));
@@ -116,12 +168,57 @@ impl Url {
         if path_end < path_start {
             return Err(malformed());
         }
-        Url::from_parts(text.as_bytes().to_vec(), path_start, path_end)
+        let same_origin = |normal: &str| {
+            normal.get(..path_start) == text.get(..path_start)
+                && normal.as_bytes().get(path_start) == Some(&b'/')
+        };
+        if normal.is_some_and(|normal| !same_origin(normal) || normal.contains(' ') || normal == text) {
+            return Err(malformed());
+        }
+        let normal = normal.map(str::as_bytes);
+        let mut stored = Vec::with_capacity(text.len() + normal.map_or(0, <[u8]>::len));
+        stored.extend_from_slice(text.as_bytes());
+        Url::from_parts(stored, path_start, path_end, normal)
     }
 
+    /// The URL as it would be, had it been found in its normal form.
+    pub fn in_normal_form(&self) -> Cow<'_, Url> {
+        if self.is_normal() {
+            return Cow::Borrowed(self);
+        }
+        // Both forms have the same origin, and what was taken in was checked.
+        Url::from_stored(self.normal()).map_or(Cow::Borrowed(self), Cow::Owned)
+    }
+
+    /// The URL again, with the normal form that these rules give it: for texts that come from a record, which has the
+    /// request form only.
+    pub fn under(&self, rules: &NormalRules) -> Result<Url, UrlError> {
+        let text = self.as_str().as_bytes().to_vec();
+        Url::complete(text, usize::from(self.path_start), usize::from(self.path_end), rules)
+    }
+
+    /// The request form.
     #[inline]
     pub fn as_str(&self) -> &str {
-        &self.text
+        self.slice(0, usize::from(self.end))
+    }
+
+    /// The normal form.
+    #[inline]
+    pub fn normal(&self) -> &str {
+        if self.is_normal() { &self.text } else { self.slice(usize::from(self.end), self.text.len()) }
+    }
+
+    /// Was it found in its normal form?
+    #[inline]
+    pub fn is_normal(&self) -> bool {
+        usize::from(self.end) == self.text.len()
+    }
+
+    /// The same URL in the same spelling.
+    #[inline]
+    pub fn same_request(&self, other: &Url) -> bool {
+        self.as_str() == other.as_str()
     }
 
     #[inline]
@@ -169,7 +266,7 @@ impl Url {
 
     #[inline]
     pub fn query(&self) -> Option<&str> {
-        self.text.get(usize::from(self.path_end) + 1..)
+        self.text.get(usize::from(self.path_end) + 1..usize::from(self.end))
     }
 
     /// The segments of the path; a slash at the end makes no further one.
@@ -188,11 +285,11 @@ impl Url {
 
     #[inline]
     pub fn path_and_query(&self) -> &str {
-        self.slice(usize::from(self.path_start), self.text.len())
+        self.slice(usize::from(self.path_start), usize::from(self.end))
     }
 
     pub fn identity(&self) -> Identity {
-        Identity(Sha256::digest(self.text.as_bytes()).into())
+        Identity(Sha256::digest(self.normal().as_bytes()).into())
     }
 }
 
@@ -203,19 +300,18 @@ fn invalid(error: url::ParseError) -> UrlError {
     }
 }
 
-/// The general way to a normal form, from what the `url` crate made of the input: it has done the work on scheme,
-/// host, port, and dot segments.
-fn normalize(parsed: &url::Url, rules: &NormalRules) -> Result<Url, UrlError> {
+/// The general way, from what the `url` crate made of the input: scheme, host, port and dot segments are resolved, and what
+/// may not stand in a URL is escaped as browsers do it.
+fn request_form(parsed: &url::Url, rules: &NormalRules) -> Result<Url, UrlError> {
     let (_, mut out) = origin_of(parsed)?;
     let path_start = out.len();
-    out.push(b'/');
-    normal::push_segments(&mut out, path_start, parsed.path().trim_start_matches('/').as_bytes(), rules);
-    normal::finish_path(&mut out, path_start, rules);
+    out.extend_from_slice(parsed.path().as_bytes());
     let path_end = out.len();
     if let Some(query) = parsed.query() {
-        normal::push_query(&mut out, query.as_bytes(), rules);
+        out.push(b'?');
+        out.extend_from_slice(query.as_bytes());
     }
-    Url::from_parts(out, path_start, path_end)
+    Url::complete(out, path_start, path_end, rules)
 }
 
 /// `https://example.com:8443`: no user, no password, no final dot, no port that goes without saying.
@@ -268,19 +364,19 @@ impl fmt::Debug for Identity {
 
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(self.as_str())
     }
 }
 
 impl fmt::Debug for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(&self.to_stored())
     }
 }
 
 impl PartialEq for Url {
     fn eq(&self, other: &Url) -> bool {
-        self.text == other.text
+        self.normal() == other.normal()
     }
 }
 
@@ -288,13 +384,14 @@ impl Eq for Url {}
 
 impl Hash for Url {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.text.hash(state);
+        self.normal().hash(state);
     }
 }
 
 impl Serialize for Url {
+    /// For stores, which must not lose the identity: see [`Url::to_stored`]. Records for people have the request form.
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&self.text)
+        to.serialize_str(&self.to_stored())
     }
 }
 
@@ -315,16 +412,20 @@ mod tests {
 
     fn normal(input: &str) -> String {
         match Url::parse(input, &NormalRules::default()) {
-            Ok(url) => url.as_str().to_owned(),
+            Ok(url) => url.normal().to_owned(),
             Err(error) => error.to_string(),
         }
+    }
+
+    fn request(input: &str) -> String {
+        Url::parse(input, &NormalRules::default()).unwrap().as_str().to_owned()
     }
 
     fn join(page: &str, href: &str) -> String {
         let rules = NormalRules::default();
         let page = Url::parse(page, &rules).unwrap();
         match Base::new(&page).join(href, &rules) {
-            Ok(url) => url.as_str().to_owned(),
+            Ok(url) => url.to_stored().into_owned(),
             Err(error) => error.to_string(),
         }
     }
@@ -349,7 +450,7 @@ mod tests {
         assert_eq!(normal("https://h.test/a/%2e%2e/b"), "https://h.test/b");
         assert_eq!(normal("https://h.test/100%/x y"), "https://h.test/100%25/x%20y");
         assert_eq!(normal("https://h.test/a|b[c]"), "https://h.test/a%7Cb%5Bc%5D");
-        assert_eq!(normal("https://h.test/a;jsessionid=F00?b=1"), "https://h.test/a?b=1");
+        assert_eq!(normal("https://h.test/a;jsessionid=F00F00F00F00F00F?b=1"), "https://h.test/a?b=1");
         assert_eq!(normal("https://h.test/dir"), "https://h.test/dir");
         assert_eq!(normal("https://h.test/dir/"), "https://h.test/dir/");
     }
@@ -360,13 +461,17 @@ mod tests {
         assert_eq!(normal("https://h.test/?"), "https://h.test/");
         assert_eq!(normal("https://h.test/a?&&b=&"), "https://h.test/a?b=");
         assert_eq!(normal("https://h.test/?utm_source=x&utm_medium=y&id=7&fbclid=z"), "https://h.test/?id=7");
-        assert_eq!(normal("https://h.test/?PHPSESSID=1&SID=2"), "https://h.test/");
+        assert_eq!(
+            normal("https://h.test/?PHPSESSID=0123456789abcdef&SID=0123456789abcdef"),
+            "https://h.test/"
+        );
+        assert_eq!(normal("https://h.test/?sid=77"), "https://h.test/?sid=77");
     }
 
     #[test]
     fn a_slash_at_the_end_goes_only_where_configured() {
         let rules = NormalForm { strip_trailing_slash: true, ..NormalForm::default() }.compile();
-        let normal = |input: &str| Url::parse(input, &rules).unwrap().as_str().to_owned();
+        let normal = |input: &str| Url::parse(input, &rules).unwrap().normal().to_owned();
         assert_eq!(normal("https://h.test/dir/"), "https://h.test/dir");
         assert_eq!(normal("https://h.test/dir//?a=1"), "https://h.test/dir?a=1");
         assert_eq!(normal("https://h.test/"), "https://h.test/");
@@ -410,7 +515,7 @@ mod tests {
         assert_eq!(join(page, "."), "https://h.test/a/");
         assert_eq!(join(page, "/c#x"), "https://h.test/c");
         assert_eq!(join(page, "?z=1"), "https://h.test/a/b?z=1");
-        assert_eq!(join(page, "?"), "https://h.test/a/b");
+        assert_eq!(join(page, "?"), "https://h.test/a/b? https://h.test/a/b");
         assert_eq!(join(page, "//Other.test/x"), "https://other.test/x");
         assert_eq!(join(page, "https://h.test"), "https://h.test/");
         assert_eq!(join(page, "https://h.test.evil/x"), "https://h.test.evil/x");
@@ -425,9 +530,10 @@ mod tests {
         let rules = NormalRules::default();
         let page = Url::parse("https://h.test/a/b", &rules).unwrap();
         let base = Base::new(&page).rebase("/deep//er/?x=1").unwrap();
-        assert_eq!(base.join("c", &rules).unwrap().as_str(), "https://h.test/deep/er/c");
-        assert_eq!(base.join("../c", &rules).unwrap().as_str(), "https://h.test/deep/c");
-        assert_eq!(base.join("", &rules).unwrap().as_str(), "https://h.test/deep/er/?x=1");
+        assert_eq!(base.join("c", &rules).unwrap().as_str(), "https://h.test/deep//er/c");
+        assert_eq!(base.join("c", &rules).unwrap().normal(), "https://h.test/deep/er/c");
+        assert_eq!(base.join("../c", &rules).unwrap().as_str(), "https://h.test/deep//c");
+        assert_eq!(base.join("", &rules).unwrap().as_str(), "https://h.test/deep//er/?x=1");
         let other = base.rebase("http://u:p@other.test./x/").unwrap();
         assert_eq!(other.join("y", &rules).unwrap().as_str(), "http://other.test/x/y");
     }
@@ -444,6 +550,61 @@ mod tests {
         assert_eq!(url.parameters().collect::<Vec<_>>(), [("x", Some("1")), ("y", None)]);
         let v6 = Url::parse("http://[::1]:81/", &NormalRules::default()).unwrap();
         assert_eq!((v6.host_name(), v6.port()), ("[::1]", 81));
+    }
+
+    #[test]
+    fn a_url_is_requested_as_it_was_found() {
+        for found in [
+            "https://h.test/x?b=2&a=1",
+            "https://h.test/d//e/",
+            "https://h.test//",
+            "https://h.test/%7Euser/%e2%82%ac",
+            "https://h.test/x?utm_source=mail&id=7",
+            "https://h.test/a;jsessionid=0123456789ABCDEF?",
+            "https://h.test/x?a&&b=&",
+            "https://h.test/100%/a|b[c]?q=[1]|{2}^`",
+            "https://h.test/?ref=main",
+        ] {
+            assert_eq!(request(found), found);
+            assert_eq!(request(&format!("{found}#part")), found);
+        }
+        assert_eq!(request("HTTP://user:pw@H.test.:80/a/../b c?x y"), "http://h.test/b%20c?x%20y");
+        assert_eq!(request("https://h.test"), "https://h.test/");
+    }
+
+    #[test]
+    fn spellings_of_one_url_are_equal_and_have_one_identity() {
+        let rules = NormalRules::default();
+        let parse = |text: &str| Url::parse(text, &rules).unwrap();
+        let one = parse("https://h.test/d/e?a=1&b=2");
+        for other in [
+            "https://h.test/d//e?a=1&b=2",
+            "https://h.test/d/e?b=2&a=1",
+            "https://h.test/%64/e?a=1&b=2",
+            "https://h.test/d/e?a=1&utm_source=x&b=2",
+        ] {
+            let other = parse(other);
+            assert_eq!(other, one);
+            assert_eq!(other.identity(), one.identity());
+            assert!(!other.same_request(&one) && !other.is_normal());
+        }
+    }
+
+    #[test]
+    fn a_link_is_resolved_against_the_page_as_it_was_found() {
+        assert_eq!(
+            join("https://h.test/%7Eme//x?b=1&a=2", "y?d=1&c=2"),
+            "https://h.test/%7Eme//y?d=1&c=2 https://h.test/~me/y?c=2&d=1"
+        );
+        assert_eq!(join("https://h.test/x?b=1&a=2", ""), "https://h.test/x?b=1&a=2 https://h.test/x?a=2&b=1");
+        assert_eq!(join("https://h.test/a/", "%7Eb/../c%7E"), "https://h.test/a/c%7E https://h.test/a/c~");
+    }
+
+    #[test]
+    fn most_urls_take_no_more_memory_than_one_text() {
+        assert_eq!(size_of::<Url>(), 24);
+        let url = Url::parse("https://h.test/a?b=1", &NormalRules::default()).unwrap();
+        assert_eq!(url.text.len(), url.as_str().len());
     }
 
     #[test]

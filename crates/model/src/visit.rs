@@ -1,6 +1,6 @@
 //! The visit is the unit of work: one attempt, in one round, at one URL of one job.
 
-use crate::{Millis, Url};
+use crate::{Millis, Url, is_zero};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use xxhash_rust::xxh3;
@@ -19,6 +19,16 @@ impl fmt::Display for JobId {
 /// directory, so that nobody outside can prepare collisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fingerprint(pub u64);
+
+impl Fingerprint {
+    /// A URL may be linked as a page and used as a resource: these are two visits.
+    pub fn for_kind(self, kind: RequestKind) -> Fingerprint {
+        match kind {
+            RequestKind::Resource => Fingerprint(self.0 ^ 0x5265_736f_7572_6365),
+            RequestKind::Page | RequestKind::Robots | RequestKind::Sitemap => self,
+        }
+    }
+}
 
 #[derive(Clone)]
 pub struct FingerprintKey {
@@ -61,12 +71,15 @@ impl fmt::Debug for FingerprintKey {
 }
 
 /// What a request is for. All of them count for politeness; only pages count for `--max-pages`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestKind {
+    #[default]
     Page,
     Robots,
     Sitemap,
+    /// What a page is shown with: a picture, a style, a script.
+    Resource,
 }
 
 impl RequestKind {
@@ -75,7 +88,12 @@ impl RequestKind {
             RequestKind::Page => "page",
             RequestKind::Robots => "robots",
             RequestKind::Sitemap => "sitemap",
+            RequestKind::Resource => "resource",
         }
+    }
+
+    fn is_page(&self) -> bool {
+        *self == RequestKind::Page
     }
 }
 
@@ -102,10 +120,13 @@ pub struct VisitKey {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Visit {
     pub job: JobId,
+    #[serde(default, skip_serializing_if = "RequestKind::is_page")]
     pub kind: RequestKind,
     /// The URL to ask for now: the scheduled one, or where its redirects have led.
     pub url: Url,
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub round: u32,
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub attempt: u8,
     pub depth: u32,
     pub priority: u8,
@@ -149,5 +170,13 @@ mod tests {
         assert_ne!(a, two.of("https://example.com/", 0));
         assert_ne!(a, one.of("https://example.com/", 1));
         assert_ne!(a, one.of("https://example.com/a", 0));
+    }
+
+    #[test]
+    fn a_url_as_a_resource_is_not_the_url_as_a_page() {
+        let page = FingerprintKey::new([1; 16]).of("https://example.com/", 0);
+        assert_eq!(page.for_kind(RequestKind::Page), page);
+        assert_eq!(page.for_kind(RequestKind::Sitemap), page);
+        assert_ne!(page.for_kind(RequestKind::Resource), page);
     }
 }

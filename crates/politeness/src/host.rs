@@ -194,6 +194,12 @@ impl HostState {
         self.parked = None;
     }
 
+    /// Forgets how often the host has failed: its breaker and a suspension. Delays, and waits that the host asked for, stay.
+    /// Whether there was anything to forget.
+    pub fn forget_failures(&mut self) -> bool {
+        std::mem::take(&mut self.breaker) != Breaker::default()
+    }
+
     pub fn parked(&self, now: Millis) -> Option<Parked> {
         self.parked.filter(|parked| parked.until > now)
     }

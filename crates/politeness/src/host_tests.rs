@@ -292,3 +292,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn forgotten_failures_close_the_breaker_and_keep_delays_and_what_the_host_asked_for() {
+    let rules = rules("{}");
+    let mut host = HostState::default();
+    for second in 0..5 {
+        host.answered(at(second), &status(500), &rules, BASE, ONE);
+    }
+    assert_eq!(host.wait(at(5), &rules).map(|wait| wait.reason), Some(WaitReason::BreakerOpen));
+    assert!(host.forget_failures());
+    let delay = host.wait(at(4), &rules).unwrap();
+    assert_eq!(delay.reason, WaitReason::Delay);
+    assert!(delay.until >= at(5), "{delay:?}");
+    host.park(at(7200), ParkReason::RetryAfter);
+    assert!(!host.forget_failures());
+    assert_eq!(host.ready_at(at(5), &rules), at(7200));
+}

@@ -48,19 +48,23 @@ pub(crate) fn is_read_within_limits(bytes: &[u8]) {
     assert_eq!(everything(&extracted), everything(&fresh), "a buffer that was used before shows");
     let bare = extract(&Input { wants: Wants::NONE, ..input }, &mut Scratch::new());
     assert_eq!(hrefs(&bare), hrefs(&extracted), "links depend on what else is wanted");
+    assert!(bare.resources.is_empty());
     assert_eq!((bare.word_count, bare.simhash), (extracted.word_count, extracted.simhash));
     assert_eq!((bare.title, bare.text), (extracted.title, None));
 }
 
 fn check_bounds(extracted: &Extracted, body: &[u8], max_links: usize) {
-    let links = &extracted.links;
-    assert!(links.len() <= max_links && links.len() <= links.seen as usize);
-    let is_bounded = |link: &FoundLink| {
-        links.href(link).len() <= LONGEST_HREF
-            && links.anchor(link).len() <= LONGEST_TEXT_OF_LINK
-            && links.rel_text(link).len() <= LONGEST_TEXT_OF_LINK
-    };
-    assert!(links.iter().all(is_bounded));
+    for links in [&extracted.links, &extracted.resources] {
+        assert!(links.len() <= max_links && links.len() <= links.seen as usize);
+        let is_bounded = |link: &FoundLink| {
+            links.href(link).len() <= LONGEST_HREF
+                && links.anchor(link).len() <= LONGEST_TEXT_OF_LINK
+                && links.rel_text(link).len() <= LONGEST_TEXT_OF_LINK
+        };
+        assert!(links.iter().all(is_bounded));
+    }
+    assert!(extracted.links.iter().all(|link| !link.kind.is_resource()));
+    assert!(extracted.resources.iter().all(|link| link.kind.is_resource()));
     assert!(extracted.open_graph.len() <= MOST_OPEN_GRAPH);
     assert!(extracted.headings.iter().all(|heading| (1..=6).contains(&heading.level)));
     let values = [&extracted.title, &extracted.description, &extracted.keywords, &extracted.author];
@@ -77,10 +81,12 @@ fn check_bounds(extracted: &Extracted, body: &[u8], max_links: usize) {
 fn check_links(extracted: &Extracted, page: &Url) {
     let rules = NormalRules::default();
     let resolved = resolve(extracted, page, &rules, &mut Scratch::new());
-    let mut known = HashSet::new();
-    for url in resolved.links.iter().map(|link| &link.url) {
-        assert!(known.insert(url.clone()), "{url} twice");
-        assert_eq!(Url::parse(url.as_str(), &rules).as_ref(), Ok(url));
+    for links in [&resolved.links, &resolved.resources] {
+        let mut known = HashSet::new();
+        for url in links.iter().map(|link| &link.url) {
+            assert!(known.insert(url.clone()), "{url} twice");
+            assert_eq!(Url::parse(url.as_str(), &rules).as_ref(), Ok(url));
+        }
     }
     if let Some(url) = resolved.canonical {
         assert_eq!(Url::parse(url.as_str(), &rules), Ok(url));

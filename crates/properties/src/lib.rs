@@ -16,6 +16,7 @@
 
 mod charset;
 mod content_coding;
+mod cookies;
 mod frontier_records;
 mod html;
 mod link_batch;
@@ -32,9 +33,10 @@ pub struct Property {
     pub holds_for: fn(&[u8]),
 }
 
-pub const ALL: [Property; 14] = [
+pub const ALL: [Property; 15] = [
     Property { name: "charset", holds_for: charset::is_told_and_obeyed },
     Property { name: "content_coding", holds_for: content_coding::is_undone_within_limits },
+    Property { name: "cookies", holds_for: cookies::are_kept_within_limits },
     Property { name: "frontier_records", holds_for: frontier_records::are_read_back_or_refused },
     Property { name: "html", holds_for: html::is_read_within_limits },
     Property { name: "link_batch", holds_for: link_batch::is_read_back_or_refused },

@@ -37,8 +37,11 @@ fn check(contents: &SitemapContents) {
     for location in locations {
         assert!(location.len() <= LONGEST_LOCATION);
         assert_eq!(location.trim(), location);
+        assert!(!location.is_empty());
+        // Only feeds may be relative to where they are.
         let start = location.get(..4).unwrap_or_default();
-        assert!(start.eq_ignore_ascii_case("http"), "{location}");
+        let is_feed = matches!(contents.kind, SitemapKind::Rss | SitemapKind::Atom);
+        assert!(start.eq_ignore_ascii_case("http") || is_feed, "{location}");
     }
     // The two kinds of the protocol are confused often enough that each may hold entries of the other.
     let of_the_protocol = matches!(contents.kind, SitemapKind::UrlSet | SitemapKind::Index);

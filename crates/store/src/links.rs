@@ -36,10 +36,17 @@ pub enum LinkKind {
     /// `Location` of a redirect.
     Redirect,
     Other,
+    Font,
+    /// `<video>`, `<audio>`, `<track>` and their sources.
+    Media,
+    /// `<object>` and `<embed>` that hold no page.
+    Embedded,
+    /// Whatever else a page asks to be loaded.
+    Preload,
 }
 
 impl LinkKind {
-    const ALL: [LinkKind; 9] = [
+    const ALL: [LinkKind; 13] = [
         LinkKind::Anchor,
         LinkKind::Image,
         LinkKind::Script,
@@ -49,6 +56,10 @@ impl LinkKind {
         LinkKind::Meta,
         LinkKind::Redirect,
         LinkKind::Other,
+        LinkKind::Font,
+        LinkKind::Media,
+        LinkKind::Embedded,
+        LinkKind::Preload,
     ];
 
     fn code(self) -> u8 {
@@ -57,6 +68,44 @@ impl LinkKind {
 
     fn from_code(code: u8) -> Option<LinkKind> {
         Self::ALL.get(usize::from(code)).copied()
+    }
+
+    /// One word, for exports.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            LinkKind::Anchor => "anchor",
+            LinkKind::Image => "image",
+            LinkKind::Script => "script",
+            LinkKind::Stylesheet => "stylesheet",
+            LinkKind::Frame => "frame",
+            LinkKind::Form => "form",
+            LinkKind::Meta => "meta",
+            LinkKind::Redirect => "redirect",
+            LinkKind::Other => "other",
+            LinkKind::Font => "font",
+            LinkKind::Media => "media",
+            LinkKind::Embedded => "embedded",
+            LinkKind::Preload => "preload",
+        }
+    }
+
+    /// A part of the page, and no link that a reader could follow.
+    pub fn is_resource(self) -> bool {
+        match self {
+            LinkKind::Image
+            | LinkKind::Script
+            | LinkKind::Stylesheet
+            | LinkKind::Font
+            | LinkKind::Media
+            | LinkKind::Embedded
+            | LinkKind::Preload => true,
+            LinkKind::Anchor
+            | LinkKind::Frame
+            | LinkKind::Form
+            | LinkKind::Meta
+            | LinkKind::Redirect
+            | LinkKind::Other => false,
+        }
     }
 }
 
@@ -79,6 +128,20 @@ impl Rel {
 
     pub fn has(self, other: Rel) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    /// As they are written in a page.
+    pub fn words(self) -> impl Iterator<Item = &'static str> {
+        let words = [
+            (Rel::NOFOLLOW, "nofollow"),
+            (Rel::UGC, "ugc"),
+            (Rel::SPONSORED, "sponsored"),
+            (Rel::NEXT, "next"),
+            (Rel::PREV, "prev"),
+            (Rel::CANONICAL, "canonical"),
+            (Rel::ALTERNATE, "alternate"),
+        ];
+        words.into_iter().filter(move |(rel, _)| self.has(*rel)).map(|(_, word)| word)
     }
 }
 
@@ -346,7 +409,7 @@ mod tests {
         #[test]
         fn what_is_encoded_is_decoded(
             given in proptest::collection::vec(
-                (any::<u32>(), ".{0,40}", proptest::collection::vec((".{0,60}", ".{0,20}", 0u8..128, 0usize..9), 0..8)),
+                (any::<u32>(), ".{0,40}", proptest::collection::vec((".{0,60}", ".{0,20}", 0u8..128, 0usize..13), 0..8)),
                 0..6,
             )
         ) {

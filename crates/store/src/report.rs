@@ -1,13 +1,19 @@
 //! What a job has found, gathered from any catalogue and written as aligned text.
 
+use crate::broken::BrokenUrl;
 use crate::catalogue::{
     BriefKind, CatalogueReader, HostFigures, HostOrder, Job, JobCounts, JobState, PageBrief,
 };
+use crate::cuts::{self, Cut, Cuts};
 use crate::error::Result;
+use crate::merged::{self, MergedUrls};
 use crate::table::{Align, Table, bytes, grouped, milliseconds, shortened};
 use argiope_model::Millis;
 use serde::Serialize;
 use std::fmt;
+
+/// Pairs of host and parameter.
+const MERGED: usize = 10;
 
 /// Characters of what is wrong with a page.
 const WHAT: usize = 48;
@@ -31,49 +37,54 @@ pub struct Report {
     /// What it is doing now.
     pub state: String,
     pub counts: JobCounts,
+    /// What limits and trap rules held back.
+    pub cuts: Cuts,
     pub host_count: u64,
     pub hosts: Vec<HostFigures>,
     pub slow_hosts: Vec<HostFigures>,
     pub slow: Vec<PageBrief>,
-    pub broken: Vec<PageBrief>,
+    /// Those that most links lead to, and how many there are.
+    pub broken: Vec<BrokenUrl>,
+    pub broken_count: u64,
     pub redirected: Vec<PageBrief>,
     pub duplicates: Vec<PageBrief>,
+    /// URLs that only ignored parameters tell from one that was fetched.
+    pub merged: Vec<MergedUrls>,
     /// From the start of the job to its end, or to now while it runs.
     pub duration_ms: Option<u64>,
 }
 
 impl Report {
-    /// `state` is what the job is doing as far as the caller knows: whoever runs it may have been killed.
+    /// `state` is what the job is doing as far as the caller knows: whoever runs it may have been killed. `broken` is how
+    /// many URLs are broken, and those that most links lead to.
     pub fn gather(
         reader: &dyn CatalogueReader,
         job: &Job,
         state: &str,
         limits: ReportLimits,
         now: Millis,
+        (broken_count, broken): (u64, Vec<BrokenUrl>),
     ) -> Result<Report> {
         let begun = job.started_at.unwrap_or(job.created_at);
         let runs = state == JobState::Running.as_str();
         let ended = job.finished_at.or(runs.then_some(now));
+        let counts = reader.counts(job.id)?;
         Ok(Report {
             state: state.to_owned(),
-            counts: reader.counts(job.id)?,
+            cuts: cuts::gather(reader, job.id, &counts, limits.pages)?,
+            counts,
             host_count: reader.host_count(job.id)?,
             hosts: reader.host_figures(job.id, HostOrder::MostPages, limits.hosts)?,
             slow_hosts: reader.host_figures(job.id, HostOrder::Slowest, limits.pages)?,
             slow: reader.briefs(job.id, BriefKind::Slow, limits.pages)?,
-            broken: reader.briefs(job.id, BriefKind::Broken, limits.pages)?,
+            broken,
+            broken_count,
             redirected: reader.briefs(job.id, BriefKind::Redirected, limits.pages)?,
             duplicates: reader.briefs(job.id, BriefKind::Duplicate, limits.pages)?,
+            merged: merged::gather(reader, job.id)?,
             duration_ms: ended.map(|ended| ended.0.saturating_sub(begun.0)),
             job: job.clone(),
         })
-    }
-
-    fn broken_count(&self) -> u64 {
-        // What ends with a redirect was led nowhere.
-        let is_broken = |status: u16| status >= 300 && status != 304;
-        let answered = self.counts.by_status.iter().filter(|(status, _)| is_broken(**status));
-        answered.map(|(_, count)| count).sum::<u64>() + self.counts.failed
     }
 }
 
@@ -83,11 +94,17 @@ impl fmt::Display for Report {
         section(f, "Statuses", &self.statuses(), None)?;
         section(f, "What went wrong", &self.errors(), None)?;
         section(f, "Skipped", &self.skipped(), None)?;
+        section(f, "Merged with another URL by an ignored parameter", &self.merged(), None)?;
+        let places = Some((self.cuts.places, self.cuts.cuts.len()));
+        section(f, "Held back by limits", &cut_places(&self.cuts.cuts), places)?;
         section(f, "Hosts", &hosts(&self.hosts), Some((self.host_count, self.hosts.len())))?;
-        section(f, "Slowest hosts", &hosts(&self.slow_hosts), None)?;
+        // Where all hosts are listed above, a second table of them says nothing new.
+        if self.host_count > self.hosts.len() as u64 {
+            section(f, "Slowest hosts", &slow_hosts(&self.slow_hosts), None)?;
+        }
         section(f, "Slowest pages", &slow(&self.slow), None)?;
-        let broken = Some((self.broken_count(), self.broken.len()));
-        section(f, "Broken pages", &broken_pages(&self.broken), broken)?;
+        let broken = Some((self.broken_count, self.broken.len()));
+        section(f, "Broken links", &broken_links(&self.broken), broken)?;
         let redirected = Some((self.counts.redirected, self.redirected.len()));
         section(f, "Redirects", &redirects(&self.redirected), redirected)?;
         let duplicates = Some((self.counts.duplicates, self.duplicates.len()));
@@ -109,6 +126,10 @@ impl Report {
         writeln!(f, "  requests  {}", grouped(counts.requests))?;
         writeln!(f, "  hosts     {}", grouped(self.host_count))?;
         writeln!(f, "  skipped   {}", grouped(counts.skipped()))?;
+        if counts.resources > 0 {
+            let (resources, broken) = (grouped(counts.resources), grouped(counts.broken_resources));
+            writeln!(f, "  resources {resources}, {broken} of them broken")?;
+        }
         writeln!(f, "  bytes     {} of pages, {} received", bytes(counts.bytes), bytes(counts.received))?;
         if counts.content_lost > 0 {
             writeln!(f, "  lost      the content of {}, with a worker's disk", grouped(counts.content_lost))?;
@@ -159,6 +180,22 @@ impl Report {
     }
 }
 
+impl Report {
+    fn merged(&self) -> Table {
+        let mut table = Table::new(&[
+            ("urls", Align::Right),
+            ("host", Align::Left),
+            ("parameter", Align::Left),
+            ("for example", Align::Left),
+        ]);
+        for merged in self.merged.iter().take(MERGED) {
+            let MergedUrls { host, parameter, urls, example } = merged;
+            table.row([grouped(*urls), host.clone(), parameter.clone(), example.clone()]);
+        }
+        table
+    }
+}
+
 /// A title and its table, with how many there are in all; nothing where the table is empty.
 fn section(f: &mut fmt::Formatter<'_>, title: &str, table: &Table, all: Option<(u64, usize)>) -> fmt::Result {
     if table.is_empty() {
@@ -198,6 +235,14 @@ fn hosts(figures: &[HostFigures]) -> Table {
     table
 }
 
+fn slow_hosts(figures: &[HostFigures]) -> Table {
+    let mut table = Table::new(&[("mean", Align::Right), ("slowest", Align::Right), ("host", Align::Left)]);
+    for host in figures {
+        table.row([milliseconds(host.mean_fetch_ms), milliseconds(host.max_fetch_ms), host.host.clone()]);
+    }
+    table
+}
+
 fn slow(pages: &[PageBrief]) -> Table {
     let mut table = Table::new(&[("time", Align::Right), ("url", Align::Left)]);
     for page in pages {
@@ -207,16 +252,43 @@ fn slow(pages: &[PageBrief]) -> Table {
     table
 }
 
-fn broken_pages(pages: &[PageBrief]) -> Table {
-    let mut table = Table::new(&[("what", Align::Left), ("url", Align::Left), ("found on", Align::Left)]);
-    for page in pages {
-        let what = match (page.status, &page.error) {
+fn cut_places(cuts: &[Cut]) -> Table {
+    let columns = [
+        ("what", Align::Left),
+        ("how much", Align::Right),
+        ("option", Align::Left),
+        ("where", Align::Left),
+        ("example", Align::Left),
+    ];
+    let mut table = Table::new(&columns);
+    for cut in cuts {
+        let example = cut.example.clone().unwrap_or_else(|| "-".to_owned());
+        table.row([cut.what(), cut.amount(), cut.option.to_owned(), cut.place.clone(), example]);
+    }
+    table
+}
+
+/// The pages with the links below each other, as far as they are named.
+fn broken_links(urls: &[BrokenUrl]) -> Table {
+    let mut table = Table::new(&[
+        ("what", Align::Left),
+        ("links", Align::Right),
+        ("url", Align::Left),
+        ("linked from", Align::Left),
+    ]);
+    for broken in urls {
+        let what = match (broken.status, &broken.error) {
             (Some(status @ 300..400), Some(error)) => shortened(&format!("{status} {error}"), WHAT),
             (Some(status), _) => status.to_string(),
             (None, Some(error)) => shortened(error, WHAT),
             (None, None) => "-".to_owned(),
         };
-        table.row([what, page.url.clone(), page.source.clone().unwrap_or_else(|| "-".to_owned())]);
+        let first = broken.examples.first().or(broken.first_source.as_ref());
+        let first = first.cloned().unwrap_or_else(|| "-".to_owned());
+        table.row([what, grouped(broken.links), broken.url.clone(), first]);
+        for source in broken.examples.iter().skip(1) {
+            table.row([String::new(), String::new(), String::new(), source.clone()]);
+        }
     }
     table
 }
@@ -277,13 +349,38 @@ mod tests {
                 by_skip: [(SkipReason::Trap, 2), (SkipReason::OutOfScope, 900)].into(),
                 ..JobCounts::default()
             },
+            cuts: Cuts {
+                cuts: vec![Cut {
+                    reason: SkipReason::TooManyLinks,
+                    rule: None,
+                    place: "https://a.test/index".into(),
+                    count: 1690,
+                    example: None,
+                    option: "--max-links N",
+                }],
+                places: 1,
+            },
             host_count: 1,
             hosts: vec![HostFigures { host: "a.test".into(), pages: 1500, ..HostFigures::default() }],
-            slow_hosts: Vec::new(),
+            slow_hosts: vec![HostFigures { host: "a.test".into(), pages: 1500, ..HostFigures::default() }],
             slow: vec![brief("https://a.test/slow")],
-            broken: vec![brief("https://a.test/gone")],
+            broken: vec![BrokenUrl {
+                url: "https://a.test/gone".into(),
+                status: Some(404),
+                error: None,
+                first_source: Some("https://a.test/".into()),
+                links: 1204,
+                examples: vec!["https://a.test/one".into(), "https://a.test/two".into()],
+            }],
+            broken_count: 100,
             redirected: vec![brief("https://a.test/moved")],
             duplicates: vec![brief("https://a.test/copy")],
+            merged: vec![MergedUrls {
+                host: "a.test".into(),
+                parameter: "ref".into(),
+                urls: 1234,
+                example: "https://a.test/?ref=dev".into(),
+            }],
             state: JobState::Completed.as_str().to_owned(),
             duration_ms: Some(10_000),
         }
@@ -299,14 +396,24 @@ mod tests {
             "no answer",
             "93.3 %",
             "1.2 s  https://a.test/slow",
-            "Broken pages (1 of 100)",
+            "Broken links (1 of 100)\n  what  links  url                  linked from\n  \
+             404   1,204  https://a.test/gone  https://a.test/one\n                                    https://a.test/two\n",
+            "1,234  a.test  ref        https://a.test/?ref=dev",
+            "link limit  1,690 links  --max-links N  https://a.test/index",
         ] {
             assert!(text.contains(part), "{part} is missing in\n{text}");
         }
         // The most frequent come first.
         assert!(text.find("dns").unwrap() < text.find("timeout").unwrap());
         assert!(text.find("out_of_scope").unwrap() < text.find("trap").unwrap());
-        assert!(!text.contains("Slowest hosts"), "an empty section is left out");
+    }
+
+    #[test]
+    fn hosts_are_listed_a_second_time_only_where_the_first_list_is_cut() {
+        assert!(!report().to_string().contains("Slowest hosts"), "all hosts are in the first list");
+        let many = Report { host_count: 2, ..report() }.to_string();
+        assert!(many.contains("Hosts (1 of 2)") && many.contains("Slowest hosts\n"), "{many}");
+        assert!(!Report { duplicates: Vec::new(), ..report() }.to_string().contains("Duplicates"));
     }
 
     #[test]

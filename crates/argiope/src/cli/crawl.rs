@@ -1,8 +1,9 @@
 //! The options of `crawl`.
 
+use super::network::NetworkArgs;
 use super::number::{UNBOUNDED, whole};
-use crate::config::pattern_problem;
-use argiope_model::{Scope, parse_duration};
+use crate::config::{pattern_problem, size};
+use argiope_model::{CookieJar, Resources, Scope, parse_duration};
 use argiope_politeness::robots::MAX_CRAWL_DELAY;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
@@ -55,6 +56,22 @@ pub(crate) struct CrawlArgs {
     #[arg(long, value_name = "RE", value_parser = pattern, allow_hyphen_values = true, help_heading = "How far")]
     pub(crate) exclude: Vec<String>,
 
+    /// Different links taken from one page (default 10000); those beyond are counted and named
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "How far")]
+    #[arg(value_parser = whole::<u32>(0, UNBOUNDED, ""))]
+    pub(crate) max_links: Option<u32>,
+    /// Read no more of a page than this: 500KB, 10MB, 1GiB (default 10MB)
+    #[arg(long, value_name = "SIZE", value_parser = some_size, help_heading = "How far")]
+    pub(crate) max_body: Option<u64>,
+    /// Follow what looks like a trap: endless pages of one pattern, far years of calendars, sessions in URLs
+    #[arg(long, help_heading = "How far")]
+    pub(crate) no_traps: bool,
+    /// Pictures, styles, scripts, fonts and media of crawled pages: check asks each once for status, size and type (HEAD,
+    /// and GET where that fails), keep fetches and archives them (default off). They may be on any host, do not count
+    /// as pages, and nothing is followed from them
+    #[arg(long, value_name = "WHAT", value_parser = resource_words(), help_heading = "How far")]
+    pub(crate) resources: Option<Resources>,
+
     /// Between two requests to a host: 0, 250ms, 2s (default 1s); never below robots.txt's Crawl-delay
     #[arg(long, value_name = "DURATION", value_parser = delay, allow_hyphen_values = true, help_heading = "How fast")]
     pub(crate) delay: Option<Duration>,
@@ -80,22 +97,42 @@ pub(crate) struct CrawlArgs {
     #[arg(long, help_heading = "Manners")]
     pub(crate) allow_private: bool,
 
+    /// Cookies to begin with, from a cookies.txt file as curl and browsers write it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Requests")]
+    pub(crate) cookies: Option<PathBuf>,
+    /// Cookies that sites set: taken never, for a chain of redirects (default), while the job runs, or kept with it
+    #[arg(long, value_parser = cookie_jar_words(), help_heading = "Requests")]
+    pub(crate) cookie_jar: Option<CookieJar>,
+    #[command(flatten)]
+    pub(crate) network: NetworkArgs,
+
     /// Keep no copy of the raw pages
     #[arg(long, help_heading = "The job")]
     pub(crate) no_archive: bool,
     /// Name the job; the name alone goes on with it
     #[arg(long, value_name = "JOB", help_heading = "The job")]
     pub(crate) name: Option<String>,
-    /// Start anew even if the job is unfinished
+    /// Start anew even if the job is unfinished; forget which hosts have failed
     #[arg(long, help_heading = "The job")]
     pub(crate) fresh: bool,
+    /// Go on with the job, even if it is finished, and ask again for what has failed
+    #[arg(long, conflicts_with = "fresh", help_heading = "The job")]
+    pub(crate) retry_failed: bool,
     /// On a cluster: hand the job in, print its number and return at once
     #[arg(long, help_heading = "The job")]
     pub(crate) detach: bool,
 }
 
+fn cookie_jar_words() -> impl TypedValueParser<Value = CookieJar> {
+    PossibleValuesParser::new(CookieJar::WORDS).try_map(|word| word.parse::<CookieJar>())
+}
+
 fn scope_words() -> impl TypedValueParser<Value = Scope> {
     PossibleValuesParser::new(Scope::ALL.map(Scope::as_str)).try_map(|word| word.parse::<Scope>())
+}
+
+fn resource_words() -> impl TypedValueParser<Value = Resources> {
+    PossibleValuesParser::new(Resources::ALL.map(Resources::as_str)).try_map(|word| word.parse::<Resources>())
 }
 
 pub(super) fn pattern(text: &str) -> Result<String, String> {
@@ -115,6 +152,14 @@ fn some_name(text: &str) -> Result<String, String> {
         return Err(String::from("must not be empty: sites must be able to tell who asks"));
     }
     Ok(text.to_owned())
+}
+
+fn some_size(text: &str) -> Result<u64, String> {
+    match size(text.trim()) {
+        Some(0) => Err(String::from("must be more than 0")),
+        Some(bytes) => Ok(bytes),
+        None => Err(String::from("write a size such as 500KB, 10MB or 1GiB")),
+    }
 }
 
 fn some_time(text: &str) -> Result<Duration, String> {

@@ -1,5 +1,6 @@
 //! The options of `inspect`: a single thing, looked at the way the crawler does.
 
+use super::network::NetworkArgs;
 use clap::{Args, Subcommand, ValueHint};
 
 #[derive(Debug, Subcommand)]
@@ -16,7 +17,7 @@ pub(crate) enum InspectCommand {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  argiope inspect url 'HTTP://Example.com:80/a/../b?utm_source=x'\n\n\
-    A line of JSON each: input normal_form host root_domain identity key, or input error.")]
+    A line of JSON each: input request normal_form host root_domain identity key, or input error.")]
 pub(crate) struct UrlArgs {
     /// URLs as people and pages write them; - reads one a line from stdin
     #[arg(required = true, value_name = "URL", value_hint = ValueHint::Url)]
@@ -68,6 +69,8 @@ pub(crate) struct SitemapArgs {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct InspectFetch {
+    #[command(flatten)]
+    pub(crate) network: NetworkArgs,
     /// Also ask loopback and private addresses
     #[arg(long)]
     pub(crate) allow_private: bool,

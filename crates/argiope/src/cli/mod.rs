@@ -5,6 +5,7 @@ mod cluster;
 mod crawl;
 mod graph;
 mod inspect;
+mod network;
 mod number;
 mod results;
 
@@ -12,8 +13,9 @@ pub(crate) use cluster::{ClusterCommand, IngestArgs, WorkerArgs};
 pub(crate) use crawl::CrawlArgs;
 pub(crate) use graph::{GraphArgs, GraphCrawlArgs};
 pub(crate) use inspect::{InspectCommand, InspectFetch, PageArgs, RobotsArgs, SitemapArgs, UrlArgs};
+pub(crate) use network::NetworkArgs;
 pub(crate) use results::{
-    AuditArgs, ExportArgs, ExportFormat, ExportWhat, JobsArgs, ReportArgs, StatusArgs, WhyArgs,
+    AuditArgs, ExportArgs, ExportFormat, ExportWhat, JobsArgs, ReportArgs, RetryArgs, StatusArgs, WhyArgs,
 };
 
 use clap::parser::ValueSource;
@@ -105,6 +107,8 @@ pub(crate) enum Command {
     Status(StatusArgs),
     /// Write the results of a job to a file or stdout
     Export(ExportArgs),
+    /// Put what has failed back into the queue of a job
+    Retry(RetryArgs),
     /// Explain the decision on a URL, step by step
     Why(WhyArgs),
     /// What was found: statuses, slow and broken pages, redirects, duplicates, hosts
@@ -193,6 +197,8 @@ pub(crate) enum ConfigCommand {
     },
     /// Print the configuration in force, defaults included, as YAML
     Show,
+    /// Print the reference of all keys as Markdown: what docs/configuration.md has
+    Docs,
 }
 
 #[derive(Debug, Args)]

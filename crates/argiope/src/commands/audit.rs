@@ -5,7 +5,7 @@ use super::selection::{self, print, print_json};
 use crate::cli::{AuditArgs, GlobalOptions};
 use crate::data;
 use crate::exit::Failure;
-use crate::settings::{LoadedConfig, load_config, politeness_of, profile_of};
+use crate::settings::{LoadedConfig, load_config_to_read, politeness_of, profile_of};
 use crate::stores::Stores;
 use argiope_fetch::RequestProfile;
 use argiope_model::{JobId, JobSpec, Millis};
@@ -20,7 +20,9 @@ pub(crate) fn run(global: &GlobalOptions, args: &AuditArgs) -> Result<(), Failur
     let reader = stores.reader()?;
     let jobs = selection::jobs(reader.as_ref(), args.job.as_deref(), args.all)?;
     let only = if args.all { None } else { jobs.first().map(|job| job.id) };
-    let report = prove(reader.as_ref(), &jobs, only, &load_config(global)?)?;
+    let config = load_config_to_read(global)?;
+    config.needs_rules()?;
+    let report = prove(reader.as_ref(), &jobs, only, &config)?;
     if args.json {
         print_json(&report)?;
     } else {

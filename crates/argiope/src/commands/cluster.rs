@@ -8,7 +8,7 @@ use crate::cluster::{ClusterPlace, database_failure, kafka_failure};
 use crate::data::store_failure;
 use crate::exit::Failure;
 use crate::progress::numbers::{bytes, count, counted, elapsed, fit};
-use crate::settings::load_config;
+use crate::settings::{load_config, load_config_to_read};
 use argiope_cluster::catalogue::{KeptFiles, mark_all};
 use argiope_cluster::members::{ClusterStatus, accept_losses, cluster_status, log_lag};
 use argiope_cluster::objects::Objects;
@@ -27,7 +27,14 @@ use std::time::Duration;
 const WIDEST_URL: usize = 80;
 
 pub(crate) fn run(global: &GlobalOptions, command: &ClusterCommand) -> Result<(), Failure> {
-    let config = load_config(global)?;
+    let config = match command {
+        ClusterCommand::Status { .. } => {
+            let config = load_config_to_read(global)?;
+            ClusterPlace::needs(&config)?;
+            config
+        }
+        _ => load_config(global)?,
+    };
     match command {
         ClusterCommand::Init => {
             let place = ClusterPlace::init(&config.file)?;

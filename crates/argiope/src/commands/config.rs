@@ -1,9 +1,9 @@
-//! `config check` and `config show`
+//! `config check`, `config show` and `config docs`
 
 use crate::cli::{ConfigCommand, GlobalOptions};
-use crate::config::{check_file, mask_secrets, process_environment, to_yaml};
+use crate::config::{ConfigFile, check_file, mask_secrets, process_environment, reference, to_yaml};
 use crate::exit::Failure;
-use crate::settings::{effective, load_config};
+use crate::settings::{effective, load_config_to_read};
 use serde_json::{Map, Value};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -12,6 +12,7 @@ pub(crate) fn run(global: &GlobalOptions, command: &ConfigCommand) -> Result<(),
     match command {
         ConfigCommand::Check { files } => check(files),
         ConfigCommand::Show => show(global),
+        ConfigCommand::Docs => docs(),
     }
 }
 
@@ -30,7 +31,10 @@ fn check(files: &[PathBuf]) -> Result<(), Failure> {
 }
 
 fn show(global: &GlobalOptions) -> Result<(), Failure> {
-    let config = load_config(global)?;
+    let config = load_config_to_read(global)?;
+    for left_out in config.left_out() {
+        let _ = writeln!(io::stderr(), "argiope: warning: {left_out}");
+    }
     let mut text = match &config.path {
         Some(path) => format!("# {} over the defaults\n", path.display()),
         None => String::from("# the defaults; no configuration file was given\n"),
@@ -40,6 +44,16 @@ fn show(global: &GlobalOptions) -> Result<(), Failure> {
         mask_secrets(&mut one);
         text.push_str(&to_yaml(&one));
     }
+    print(&text)
+}
+
+/// From the tables and the defaults of this program, whatever files lie about.
+fn docs() -> Result<(), Failure> {
+    let defaults = effective(&ConfigFile::default())?;
+    print(&reference(&defaults.into_iter().map(|(name, section)| (name.to_owned(), section)).collect()))
+}
+
+fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| Failure::output(&error))
 }

@@ -2,34 +2,35 @@
 
 use crate::brake::Brake;
 use crate::cli::{CrawlArgs, GlobalOptions};
+use crate::commands::empty::EmptyCrawl;
 use crate::commands::progress::{self, Narrator};
 use crate::commands::submit;
 use crate::control::ControlServer;
+use crate::cookies::KeptCookies;
 use crate::data::{self, CORRUPT, DISK_FULL, DataDirectory, Fixed};
+use crate::descriptors;
 use crate::exit::{Exit, Failure};
-use crate::job::{address_hint, cannot_resume, compare_for_resume, goes_on};
+use crate::job::{cannot_resume, compare_for_resume, goes_on};
 use crate::progress::Display;
 use crate::progress::numbers::counted;
-use crate::progress::summary::{command, shell_word};
 use crate::settings::{CrawlSettings, Output, ProcessSettings, reload_politeness};
 use crate::signals::{Signal, Signals};
 use crate::stores::Stores;
 use argiope_engine::{
-    Ended, Engine, EngineConfig, EngineError, JobOutcome, JobStart, OutputFile, Ports, Stop,
+    Ended, Engine, EngineConfig, EngineError, JobOutcome, JobStart, OutputFile, Ports, Session, Stop,
 };
-use argiope_fetch::{AddressPolicy, FetcherOptions, RequestProfile};
+use argiope_fetch::cookies::Cookie;
+use argiope_fetch::{AddressPolicy, Descriptors, FetcherOptions, RequestProfile};
 use argiope_frontier::state::ShardState;
 use argiope_frontier::stored_job_counts;
 use argiope_local::archive::FileArchive;
 use argiope_local::catalogue::SqliteReader;
-use argiope_model::{JobId, JobSpec, Millis, Url};
-use argiope_store::catalogue::{BriefKind, Catalogue, CatalogueReader, Job, NewJob};
+use argiope_model::{CookieJar, JobId, JobSpec, Millis, Url};
+use argiope_store::catalogue::{Batch, Catalogue, CatalogueReader, Job, JobState, JobUpdate, NewJob};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The word in the records of URLs whose host has no address that may be connected to.
-const PRIVATE_ADDRESS: &str = "private_address";
 /// How often progress is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// How often the catalogue is asked for what progress cannot tell.
@@ -60,6 +61,8 @@ struct Run {
     is_new: bool,
     /// Pages that were stored when it began or went on.
     pages_before: u64,
+    /// Those of the job's file, and those that an earlier run has kept.
+    cookies: Vec<Cookie>,
 }
 
 /// Runs the jobs to their ends, side by side. Their numbers are in the order of the settings.
@@ -102,6 +105,11 @@ pub(crate) fn crawl(
         spec: run.settings.job.clone(),
         seeds,
         graph: None,
+        session: Session {
+            cookies: run.cookies.clone(),
+            keeper: Some(Arc::new(KeptCookies::of(&directory.path, run.job.id))),
+            login: run.settings.login.clone(),
+        },
     };
     let starts = runs.iter().zip(seeds).map(start).collect();
     let output_of = |run: &Run| {
@@ -115,21 +123,24 @@ pub(crate) fn crawl(
         archive: archive.map(|archive| archive as Arc<dyn argiope_store::archive::Archive>),
         links: Box::new(links),
     };
-    let config =
-        EngineConfig { is_new: directory.is_new, ..engine_config(&process, &addresses, &directory.fixed) };
+    let config = EngineConfig {
+        is_new: directory.is_new,
+        forget_failures: runs.iter().any(|run| run.settings.fresh),
+        retry_failed: runs.iter().any(|run| run.settings.retry_failed),
+        ..engine_config(&process, &addresses, &directory.fixed)
+    };
     let began = Instant::now();
     let engine = match Engine::start(config, ports, starts, output) {
         Ok(engine) => engine,
         Err(error) => {
-            if matches!(error, EngineError::Settings(_)) {
+            if matches!(error, EngineError::Settings(_) | EngineError::Login(_)) {
                 forget_new(directory.catalogue()?.as_mut(), &runs)?;
             }
             return Err(failure_of(&error));
         }
     };
     let numbers: Vec<JobId> = runs.iter().map(|run| run.job.id).collect();
-    let server =
-        ControlServer::start(&data::socket_path(&directory.path), engine.handle().clone(), numbers.clone());
+    let server = ControlServer::start(&directory.path, engine.handle().clone(), numbers.clone());
     tell_recovery(&engine, display);
     let mut narrator = Narrator::new(title(&runs), page_limit(&runs));
     let mut interrupted = 0;
@@ -161,8 +172,8 @@ pub(crate) fn crawl(
     // Before the writer: who closes the catalogue last puts its journal away.
     drop(refusals);
     drop(server);
-    let ended = engine.join().map_err(|e| failure_of(&e))?;
-    conclude(&runs, &ended, began.elapsed(), quiet)?;
+    let mut ended = engine.join().map_err(|e| failure_of(&e))?;
+    conclude(&runs, &mut ended, began.elapsed(), quiet)?;
     Ok(numbers)
 }
 
@@ -217,7 +228,11 @@ fn begin(
     }
     let counts = catalogue.reader().and_then(|reader| reader.counts(job.id));
     let pages_before = counts.map_err(|e| data::store_failure(&e))?.pages;
-    Ok(Run { settings, job, is_new, pages_before })
+    let mut cookies = settings.cookies.clone();
+    if settings.job.cookie_jar() == CookieJar::On && !is_new {
+        cookies.extend(KeptCookies::of(&directory.path, job.id).read(&directory.fixed.suffixes)?);
+    }
+    Ok(Run { settings, job, is_new, pages_before, cookies })
 }
 
 /// Jobs that were stored for a crawl that does not begin.
@@ -241,66 +256,57 @@ fn page_limit(runs: &[Run]) -> Option<u64> {
 }
 
 /// Each job's summary; an interruption, or else the first failure, is the command's end.
-fn conclude(runs: &[Run], ended: &Ended, elapsed: Duration, quiet: bool) -> Result<(), Failure> {
-    let reader = ended.catalogue.reader().map_err(|e| data::store_failure(&e))?;
+fn conclude(runs: &[Run], ended: &mut Ended, elapsed: Duration, quiet: bool) -> Result<(), Failure> {
+    let store = |e| data::store_failure(&e);
+    let reader = ended.catalogue.reader().map_err(store)?;
     let mut is_interrupted = false;
     let mut failure = None;
+    let mut failed = Vec::new();
     for run in runs {
         let of_run = |(job, outcome): &(JobId, JobOutcome)| (*job == run.job.id).then_some(*outcome);
         let outcome = ended.jobs.iter().find_map(of_run).unwrap_or(JobOutcome::Done);
+        let data = run.settings.data_is_kept.then_some(run.settings.process.data.as_path());
+        let waits = matches!(outcome, JobOutcome::Blocked { .. });
+        let empty = match outcome {
+            JobOutcome::Interrupted => None,
+            _ => EmptyCrawl::of(reader.as_ref(), &run.job, data, waits)?,
+        };
         if !quiet {
             let facts = progress::EndFacts {
                 settings: &run.settings,
                 job: &run.job,
                 ended,
                 outcome,
+                empty: empty.as_ref(),
                 elapsed,
                 output: run.settings.output.as_ref().map(output_path),
                 pages_before: (runs.len() > 1).then_some(run.pages_before),
             };
             progress::print_summary(reader.as_ref(), &facts)?;
         }
-        match outcome {
-            JobOutcome::Interrupted => is_interrupted = true,
-            JobOutcome::Done => {
-                let data = Some(run.settings.process.data.as_path());
-                failure = failure.or(without_any_answer(reader.as_ref(), &run.job, data)?);
-            }
-            JobOutcome::Limit | JobOutcome::Blocked { .. } => {}
+        is_interrupted |= outcome == JobOutcome::Interrupted;
+        if let Some(empty) = empty {
+            failure = failure.or(Some(empty.failure()));
+            // One that waits is not over.
+            failed.extend((!waits).then_some((run.job.id, empty.reason)));
         }
+    }
+    let updates = failed.into_iter().map(|(job, reason)| JobUpdate {
+        job,
+        state: Some(JobState::Failed),
+        message: Some(format!("no page was stored; {reason}")),
+        spec: None,
+        at: now(),
+    });
+    let batch = Batch { at: now(), jobs: updates.collect(), ..Batch::default() };
+    if !batch.is_empty() {
+        ended.catalogue.commit(&batch).map_err(store)?;
     }
     match failure {
         _ if is_interrupted => Err(Failure::silent_interrupt()),
         Some(failure) => Err(failure),
         None => Ok(()),
     }
-}
-
-/// A crawl that was done without a single answer has failed: the name is wrong, or nobody is there. One whose seeds all
-/// lead to addresses that it has no leave for was asked for in the wrong way.
-pub(crate) fn without_any_answer(
-    reader: &dyn CatalogueReader,
-    job: &Job,
-    data: Option<&Path>,
-) -> Result<Option<Failure>, Failure> {
-    let store = |e| data::store_failure(&e);
-    let counts = reader.counts(job.id).map_err(store)?;
-    if counts.pages > 0 || counts.failed == 0 {
-        return Ok(None);
-    }
-    let first = reader.briefs(job.id, BriefKind::Broken, 1).map_err(store)?;
-    let Some(page) = first.first() else { return Ok(None) };
-    let error = page.error.as_deref().unwrap_or("no answer");
-    if counts.by_error.get(PRIVATE_ADDRESS) == Some(&counts.failed) {
-        let refused = Failure::usage(format!("no seed may be asked; {}: {error}", page.url));
-        return Ok(Some(refused.hint(address_hint(error.contains("--allow-private")))));
-    }
-    let why = match data {
-        Some(data) => command(data, &format!("why {}", shell_word(&page.url))),
-        None => format!("argiope why {}", shell_word(&page.url)),
-    };
-    let hint = format!("check the name and the network; \"{why}\" tells what was tried");
-    Ok(Some(Failure::failed(format!("no answer from any URL; {}: {error}", page.url)).hint(hint)))
 }
 
 /// The wall clock.
@@ -318,13 +324,18 @@ pub(crate) fn engine_config(
     EngineConfig {
         name: String::new(),
         is_new: false,
+        forget_failures: false,
+        retry_failed: false,
         shards: fixed.shards,
         workers: cores,
         concurrency: process.concurrency.max(1) as usize,
         politeness: Arc::new(process.politeness.clone()),
         fetcher: FetcherOptions {
             addresses: addresses.clone(),
-            max_idle: (process.concurrency as usize / cores).max(64) * 2,
+            proxies: Arc::clone(&process.proxies),
+            descriptors: Descriptors::with_most_idle(descriptors::idle_connections(
+                process.concurrency as usize,
+            )),
             ..FetcherOptions::default()
         },
         resolver: process.resolver.clone(),
@@ -348,7 +359,7 @@ pub(crate) fn find_or_create(
     let store = |e| data::store_failure(&e);
     let reader = catalogue.reader().map_err(store)?;
     let known = reader.find_job(&settings.identity.key).map_err(store)?;
-    if let Some(job) = known.filter(|job| !settings.fresh && goes_on(job, &settings.job)) {
+    if let Some(job) = known.filter(|job| !settings.fresh && may_go_on(job, settings)) {
         let old: JobSpec = serde_json::from_str(&job.spec).map_err(|e| {
             Failure::failed(format!("job {} cannot be read: {e}", job.id)).hint("start it anew with --fresh")
         })?;
@@ -373,6 +384,11 @@ pub(crate) fn find_or_create(
         user: None,
     };
     catalogue.create_job(&new).map(|job| (job, true)).map_err(store)
+}
+
+/// A finished job has failures that can be asked for again.
+fn may_go_on(job: &Job, settings: &CrawlSettings) -> bool {
+    settings.retry_failed || goes_on(job, &settings.job)
 }
 
 fn seeds_hash(settings: &CrawlSettings) -> String {
@@ -448,17 +464,21 @@ fn tell_missing_archive(
 
 fn tell_recovery(engine: &Engine, display: &Display) {
     let found = engine.recovery();
+    if found.retried > 0 {
+        display
+            .message(&format!("{} queued again", counted(found.retried, "failed URL is", "failed URLs are")));
+    }
     if found.restored > 0 {
         display.message(&format!(
             "the catalogue was older than the rest: {} put back from the archive",
             counted(found.restored, "visit was", "visits were")
         ));
     }
-    if found.visits > 0 || found.cuts > 0 {
+    if found.unclean || found.visits > 0 {
         display.message(&format!(
-            "the last run was cut off: {} completed from the archive, {} fetched again",
+            "the last run was cut off: {} completed from the archive; requests that were under way are repeated \
+             (their number is not known)",
             counted(found.visits, "visit was", "visits were"),
-            counted(found.cuts, "unfinished one is", "unfinished ones are")
         ));
     }
 }
@@ -468,6 +488,9 @@ pub(crate) fn failure_of(error: &EngineError) -> Failure {
         EngineError::DiskFull(_) => Failure::failed(error).hint(DISK_FULL),
         EngineError::Corrupt(_) => Failure::failed(error).hint(CORRUPT),
         EngineError::Settings(_) => Failure::usage(error),
+        EngineError::Login(_) => {
+            Failure::failed(error).hint("nothing was crawled; check 'login' in the job file")
+        }
         EngineError::OutputClosed(_) => Failure::new(
             Exit::Interrupted,
             "whoever read the pages went away: the crawl stopped before its end",

@@ -4,13 +4,14 @@ use super::audit::prove;
 use super::crawl::crawl;
 use super::selection::{print, printable};
 use super::why::explain;
-use crate::cli::{CrawlArgs, GlobalOptions};
+use crate::cli::{CrawlArgs, GlobalOptions, NetworkArgs};
 use crate::data;
 use crate::exit::Failure;
 use crate::progress::numbers::{counted, fit};
 use crate::progress::{Display, Style, style_for_stdout};
 use crate::settings::{CrawlSettings, LoadedConfig};
 use crate::stores::Stores;
+use argiope_fetch::Proxies;
 use argiope_lab::{HostRule, Lab, LabConfig, SiteKind, check};
 use argiope_model::{JobId, SkipReason};
 use argiope_store::catalogue::{CatalogueReader, PageQuery, PageRow};
@@ -95,6 +96,8 @@ fn settings(global: &GlobalOptions, lab: &Lab, place: &Place) -> Result<CrawlSet
         allow_private: true,
         name: Some(String::from("demo")),
         fresh: true,
+        // It is on this machine, whatever the environment says.
+        network: NetworkArgs { proxy: Some(String::from(Proxies::NONE)), ..NetworkArgs::default() },
         ..CrawlArgs::default()
     };
     let mut settings = CrawlSettings::without_files(global, &args)?;

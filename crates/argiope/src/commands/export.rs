@@ -1,6 +1,8 @@
 //! `export`: the results of a job, streamed to a file or to stdout.
 
+use super::broken;
 use super::selection;
+use super::stored_links::StoredLinks;
 use crate::bodies::{Bodies, Content, ReadAhead};
 use crate::cli::{ExportArgs, ExportFormat, ExportWhat, GlobalOptions};
 use crate::data;
@@ -9,20 +11,29 @@ use crate::progress::Display;
 use crate::progress::numbers::counted;
 use crate::settings::check_folder;
 use crate::stores::Stores;
-use argiope_store::catalogue::{CatalogueReader, Job, PageQuery};
+use argiope_store::catalogue::{CatalogueReader, HostOrder, Job, PageQuery};
 use argiope_store::error::{Result as Stored, StoreError};
-use argiope_store::export::{Format, PageWithHtml, Record, RecordWriter, SkippedRecord, write_atomically};
+use argiope_store::export::{
+    BrokenRecord, CsvOptions, FailedRecord, Format, HostRecord, LinkRecord, PageWithHtml, Record,
+    RecordWriter, RedirectRecord, ResourceRecord, SkippedRecord, write_atomically,
+};
+use std::collections::HashSet;
+use std::collections::hash_map::RandomState;
 use std::fs::OpenOptions;
+use std::hash::BuildHasher;
 use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 
 pub(crate) fn run(global: &GlobalOptions, args: &ExportArgs, display: &Display) -> Result<(), Failure> {
-    let format = match args.format()? {
+    let format = args.format()?;
+    let csv = args.csv(format)?;
+    let format = match format {
         ExportFormat::Jsonl => Format::Jsonl,
         ExportFormat::Json => Format::Json,
         ExportFormat::Csv => Format::Csv,
     };
+    let format = (format, csv);
     let stores = Stores::of(global)?;
     let reader = stores.reader()?;
     let jobs = selection::jobs(reader.as_ref(), args.job.as_deref(), args.all)?;
@@ -31,12 +42,24 @@ pub(crate) fn run(global: &GlobalOptions, args: &ExportArgs, display: &Display) 
     let bodies = if args.html { Some(Bodies::of(global, &stores)?) } else { None };
     let with_html = bodies.is_some();
     let mut without = Without::default();
+    let links = match args.what {
+        ExportWhat::Links => Some(StoredLinks::of(global, &stores, reader.as_ref())?),
+        ExportWhat::Broken => broken::links_if_any(global, &stores, reader.as_ref(), display)?,
+        _ => None,
+    };
+    let links = links.as_ref();
     let count = write_to(&args.output, |to| match (args.what, bodies) {
         (ExportWhat::Pages, None) => pages(reader.as_ref(), &queries, format, to),
         (ExportWhat::Pages, Some(bodies)) => {
             pages_with_html(reader.as_ref(), &queries, bodies, format, to, &mut without)
         }
+        (ExportWhat::Links, _) => all_links(links, &jobs, format, to),
+        (ExportWhat::Broken, _) => broken_links(reader.as_ref(), links, &jobs, format, to),
+        (ExportWhat::Redirects, _) => redirects(reader.as_ref(), &jobs, format, to),
+        (ExportWhat::Failed, _) => failed(reader.as_ref(), &jobs, format, to),
         (ExportWhat::Skipped, _) => skipped(reader.as_ref(), &jobs, format, to),
+        (ExportWhat::Hosts, _) => hosts(reader.as_ref(), &jobs, format, to),
+        (ExportWhat::Resources, _) => resources(reader.as_ref(), &jobs, format, to),
     })?;
     if without.missing > 0 {
         let of = counted(without.missing, "page", "pages");
@@ -60,7 +83,13 @@ pub(crate) fn run(global: &GlobalOptions, args: &ExportArgs, display: &Display) 
     if !is_stdout(&args.output) {
         let what = match args.what {
             ExportWhat::Pages => counted(count, "page", "pages"),
+            ExportWhat::Links => counted(count, "link", "links"),
+            ExportWhat::Broken => counted(count, "broken link", "broken links"),
+            ExportWhat::Redirects => counted(count, "redirect", "redirects"),
+            ExportWhat::Failed => counted(count, "failed URL", "failed URLs"),
+            ExportWhat::Hosts => counted(count, "host", "hosts"),
             ExportWhat::Skipped => counted(count, "skipped URL", "skipped URLs"),
+            ExportWhat::Resources => counted(count, "resource", "resources"),
         };
         display.message(&format!("{what} written to {}", args.output.display()));
     }
@@ -100,7 +129,7 @@ struct Without {
 fn pages(
     reader: &dyn CatalogueReader,
     queries: &[PageQuery],
-    format: Format,
+    format: Wanted,
     to: &mut dyn Write,
 ) -> Stored<u64> {
     let mut document = Document::new(format, to)?;
@@ -114,7 +143,7 @@ fn pages_with_html(
     reader: &dyn CatalogueReader,
     queries: &[PageQuery],
     bodies: Bodies,
-    format: Format,
+    format: Wanted,
     to: &mut dyn Write,
     without: &mut Without,
 ) -> Stored<u64> {
@@ -157,13 +186,108 @@ fn where_else(stores: &Stores) -> &'static str {
     }
 }
 
-fn skipped(reader: &dyn CatalogueReader, jobs: &[Job], format: Format, to: &mut dyn Write) -> Stored<u64> {
+fn skipped(reader: &dyn CatalogueReader, jobs: &[Job], format: Wanted, to: &mut dyn Write) -> Stored<u64> {
     let mut document = Document::new(format, to)?;
     for job in jobs {
         reader.skipped(Some(job.id), &mut |row| document.add(&SkippedRecord::from(row)))?;
     }
     document.finish()
 }
+
+/// A page that was read several times, by several redirects, counts once for each job.
+fn all_links(links: Option<&StoredLinks>, jobs: &[Job], format: Wanted, to: &mut dyn Write) -> Stored<u64> {
+    let mut document = Document::new(format, to)?;
+    let mut once = HashSet::new();
+    let hashing = RandomState::new();
+    let Some(links) = links else { return document.finish() };
+    links.read(&mut |page| {
+        let is_wanted = jobs.iter().any(|job| job.id == page.job);
+        if is_wanted && once.insert(hashing.hash_one((page.job, page.source))) {
+            for link in &page.links {
+                let _ = document.add(&LinkRecord::new(page, link))?;
+            }
+        }
+        Ok(())
+    })?;
+    document.finish()
+}
+
+/// One job after the other: in each a URL has its own answer.
+fn broken_links(
+    reader: &dyn CatalogueReader,
+    links: Option<&StoredLinks>,
+    jobs: &[Job],
+    format: Wanted,
+    to: &mut dyn Write,
+) -> Stored<u64> {
+    let mut document = Document::new(format, to)?;
+    for job in jobs {
+        let mut urls = broken::urls(reader, job)?;
+        if let Some(links) = links.filter(|_| !urls.is_empty()) {
+            links.read(&mut |page| {
+                urls.of_page(page, &mut |url, broken, link| {
+                    let _ = document.add(&BrokenRecord::linked(url, broken, page.source, link))?;
+                    Ok(())
+                })
+            })?;
+        }
+        for broken in urls.without_links() {
+            let _ = document.add(&BrokenRecord::unlinked(broken))?;
+        }
+    }
+    document.finish()
+}
+
+fn resources(reader: &dyn CatalogueReader, jobs: &[Job], format: Wanted, to: &mut dyn Write) -> Stored<u64> {
+    let mut document = Document::new(format, to)?;
+    for job in jobs {
+        reader.resources(Some(job.id), &mut |row| document.add(&ResourceRecord::from(row)))?;
+    }
+    document.finish()
+}
+
+fn redirects(reader: &dyn CatalogueReader, jobs: &[Job], format: Wanted, to: &mut dyn Write) -> Stored<u64> {
+    let mut document = Document::new(format, to)?;
+    for job in jobs {
+        reader.pages(&every_page(job), &mut |stored| {
+            for record in RedirectRecord::of(&stored.row) {
+                let _ = document.add(&record)?;
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+    }
+    document.finish()
+}
+
+fn failed(reader: &dyn CatalogueReader, jobs: &[Job], format: Wanted, to: &mut dyn Write) -> Stored<u64> {
+    let mut document = Document::new(format, to)?;
+    for job in jobs {
+        reader.pages(&every_page(job), &mut |stored| match stored.row.page.status {
+            None => document.add(&FailedRecord::from(stored.row)),
+            Some(_) => Ok(ControlFlow::Continue(())),
+        })?;
+    }
+    document.finish()
+}
+
+fn hosts(reader: &dyn CatalogueReader, jobs: &[Job], format: Wanted, to: &mut dyn Write) -> Stored<u64> {
+    let mut document = Document::new(format, to)?;
+    for job in jobs {
+        for figures in reader.host_figures(job.id, HostOrder::MostPages, usize::MAX)? {
+            let known = reader.host(&figures.host)?;
+            let _ = document.add(&HostRecord::new(figures, known))?;
+        }
+    }
+    document.finish()
+}
+
+/// Those that say noindex, too: nothing of their content is shown.
+fn every_page(job: &Job) -> PageQuery {
+    PageQuery { include_noindex: true, ..PageQuery::of(job.id) }
+}
+
+/// A format, and how CSV is written if it is that.
+type Wanted = (Format, CsvOptions);
 
 /// One document of records, whatever number of jobs they come from.
 struct Document<R, W: Write> {
@@ -172,8 +296,8 @@ struct Document<R, W: Write> {
 }
 
 impl<R: Record, W: Write> Document<R, W> {
-    fn new(format: Format, to: W) -> Stored<Document<R, W>> {
-        let writer = RecordWriter::new(format, to).map_err(unwritten)?;
+    fn new((format, csv): Wanted, to: W) -> Stored<Document<R, W>> {
+        let writer = RecordWriter::with(format, csv, to).map_err(unwritten)?;
         Ok(Document { writer, records: 0 })
     }
 

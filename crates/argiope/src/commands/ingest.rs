@@ -11,6 +11,7 @@ use crate::data;
 use crate::exit::Failure;
 use crate::job::identity::hex;
 use crate::job::{SeedRules, parse_seed, seed::SeedProblem};
+use crate::outage::Outages;
 use crate::progress::Display;
 use crate::progress::numbers::{count, counted};
 use crate::settings::{addresses_of, check_name, load_config, merge_job};
@@ -53,8 +54,11 @@ pub(crate) fn run(global: &GlobalOptions, args: &IngestArgs, display: &Display) 
     if args.keep_open || args.let_end {
         keep_job_open(&mut session, job, args.keep_open).map_err(|e| database_failure(&e))?;
     }
+    let outages = place.outages(display, None, "what was sent of the list is kept");
     let set_state = |session: &mut Session, state: JobState| {
-        set_job_state(session, job, state.as_str(), None, None).map_err(|e| database_failure(&e))
+        let set =
+            || set_job_state(session, job, state.as_str(), None, None).map_err(|e| database_failure(&e));
+        outages.outlast(set)
     };
     let Some(list) = list else {
         if is_new {
@@ -76,6 +80,7 @@ pub(crate) fn run(global: &GlobalOptions, args: &IngestArgs, display: &Display) 
         problems: 0,
         beginning: None,
         display,
+        outages,
     };
     let reached = ingest.run(list.lines)?;
     set_state(&mut ingest.session, JobState::Running)?;
@@ -161,6 +166,7 @@ struct Ingest<'i> {
     /// Of what is read, while it is the first chunk: a list is known by where it is and how it begins.
     beginning: Option<Sha256>,
     display: &'i Display,
+    outages: Outages<'i>,
 }
 
 impl Ingest<'_> {
@@ -169,8 +175,10 @@ impl Ingest<'_> {
         let (mut chunk, mut reached) = self.chunk(&mut lines, IngestProgress::default())?;
         let beginning = self.beginning.take().map(|hash| hex(&hash.finalize())).unwrap_or_default();
         let source = format!("{}#{beginning}", self.source);
-        let stored =
-            ingest_progress(&mut self.session, self.job, &source).map_err(|e| database_failure(&e))?;
+        let outages = self.outages;
+        let stored = outages.outlast(|| {
+            ingest_progress(&mut self.session, self.job, &source).map_err(|e| database_failure(&e))
+        })?;
         let mut done = IngestProgress::default();
         if stored.lines > 0 {
             self.skip(&mut lines, stored.lines.saturating_sub(reached.lines))?;
@@ -186,8 +194,10 @@ impl Ingest<'_> {
         loop {
             let outgoing = self.place.addressing().seeds(self.job, &chunk, now());
             let posted = self.post.prepare(outgoing).map_err(|e| kafka_failure(&e))?;
-            ingest_chunk(&mut self.session, self.job, &source, done, reached, &posted)
-                .map_err(|e| database_failure(&e))?;
+            outages.outlast(|| {
+                ingest_chunk(&mut self.session, self.job, &source, done, reached, &posted)
+                    .map_err(|e| database_failure(&e))
+            })?;
             done = reached;
             if said.elapsed() >= SAY_EVERY {
                 said = Instant::now();
@@ -243,9 +253,10 @@ impl Ingest<'_> {
         if let Some(days) = self.skip_recent {
             let all = urls.len();
             let keys: Vec<String> =
-                urls.iter().map(|url| format!("{:016x}", url_key(url.as_str()))).collect();
-            let recent =
-                recently_fetched(&mut self.session, &keys, days).map_err(|e| database_failure(&e))?;
+                urls.iter().map(|url| format!("{:016x}", url_key(url.normal()))).collect();
+            let recent = self.outages.outlast(|| {
+                recently_fetched(&mut self.session, &keys, days).map_err(|e| database_failure(&e))
+            })?;
             let mut keys = keys.iter();
             urls.retain(|_| keys.next().is_none_or(|key| !recent.contains(key)));
             reached.skipped += (all - urls.len()) as u64;

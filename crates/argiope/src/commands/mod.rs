@@ -1,11 +1,13 @@
 //! One module per command: its `run` takes what was typed and returns how it ended.
 
 pub(crate) mod audit;
+pub(crate) mod broken;
 pub(crate) mod cluster;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod crawl;
 pub(crate) mod demo;
+pub(crate) mod empty;
 pub(crate) mod export;
 pub(crate) mod graph;
 pub(crate) mod ingest;
@@ -13,8 +15,10 @@ pub(crate) mod jobs;
 pub(crate) mod lab;
 pub(crate) mod progress;
 pub(crate) mod report;
+pub(crate) mod retry;
 pub(crate) mod selection;
 pub(crate) mod status;
+pub(crate) mod stored_links;
 pub(crate) mod submit;
 pub(crate) mod why;
 pub(crate) mod worker;

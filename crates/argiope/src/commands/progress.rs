@@ -1,17 +1,19 @@
 //! From what the engine knows to what a person sees: live progress, and the summary at the end.
 
 use super::crawl::now;
+use super::empty::EmptyCrawl;
 use crate::data;
 use crate::exit::Failure;
 use crate::progress::{
     BlockedBy, BlockedHost, Ending, GoOn, HostSummary, Phase, RateMeter, Snapshot, Summary, WaitReason,
-    Waiting, WaitingHost, style_for_stdout,
+    Waiting, WaitingHost, fold, style_for_stdout, width_of,
 };
 use crate::settings::CrawlSettings;
 use argiope_engine::{Blocked, Ended, JobOutcome, Paused, Snapshot as Seen};
 use argiope_frontier::{JobProgress, WaitReason as Why};
-use argiope_model::{JobSpec, Millis};
+use argiope_model::{JobSpec, Millis, SkipReason};
 use argiope_store::catalogue::{CatalogueReader, HostOrder, Job};
+use argiope_store::merged;
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -159,12 +161,17 @@ fn blocked_hosts(left: &Blocked) -> Vec<BlockedHost> {
         .collect()
 }
 
+/// Places of each kind that a summary names where limits held something back.
+pub(crate) const CUT_ROWS: usize = 5;
+
 /// What is known at the end of a crawl.
 pub(crate) struct EndFacts<'c> {
     pub(crate) settings: &'c CrawlSettings,
     pub(crate) job: &'c Job,
     pub(crate) ended: &'c Ended,
     pub(crate) outcome: JobOutcome,
+    /// Why no page was stored, if so.
+    pub(crate) empty: Option<&'c EmptyCrawl>,
     pub(crate) elapsed: Duration,
     pub(crate) output: Option<PathBuf>,
     /// Pages it had before this run, where the engine's count is that of several jobs.
@@ -175,7 +182,9 @@ pub(crate) fn print_summary(reader: &dyn CatalogueReader, facts: &EndFacts<'_>) 
     let summary = summary(reader, facts).map_err(|e| data::store_failure(&e))?;
     // Pages on stdout are for programs: the summary is for people.
     let to_stderr = facts.output.as_deref() == Some(std::path::Path::new("-"));
-    let text = summary.lines(style_for_stdout()).join("\n");
+    let width = if to_stderr { width_of(&std::io::stderr()) } else { width_of(&std::io::stdout()) };
+    let lines = fold(&summary.lines(style_for_stdout()), width.unwrap_or(usize::MAX));
+    let text = lines.join("\n");
     let written =
         if to_stderr { writeln!(std::io::stderr(), "{text}") } else { writeln!(std::io::stdout(), "{text}") };
     written.map_err(|e| Failure::output(&e))
@@ -190,8 +199,12 @@ fn summary(reader: &dyn CatalogueReader, facts: &EndFacts<'_>) -> argiope_store:
     let left = left.unwrap_or_default();
     let is_blocked = matches!(facts.outcome, JobOutcome::Blocked { .. });
     let slowest = reader.host_figures(id, HostOrder::Slowest, 5)?;
+    let cuts = argiope_store::cuts::gather(reader, id, &counts, CUT_ROWS)?;
     let mut refused_example = None;
     reader.skipped(Some(id), &mut |row| {
+        if row.reason == SkipReason::Merged || row.reason.is_about_a_page() {
+            return Ok(ControlFlow::Continue(()));
+        }
         refused_example = Some(row.url);
         Ok(ControlFlow::Break(()))
     })?;
@@ -220,6 +233,8 @@ fn summary(reader: &dyn CatalogueReader, facts: &EndFacts<'_>) -> argiope_store:
         failed: counts.failed,
         errors: counts.by_error.iter().map(|(e, n)| (e.clone(), *n)).collect(),
         skipped: counts.by_skip.iter().map(|(r, n)| (*r, *n)).collect(),
+        cuts,
+        resources: (counts.resources, counts.broken_resources),
         slowest: slowest
             .into_iter()
             .map(|h| HostSummary {
@@ -238,6 +253,8 @@ fn summary(reader: &dyn CatalogueReader, facts: &EndFacts<'_>) -> argiope_store:
             true => Some(GoOn::WithoutFresh),
             false => Some(GoOn::SameCommand),
         },
+        merged: merged::gather(reader, id)?,
         refused_example,
+        empty: facts.empty.map(|empty| (empty.reason.clone(), empty.advice.clone())),
     })
 }

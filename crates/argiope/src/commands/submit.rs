@@ -1,13 +1,18 @@
 //! `crawl` on a cluster: hands the job to the workers, shows how it goes, and ends with it.
 
 use crate::cluster::{CLIENT, ClusterPlace, database_failure, kafka_failure};
-use crate::commands::crawl::{all_seeds, find_or_create, now, output_path, without_any_answer};
-use crate::commands::progress;
+use crate::commands::crawl::{all_seeds, find_or_create, now, output_path};
+use crate::commands::empty::EmptyCrawl;
+use crate::commands::progress::{self, CUT_ROWS};
+use crate::commands::retry;
 use crate::commands::selection::print;
+use crate::cookies::read_cookies_file;
 use crate::data;
 use crate::exit::Failure;
+use crate::outage::Outages;
 use crate::progress::numbers::{bytes, count, counted};
-use crate::progress::{Display, Phase, RateMeter, Snapshot};
+use crate::progress::summary::cut_lines;
+use crate::progress::{Display, Phase, RateMeter, Snapshot, style_for_stdout};
 use crate::settings::CrawlSettings;
 use crate::signals::{Signal, Signals};
 use argiope_cluster::catalogue::PostgresCatalogue;
@@ -15,13 +20,16 @@ use argiope_cluster::database::Session;
 use argiope_cluster::members::{
     Post, cluster_status, queued_urls, send, set_budget, set_job_seeds, set_job_state,
 };
-use argiope_model::{JobId, JobSpec, Scope, Url};
+use argiope_model::{CookieJar, JobId, JobSpec, Scope, Url};
 use argiope_store::catalogue::{Batch, Catalogue, CatalogueReader, Job, JobState};
 use argiope_store::export::Output;
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Within which a server that is there answers the smallest request.
+const PULSE_LIMIT: Duration = Duration::from_secs(5);
 /// Seeds that are sent in one transaction.
 const CHUNK: usize = 100_000;
 /// How often it is said that no worker is there.
@@ -36,6 +44,7 @@ pub(crate) fn run(
     quiet: bool,
     display: &Display,
 ) -> Result<(), Failure> {
+    prepare(&mut settings)?;
     for notice in &settings.notices {
         display.message(notice);
     }
@@ -46,36 +55,71 @@ pub(crate) fn run(
     let seeds = all_seeds(&mut settings, display)?;
     let signals =
         Signals::listen().map_err(|e| Failure::failed(format!("cannot listen for signals: {e}")))?;
-    let (job, is_new) = find_or_create(&mut catalogue, &settings, display)?;
+    let outages = place.outages(display, Some(&signals), "the job is not handed in yet");
+    let (job, is_new) = outages.outlast(|| find_or_create(&mut catalogue, &settings, display))?;
     let old: Option<JobSpec> = serde_json::from_str(&job.spec).ok().filter(|_| !is_new);
-    hand_in((&mut session, &mut post), place, &settings, &job, old.as_ref(), &seeds)?;
+    if settings.retry_failed && !is_new {
+        let reader = catalogue.reader().map_err(store)?;
+        let queued = retry::in_cluster(place, reader.as_ref(), &job, true, &[])?;
+        if queued > 0 {
+            display.message(&format!("{} queued again", counted(queued, "failed URL is", "failed URLs are")));
+        }
+    }
+    outages.outlast(|| hand_in((&mut session, &mut post), place, &settings, &job, old.as_ref(), &seeds))?;
     if detach {
         return print(&format!("{}\n", job.id));
     }
+    let outages = place.outages(display, Some(&signals), "the job goes on with the workers");
+    let pages_before = || catalogue.reader().and_then(|reader| reader.counts(job.id)).map_err(store);
     let followed = Following {
         settings: &settings,
         place,
         job: job.id,
         title: progress::title(&job, &settings.job),
-        pages_before: catalogue.reader().and_then(|reader| reader.counts(job.id)).map_err(store)?.pages,
+        pages_before: outages.outlast(pages_before)?.pages,
         began: Instant::now(),
         meter: RateMeter::default(),
         said_at: None,
     }
-    .follow(&mut session, &mut catalogue, &signals, display)?;
-    let reader = catalogue.reader().map_err(store)?;
+    .follow(&mut session, &mut catalogue, &signals, display, outages)?;
     match followed {
         Followed::Interrupted => Err(Failure::silent_interrupt()),
         Followed::Ended(ended) => {
+            // A job that is paused and was not interrupted has only URLs left that cannot be asked for now.
+            let waits = ended.state == JobState::Paused;
+            let (summary, empty) = outages.outlast(|| {
+                let reader = catalogue.reader().map_err(store)?;
+                let empty = EmptyCrawl::of(reader.as_ref(), &ended, None, waits)?;
+                Ok((summary(reader.as_ref(), &ended, empty.is_some())?, empty))
+            })?;
             if !quiet {
-                print(&summary(reader.as_ref(), &ended)?)?;
+                print(&summary)?;
             }
-            match without_any_answer(reader.as_ref(), &ended, None)? {
-                Some(failure) => Err(failure),
-                None => Ok(()),
-            }
+            empty.map_or(Ok(()), |empty| Err(empty.failure()))
         }
     }
+}
+
+/// What workers cannot do, or cannot read, is refused or handed to them.
+fn prepare(settings: &mut CrawlSettings) -> Result<(), Failure> {
+    if settings.login.is_some() {
+        return Err(Failure::usage(
+            "a job of a cluster cannot log in: its workers have no session in common",
+        )
+        .hint("log in with a browser or curl, and give the cookies with --cookies FILE"));
+    }
+    if settings.job.cookie_jar() == CookieJar::On {
+        return Err(Failure::usage("a cluster keeps no cookies with a job")
+            .hint("'session' keeps them in the memory of each worker while the job runs"));
+    }
+    if settings.has_ca_file {
+        return Err(Failure::usage("--ca-file is for the machine that asks, and here the workers do")
+            .hint("name the file in crawl.extra_authorities of the workers' configuration"));
+    }
+    if let Some(path) = settings.job.cookies_file.take() {
+        settings.job.cookies_text = Some(read_cookies_file(Path::new(&path))?);
+    }
+    Ok(())
 }
 
 /// The job's settings, budget and seeds, in this order; then it runs. Each step may be repeated.
@@ -108,6 +152,8 @@ fn hand_in(
         let posted = post.prepare(addressing.seeds(job.id, chunk, now())).map_err(|e| kafka_failure(&e))?;
         send(session, &posted).map_err(failed)?;
     }
+    let posted = post.prepare(addressing.begin(job.id)).map_err(|e| kafka_failure(&e))?;
+    send(session, &posted).map_err(failed)?;
     let spec = serde_json::to_string(&settings.job).map_err(|e| Failure::failed(e.to_string()))?;
     set_job_state(session, job.id, JobState::Running.as_str(), Some(&spec), None).map_err(failed)
 }
@@ -135,22 +181,29 @@ impl Following<'_> {
         catalogue: &mut PostgresCatalogue,
         signals: &Signals,
         display: &Display,
+        outages: Outages<'_>,
     ) -> Result<Followed, Failure> {
         let store = |e| data::store_failure(&e);
-        let reader = catalogue.reader().map_err(store)?;
+        let reader = outages.outlast(|| catalogue.reader().map_err(store))?;
+        let mut pulse =
+            outages.outlast(|| self.place.database.connect(PULSE_LIMIT).map_err(|e| database_failure(&e)))?;
         let mut output = match &self.settings.output {
             Some(output) => {
-                let noindex = self.settings.job.index_noindex;
-                Some(Output::open(catalogue, self.job, &output_path(output), noindex, now()).map_err(store)?)
+                let (path, noindex) = (output_path(output), self.settings.job.index_noindex);
+                let open = || Output::open(catalogue, self.job, &path, noindex, now()).map_err(store);
+                Some(outages.outlast(open)?)
             }
             None => None,
         };
         loop {
             match signals.wait(LOOK_EVERY) {
                 Some(Signal::Stop) => {
-                    set_job_state(session, self.job, JobState::Paused.as_str(), None, Some("interrupted"))
-                        .map_err(|e| database_failure(&e))?;
-                    finish(catalogue, output)?;
+                    match pause(session, self.job) {
+                        // It is away, and nobody has noticed before.
+                        Err(failure) if failure.may_pass => return Err(outages.interrupted()),
+                        paused => paused?,
+                    }
+                    finish(catalogue, output, outages)?;
                     display.finish();
                     display.message("the job is paused; the same command goes on with it");
                     return Ok(Followed::Interrupted);
@@ -158,23 +211,41 @@ impl Following<'_> {
                 Some(Signal::Reload) => display.message("SIGHUP: the workers have the politeness, tell them"),
                 Some(Signal::Wake) | None => {}
             }
-            if let Some(output) = &mut output {
-                output.catch_up(reader.as_ref()).map_err(store)?;
-            }
-            let job = reader
-                .job(self.job)
-                .map_err(store)?
-                .ok_or_else(|| Failure::failed(format!("job {} was deleted meanwhile", self.job)))?;
-            if job.state.is_finished() || job.state == JobState::Paused {
-                if let Some(output) = &mut output {
-                    output.catch_up(reader.as_ref()).map_err(store)?;
-                }
-                finish(catalogue, output)?;
+            let ended = outages.outlast(|| {
+                // Other requests may take long: a server that does not answer is found out by this one.
+                pulse.ping().map_err(|e| database_failure(&e))?;
+                self.look(session, reader.as_ref(), output.as_mut(), display)
+            })?;
+            if let Some(job) = ended {
+                finish(catalogue, output, outages)?;
                 display.finish();
                 return Ok(Followed::Ended(job));
             }
-            self.show(session, reader.as_ref(), display)?;
         }
+    }
+
+    /// The job, if it is over or paused and all of it is written.
+    fn look(
+        &mut self,
+        session: &mut Session,
+        reader: &dyn CatalogueReader,
+        output: Option<&mut Output>,
+        display: &Display,
+    ) -> Result<Option<Job>, Failure> {
+        let store = |e| data::store_failure(&e);
+        let job = reader
+            .job(self.job)
+            .map_err(store)?
+            .ok_or_else(|| Failure::failed(format!("job {} was deleted meanwhile", self.job)))?;
+        // After the job was looked at: what it had when it ended is among the pages.
+        if let Some(output) = output {
+            output.catch_up(reader).map_err(store)?;
+        }
+        if job.state.is_finished() || job.state == JobState::Paused {
+            return Ok(Some(job));
+        }
+        self.show(session, reader, display)?;
+        Ok(None)
     }
 
     fn show(
@@ -222,22 +293,37 @@ impl Following<'_> {
     }
 }
 
-fn finish(catalogue: &mut PostgresCatalogue, output: Option<Output>) -> Result<(), Failure> {
-    let Some(output) = output else { return Ok(()) };
-    let store = |e| data::store_failure(&e);
-    let position = output.finish().map_err(store)?;
-    catalogue.commit(&Batch { at: now(), outputs: vec![position], ..Batch::default() }).map_err(store)?;
-    Ok(())
+fn pause(session: &mut Session, job: JobId) -> Result<(), Failure> {
+    set_job_state(session, job, JobState::Paused.as_str(), None, Some("interrupted"))
+        .map_err(|e| database_failure(&e))
 }
 
-fn summary(reader: &dyn CatalogueReader, job: &Job) -> Result<String, Failure> {
+fn finish(
+    catalogue: &mut PostgresCatalogue,
+    output: Option<Output>,
+    outages: Outages<'_>,
+) -> Result<(), Failure> {
+    let Some(output) = output else { return Ok(()) };
+    let store = |e| data::store_failure(&e);
+    let reader = outages.outlast(|| catalogue.reader().map_err(store))?;
+    let position = output.finish(reader.as_ref()).map_err(store)?;
+    let batch = Batch { at: now(), outputs: vec![position], ..Batch::default() };
+    outages.outlast(|| catalogue.commit(&batch).map(|_| ()).map_err(store))
+}
+
+fn summary(reader: &dyn CatalogueReader, job: &Job, is_empty: bool) -> Result<String, Failure> {
     let counts = reader.counts(job.id).map_err(|e| data::store_failure(&e))?;
     let name = job.name.clone().unwrap_or_else(|| job.id.to_string());
     let why = job.message.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+    let cuts = argiope_store::cuts::gather(reader, job.id, &counts, CUT_ROWS);
+    let mut cuts = cut_lines(&cuts.map_err(|e| data::store_failure(&e))?, style_for_stdout()).join("\n");
+    if !cuts.is_empty() {
+        cuts = format!("{}\n\n", cuts.trim_start());
+    }
     Ok(format!(
-        "Job {name} is {}{why}: {}, {} failed, {} skipped, {}\n\
+        "Job {name} is {}{why}: {}, {} failed, {} skipped, {}\n{cuts}\
          'argiope export {id}', 'argiope report {id}' and 'argiope audit {id}' show more, each with this --config\n",
-        job.state.as_str(),
+        if is_empty { "without a page" } else { job.state.as_str() },
         counted(counts.pages, "page", "pages"),
         count(counts.failed),
         count(counts.skipped()),

@@ -1,9 +1,9 @@
 //! `why`: the reasoned path of the decision on a URL, from whoever knows it: the catalogue what was attempted or
 //! refused, the frontier what waits and what its rules would say.
 //!
-//! `duplicate` is the word for a URL that is not asked for because, once its tracking and session parameters are
-//! dropped, it is the same as one that is. Another spelling of a URL is that URL. A page whose content equals that of
-//! another one was fetched, and the steps name the other.
+//! `duplicate` is the word for a URL that is not fetched because, without the parameters that the normal form drops, it is
+//! the same as one that is. Any other spelling of a URL is that URL. A page whose content equals that of another one was
+//! fetched, and the steps name the other.
 
 mod frontier;
 mod known;
@@ -13,9 +13,10 @@ use crate::cli::{GlobalOptions, WhyArgs};
 use crate::data;
 use crate::exit::Failure;
 use crate::job::parse_typed;
+use crate::settings::{LoadedConfig, load_config_to_read};
 use crate::stores::Stores;
 use argiope_engine::WhyStep;
-use argiope_model::{Decision, JobSpec, NormalForm, SkipReason, Url};
+use argiope_model::{Decision, JobSpec, LongUrl, SkipReason, Url};
 use argiope_store::catalogue::{CatalogueReader, Job};
 use serde::Serialize;
 use std::fmt::Write;
@@ -40,6 +41,13 @@ pub(crate) fn run(global: &GlobalOptions, args: &WhyArgs) -> Result<(), Failure>
     if args.json { print_json(&answer) } else { print(&answer.text()) }
 }
 
+/// The configuration as it is now, as far as URLs are judged by it.
+fn rules_in_force(global: &GlobalOptions) -> Result<LoadedConfig, Failure> {
+    let config = load_config_to_read(global)?;
+    config.needs_rules()?;
+    Ok(config)
+}
+
 pub(crate) fn explain(
     global: &GlobalOptions,
     stores: &Stores,
@@ -58,7 +66,7 @@ pub(crate) fn explain(
         Err(problem) => return asked.about_no_url(typed, &problem),
     };
     let mut answer = asked.about(typed, &spellings)?;
-    answer.note_parameters(typed, &spec);
+    answer.note_parameters(&spellings, &spec);
     asked.note_other_jobs(&mut answer)?;
     Ok(answer)
 }
@@ -74,10 +82,10 @@ struct Asked<'q> {
 
 impl Asked<'_> {
     fn about(&self, typed: &str, spellings: &[Url]) -> Result<Answer, Failure> {
-        let texts = spellings.iter().map(Url::as_str).chain(std::iter::once(typed));
+        let texts = spellings.iter().map(Url::normal).chain(std::iter::once(typed));
         for text in texts {
-            if let Some((decision, steps)) = known::of(self, text)? {
-                return self.unless_it_waits(self.answer(text, decision, steps));
+            if let Some((url, decision, steps)) = known::of(self, text)? {
+                return self.unless_it_waits(self.answer(&url, decision, steps));
             }
         }
         let mut best: Option<Answer> = None;
@@ -94,18 +102,18 @@ impl Asked<'_> {
         }
         let best = best.ok_or_else(|| Failure::usage("no URL was given"))?;
         if matches!(best.decision, Decision::Unknown | Decision::OutOfScope)
-            && let Some((decision, steps)) = known::as_hop(self.reader, self.job.id, &best.url)?
+            && let Some((url, decision, steps)) = known::as_hop(self.reader, self.job.id, &best.url)?
         {
-            return Ok(self.answer(&best.url, decision, steps));
+            return Ok(self.answer(&url, decision, steps));
         }
         Ok(best)
     }
 
-    /// What was too deep may have been found again nearer to a seed, and wait.
+    /// What was too deep, or over the link limit of a page, may have been found again elsewhere, and wait.
     fn unless_it_waits(&self, refused: Answer) -> Result<Answer, Failure> {
-        let too_deep = SkipReason::TooDeep.as_str();
-        if refused.steps.iter().any(|step| step.step == too_deep)
-            && let Ok(url) = Url::from_stored(&refused.url)
+        let may_wait = [SkipReason::TooDeep, SkipReason::OverLinkLimit].map(SkipReason::as_str);
+        if refused.steps.iter().any(|step| may_wait.contains(&step.step.as_str()))
+            && let Ok(url) = Url::parse(&refused.url, &self.spec.normal_form.compile())
         {
             let answer = frontier::ask(self, &url)?;
             if answer.decision == Decision::Pending {
@@ -128,8 +136,11 @@ impl Asked<'_> {
 
     /// Links to what is no web page are refused by that alone.
     fn about_no_url(&self, typed: &str, problem: &str) -> Result<Answer, Failure> {
-        if let Some((decision, steps)) = known::of(self, typed)? {
-            return Ok(self.answer(typed, decision, steps));
+        // One that is too long is kept by its beginning.
+        for text in [typed, &LongUrl::of(typed).shortened] {
+            if let Some((url, decision, steps)) = known::of(self, text)? {
+                return Ok(self.answer(&url, decision, steps));
+            }
         }
         Ok(self.answer(typed, Decision::Filtered, vec![WhyStep::new("normal_form", false, problem)]))
     }
@@ -142,7 +153,8 @@ impl Asked<'_> {
         ) {
             return Ok(());
         }
-        let elsewhere = self.reader.page(None, &answer.url).map_err(|e| data::store_failure(&e))?;
+        let Ok(url) = Url::parse(&answer.url, &self.spec.normal_form.compile()) else { return Ok(()) };
+        let elsewhere = self.reader.page(None, url.normal()).map_err(|e| data::store_failure(&e))?;
         if let Some(page) = elsewhere.filter(|page| page.row.job != self.job.id) {
             let other = page.row.job;
             answer.notes.push(format!("job {other} has asked for it; see 'argiope why --job {other} URL'"));
@@ -151,7 +163,7 @@ impl Asked<'_> {
     }
 }
 
-/// The URL that is meant, in normal form; without a scheme it may be either.
+/// The URL that is meant; without a scheme it may be either.
 fn spellings(typed: &str, spec: &JobSpec) -> Result<Vec<Url>, String> {
     let rules = spec.normal_form.compile();
     let url = parse_typed(typed, &rules).map_err(|problem| problem.message().to_owned())?;
@@ -165,26 +177,31 @@ fn spellings(typed: &str, spec: &JobSpec) -> Result<Vec<Url>, String> {
 }
 
 impl Answer {
-    /// Whoever asks for a URL with parameters that are dropped asks for one that is never sent.
-    fn note_parameters(&mut self, typed: &str, spec: &JobSpec) {
-        let whole = NormalForm {
-            tracking_parameters: Vec::new(),
-            session_parameters: Vec::new(),
-            ..spec.normal_form.clone()
-        };
-        let Ok(whole) = parse_typed(typed, &whole.compile()) else { return };
-        let is_whole =
-            Url::from_stored(&self.url).is_ok_and(|url| url.path_and_query() == whole.path_and_query());
-        if is_whole {
+    /// A URL with parameters that the normal form drops may be one that was never sent: the one that was is named, with the
+    /// parameters that made them one.
+    fn note_parameters(&mut self, spellings: &[Url], spec: &JobSpec) {
+        let rules = spec.normal_form.compile();
+        let Ok(known) = Url::parse(&self.url, &rules) else { return };
+        let Some(asked) = spellings.iter().find(|url| **url == known) else { return };
+        let mut names = rules.dropped_parameters(asked);
+        names.extend(rules.dropped_parameters(&known));
+        names.sort_unstable();
+        names.dedup();
+        if names.is_empty() {
             return;
         }
-        let detail = format!("{} without its tracking and session parameters", self.url);
-        self.steps.insert(0, WhyStep::new("parameters", true, detail));
-        if matches!(self.decision, Decision::Fetched | Decision::Failed | Decision::Pending) {
-            let detail = format!("the same as {}, which is {}", self.url, self.decision.as_str());
-            self.steps.insert(1, WhyStep::new("duplicate", false, detail));
+        let which = match names.as_slice() {
+            [name] => format!("parameter '{name}' makes"),
+            names => format!("parameters {} make", quoted(names)),
+        };
+        let detail = format!("{which} no difference; normal_form.keep_parameters keeps it apart");
+        let at = self.steps.len().min(1);
+        self.steps.insert(at, WhyStep::new("parameters", true, detail));
+        if !asked.same_request(&known) && matches!(self.decision, Decision::Fetched | Decision::Failed) {
+            let detail = format!("the same as {known}, which is {}", self.decision.as_str());
+            self.steps.insert(at + 1, WhyStep::new("duplicate", false, detail));
             self.decision = Decision::Duplicate;
-            self.duplicate_of = Some(std::mem::replace(&mut self.url, whole.as_str().to_owned()));
+            self.duplicate_of = Some(std::mem::replace(&mut self.url, asked.as_str().to_owned()));
         }
     }
 
@@ -202,4 +219,9 @@ impl Answer {
         }
         text
     }
+}
+
+fn quoted(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
+    quoted.join(", ")
 }

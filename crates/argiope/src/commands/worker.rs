@@ -229,7 +229,8 @@ impl Worker {
                     .with_robots_cache(self.robots_cache()?),
             ),
             catalogue: Box::new(
-                PostgresCatalogue::open_for_worker(database, &self.name, &owner).map_err(store)?,
+                PostgresCatalogue::open_for_worker(database, &self.name, &owner, Arc::clone(&epochs))
+                    .map_err(store)?,
             ),
             archive: Some(archive),
             links,
@@ -264,8 +265,8 @@ impl Worker {
         drop((receiver, publisher, heartbeat));
         match ended {
             Ok(_) | Err(EngineError::Fenced(_)) if stopped => {
-                let end = if members.is_dead() { End::CutOff } else { End::Left };
                 members.leave();
+                let end = if members.is_dead() || members.is_bereft() { End::CutOff } else { End::Left };
                 finish_uploads(&uploads, signals, display);
                 drop(health);
                 Ok(end)
@@ -501,8 +502,7 @@ fn own_figures(snapshot: &Snapshot, members: &Members) -> Own {
 
 fn dependencies(members: &Members) -> Vec<Dependency> {
     let up = members.database_answers();
-    let detail =
-        (!up).then(|| String::from("it does not answer: nothing new is asked for once the lease is over"));
+    let detail = (!up).then(|| String::from("it does not answer: nothing new is asked for until it does"));
     let postgres = Dependency { name: "postgresql", up, detail };
     let redis = members.doorbell_answers();
     let redis = redis.map(|up| Dependency { name: "redis", up, detail: redis_trouble(members) });

@@ -124,7 +124,7 @@ fn nests(value: &Value) -> bool {
     }
 }
 
-fn inline(value: &Value) -> String {
+pub(super) fn inline(value: &Value) -> String {
     match value {
         Value::Null => String::from("null"),
         Value::Bool(flag) => flag.to_string(),

@@ -1,39 +1,65 @@
 //! `${VAR}` in values is replaced from the environment. It happens in the parsed tree, not in the text, so that a
 //! variable's content can never change the structure of the file and errors keep their positions. `$${` stands for a
-//! plain `${`.
+//! plain `${`. A variable that is not set is no error yet: the value is left out, and whoever needs it says so.
 
-use super::error::ConfigError;
+use super::error::{ConfigError, Position};
 use super::yaml::{Node, NodeValue};
 
-/// Replaces in place; each variable that is missing or misspelt is one error.
+/// What could not be replaced.
+#[derive(Debug, Default)]
+pub(crate) struct Unreplaced {
+    /// References that are misspelt.
+    pub(crate) errors: Vec<ConfigError>,
+    /// Scalars whose variable is not set, with its name.
+    pub(crate) unset: Vec<(Position, String)>,
+}
+
+/// Why a text cannot be replaced.
+#[derive(Debug, PartialEq, Eq)]
+enum Problem {
+    Misspelt(String),
+    Unset(String),
+}
+
+/// Replaces in place.
 pub(crate) fn substitute(
     file: &str,
     node: &mut Node,
     variable: &dyn Fn(&str) -> Option<String>,
-    errors: &mut Vec<ConfigError>,
+    left: &mut Unreplaced,
 ) {
     let at = node.at;
     match &mut node.value {
         NodeValue::Scalar { text, .. } => match expand(text, variable) {
             Ok(Some(expanded)) => *text = expanded,
             Ok(None) => {}
-            Err(message) => errors.push(ConfigError::new(file, Some(at), message)),
+            Err(Problem::Misspelt(message)) => left.errors.push(ConfigError::new(file, Some(at), message)),
+            Err(Problem::Unset(name)) => left.unset.push((at, name)),
         },
         NodeValue::List(items) => {
             for item in items {
-                substitute(file, item, variable, errors);
+                substitute(file, item, variable, left);
             }
         }
         NodeValue::Map(entries) => {
             for entry in entries {
-                substitute(file, &mut entry.value, variable, errors);
+                substitute(file, &mut entry.value, variable, left);
             }
         }
     }
 }
 
+/// One text with its variables replaced.
+pub(crate) fn expand_text(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+    match expand(text, variable) {
+        Ok(expanded) => Ok(expanded.unwrap_or_else(|| text.to_owned())),
+        Err(Problem::Misspelt(message)) => Err(message),
+        Err(Problem::Unset(name)) => Err(format!("environment variable '{name}' is not set")),
+    }
+}
+
 /// `None` where there is nothing to replace.
-fn expand(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<String>, String> {
+fn expand(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<String>, Problem> {
     if !text.contains("${") {
         return Ok(None);
     }
@@ -50,15 +76,16 @@ fn expand(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Optio
         }
         out.push_str(before);
         let Some((name, tail)) = after.split_once('}') else {
-            return Err(String::from("'${' without '}'; write '$${' for the characters themselves"));
+            let message = "'${' without '}'; write '$${' for the characters themselves";
+            return Err(Problem::Misspelt(String::from(message)));
         };
         let named = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         if !named {
-            return Err(format!("'${{{name}}}' does not name an environment variable"));
+            return Err(Problem::Misspelt(format!("'${{{name}}}' does not name an environment variable")));
         }
         match variable(name) {
             Some(value) => out.push_str(&value),
-            None => return Err(format!("environment variable '{name}' is not set")),
+            None => return Err(Problem::Unset(name.to_owned())),
         }
         rest = tail;
     }
@@ -85,22 +112,17 @@ mod tests {
     #[test]
     fn missing_variables_are_named_with_their_lines() {
         let mut node = parse("a.yaml", "x: 1\nlist:\n  - ${NOPE}\n  - \"${ALSO_NOT}\"\n").unwrap().unwrap();
-        let mut errors = Vec::new();
-        substitute("a.yaml", &mut node, &variable, &mut errors);
-        let shown: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        assert_eq!(
-            shown,
-            [
-                "a.yaml:3:5: environment variable 'NOPE' is not set",
-                "a.yaml:4:5: environment variable 'ALSO_NOT' is not set"
-            ]
-        );
+        let mut left = Unreplaced::default();
+        substitute("a.yaml", &mut node, &variable, &mut left);
+        let at = |line| Position { line, column: 5 };
+        assert_eq!(left.unset, [(at(3), String::from("NOPE")), (at(4), String::from("ALSO_NOT"))]);
+        assert_eq!(left.errors, []);
     }
 
     #[test]
     fn a_broken_reference_is_an_error() {
-        assert!(expand("${DB", &variable).is_err());
-        assert!(expand("${a b}", &variable).is_err());
-        assert!(expand("${}", &variable).is_err());
+        for wrong in ["${DB", "${a b}", "${}"] {
+            assert!(matches!(expand(wrong, &variable), Err(Problem::Misspelt(_))), "{wrong}");
+        }
     }
 }

@@ -25,6 +25,10 @@ impl ConfigError {
         ConfigError { file: file.to_owned(), at, message: message.into(), unreadable: false }
     }
 
+    pub(crate) fn unset(file: &str, at: Position, variable: &str) -> ConfigError {
+        ConfigError::new(file, Some(at), format!("environment variable '{variable}' is not set"))
+    }
+
     pub(crate) fn unreadable(file: &str, error: &std::io::Error) -> ConfigError {
         let message = format!("cannot be read: {error}");
         ConfigError { unreadable: true, ..ConfigError::new(file, None, message) }

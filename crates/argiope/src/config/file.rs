@@ -222,6 +222,10 @@ pub(crate) struct ClusterSection {
     pub(crate) kafka_sasl_password: Option<String>,
     /// Fixed when a data directory or cluster is created.
     pub(crate) shards: u16,
+    /// How long `crawl` and `ingest` wait for PostgreSQL once they have begun; 0 for not at all, null for as long as it
+    /// takes.
+    #[serde(with = "human_optional_duration")]
+    pub(crate) wait_for_database: Option<Duration>,
 }
 
 impl Default for ClusterSection {
@@ -236,6 +240,7 @@ impl Default for ClusterSection {
             kafka_sasl_username: None,
             kafka_sasl_password: None,
             shards: 64,
+            wait_for_database: Some(Duration::from_secs(3600)),
         }
     }
 }

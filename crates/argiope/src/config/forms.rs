@@ -3,7 +3,7 @@
 
 use super::schema::Form;
 use crate::job::name_problem;
-use argiope_fetch::{AddressPolicy, ProfileOptions, Proxy, RequestProfile};
+use argiope_fetch::{AddressPolicy, ProfileOptions, Proxies, Proxy, RequestProfile};
 use argiope_frontier::admission;
 use argiope_model::{NormalRules, Url};
 use argiope_politeness::settings::forms;
@@ -49,8 +49,8 @@ pub(super) const USER_AGENT: Form = Form {
 pub(super) const USER_NAME: Form =
     Form { expected: "a user name without a colon", fits: |text| !text.contains(':') };
 pub(super) const PROXY: Form = Form {
-    expected: "an HTTP proxy such as http://proxy.example:3128",
-    fits: |text| Proxy::parse(text).is_ok(),
+    expected: "an HTTP proxy such as http://proxy.example:3128, or none",
+    fits: |text| text == Proxies::NONE || Proxy::parse(text).is_ok(),
 };
 
 pub(super) const NETWORK: Form = Form {

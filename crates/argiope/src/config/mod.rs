@@ -1,6 +1,7 @@
 //! Configuration files. Text walks through the modules in this order: `yaml` (a tree with positions), `environment`
 //! (`${VAR}`), `schema` with the tables of `keys` (every error at once, then plain values), `file` (types). `emit`
-//! goes back to YAML for people. `settings` outside merges files and flags.
+//! goes back to YAML for people, `reference` writes `docs/configuration.md` from the tables. `settings` outside merges
+//! files and flags.
 
 mod emit;
 mod environment;
@@ -12,21 +13,25 @@ mod keys;
 mod nearest;
 mod place;
 mod politeness_keys;
+mod reference;
 mod schema;
 mod sense;
 mod value;
 mod yaml;
 
 pub(crate) use emit::{mask_secrets, mask_url, to_yaml};
+pub(crate) use environment::expand_text as expand;
 pub(crate) use error::ConfigError;
 pub(crate) use file::ConfigFile;
 pub(crate) use forms::resolver_address;
 pub(crate) use graph_file::GraphFile;
-pub(crate) use value::pattern_problem;
+pub(crate) use reference::reference;
+pub(crate) use value::{pattern_problem, size};
 
 use argiope_model::JobSpec;
 use error::Position;
 use nearest::nearest;
+pub(crate) use schema::Unset;
 use schema::{Checker, Key};
 use serde_json::{Map, Value};
 use std::cmp::Ordering;
@@ -73,7 +78,11 @@ pub(crate) fn process_environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-pub(crate) fn read_config(path: &Path, environment: Environment<'_>) -> Result<ConfigFile, Vec<ConfigError>> {
+/// Values whose variables are not set are left out and named beside it: who needs one of them says so.
+pub(crate) fn read_config(
+    path: &Path,
+    environment: Environment<'_>,
+) -> Result<(ConfigFile, Vec<Unset>), Vec<ConfigError>> {
     let name = path.display().to_string();
     let text = read_text(path, &name)?;
     config_from_text(&name, &text, environment)
@@ -83,7 +92,7 @@ fn config_from_text(
     name: &str,
     text: &str,
     environment: Environment<'_>,
-) -> Result<ConfigFile, Vec<ConfigError>> {
+) -> Result<(ConfigFile, Vec<Unset>), Vec<ConfigError>> {
     checked(name, text, Some(FileKind::Config), environment)?.config()
 }
 
@@ -93,7 +102,7 @@ pub(crate) fn read_job(path: &Path, environment: Environment<'_>) -> Result<JobF
     let checked = checked(&name, &text, Some(FileKind::Job), environment)?;
     // Types and sense are checked here, where the line is known; the values are merged later.
     let keys = checked.keys.clone();
-    checked.job()?;
+    whole(checked.job()?)?;
     Ok(JobFile { keys, content: text.into_bytes() })
 }
 
@@ -101,7 +110,12 @@ pub(crate) fn read_job(path: &Path, environment: Environment<'_>) -> Result<JobF
 pub(crate) fn read_graph(path: &Path, environment: Environment<'_>) -> Result<GraphFile, Vec<ConfigError>> {
     let name = path.display().to_string();
     let text = read_text(path, &name)?;
-    checked(&name, &text, Some(FileKind::Graph), environment)?.graph()
+    checked(&name, &text, Some(FileKind::Graph), environment)?.graph().and_then(whole)
+}
+
+/// For those who need every value.
+fn whole<T>((typed, unset): (T, Vec<Unset>)) -> Result<T, Vec<ConfigError>> {
+    if unset.is_empty() { Ok(typed) } else { Err(unset.into_iter().map(|unset| unset.error).collect()) }
 }
 
 /// Finds everything that is wrong with a file, whichever of the three it is.
@@ -110,9 +124,9 @@ pub(crate) fn check_file(path: &Path, environment: Environment<'_>) -> Result<Fi
     let text = read_text(path, &name)?;
     let checked = checked(&name, &text, None, environment)?;
     match checked.kind {
-        FileKind::Config => checked.config().map(|_| FileKind::Config),
-        FileKind::Job => checked.job().map(|_| FileKind::Job),
-        FileKind::Graph => checked.graph().map(|_| FileKind::Graph),
+        FileKind::Config => checked.config().and_then(whole).map(|_| FileKind::Config),
+        FileKind::Job => checked.job().and_then(whole).map(|_| FileKind::Job),
+        FileKind::Graph => checked.graph().and_then(whole).map(|_| FileKind::Graph),
     }
 }
 
@@ -131,28 +145,31 @@ struct Checked {
     root: Option<Node>,
     /// What is wrong with the others.
     errors: Vec<ConfigError>,
+    /// Those that cannot be known, for a variable is not set.
+    unset: Vec<Unset>,
 }
 
 impl Checked {
-    fn config(self) -> Result<ConfigFile, Vec<ConfigError>> {
+    fn config(self) -> Result<(ConfigFile, Vec<Unset>), Vec<ConfigError>> {
         let keys = self.keys.clone();
         self.sensible(|config| sense::of_config(&keys, config))
     }
 
-    fn job(self) -> Result<JobSpec, Vec<ConfigError>> {
+    fn job(self) -> Result<(JobSpec, Vec<Unset>), Vec<ConfigError>> {
         self.sensible(sense::of_job)
     }
 
-    fn graph(self) -> Result<GraphFile, Vec<ConfigError>> {
+    fn graph(self) -> Result<(GraphFile, Vec<Unset>), Vec<ConfigError>> {
         self.sensible(sense::of_graph)
     }
 
-    /// With types, or everything that is wrong: what is so of single keys, and what is so of the rest together.
+    /// With types and what is left out of them, or everything that is wrong: what is so of single keys, and what is so of
+    /// the rest together.
     fn sensible<T: serde::de::DeserializeOwned>(
         self,
         problems: impl FnOnce(&T) -> Vec<sense::Problem>,
-    ) -> Result<T, Vec<ConfigError>> {
-        let Checked { name, kind, keys, root, mut errors } = self;
+    ) -> Result<(T, Vec<Unset>), Vec<ConfigError>> {
+        let Checked { name, kind, keys, root, mut errors, unset } = self;
         let typed: T = match serde_json::from_value(Value::Object(keys)) {
             Ok(typed) => typed,
             Err(error) => {
@@ -160,11 +177,14 @@ impl Checked {
                 if errors.is_empty() {
                     errors.push(ConfigError::new(&name, None, error.to_string()));
                 }
-                return Err(in_order(errors));
+                return Err(in_order(errors, unset));
             }
         };
         let mut more = Vec::new();
-        for problem in problems(&typed) {
+        // Whether a section makes sense of which a value is not known cannot be told.
+        let is_partial =
+            |path: &str| unset.iter().any(|unset| section_name(&unset.path) == section_name(path));
+        for problem in problems(&typed).into_iter().filter(|problem| !is_partial(&problem.path)) {
             let place = root.as_ref().map(|root| place::locate(root, kind.table(), &problem.path));
             // Where a key is wrong that this is made of, it is that key that has to be mended.
             let follows = place.is_some_and(|place| {
@@ -175,11 +195,18 @@ impl Checked {
             }
         }
         errors.extend(more);
-        if errors.is_empty() { Ok(typed) } else { Err(in_order(errors)) }
+        if errors.is_empty() { Ok((typed, unset)) } else { Err(in_order(errors, unset)) }
     }
 }
 
-fn in_order(mut errors: Vec<ConfigError>) -> Vec<ConfigError> {
+/// `storage` of `storage.cache_url`
+fn section_name(path: &str) -> &str {
+    path.split('.').next().unwrap_or(path)
+}
+
+/// In a file that is wrong anyway, every variable that is not set is told, too.
+fn in_order(mut errors: Vec<ConfigError>, unset: Vec<Unset>) -> Vec<ConfigError> {
+    errors.extend(unset.into_iter().map(|unset| unset.error));
     errors.sort_by_key(|error| error.at);
     errors
 }
@@ -219,6 +246,7 @@ fn checked(
             keys: Map::new(),
             root: None,
             errors: Vec::new(),
+            unset: Vec::new(),
         });
     };
     let looks_like = kind_of(&node, kind);
@@ -231,16 +259,47 @@ fn checked(
         };
         return Err(vec![ConfigError::new(name, Some(node.at), message)]);
     }
-    let mut unset = Vec::new();
-    environment::substitute(name, &mut node, environment, &mut unset);
+    let mut left = environment::Unreplaced::default();
+    // The fields of a login stay as they are written: what is stored of a job holds no password.
+    let fields = login_fields(&mut node).map(|place| (place.clone(), place));
+    let fields = fields.map(|(written, place)| {
+        place.value = NodeValue::Map(Vec::new());
+        written
+    });
+    environment::substitute(name, &mut node, environment, &mut left);
+    if let (Some(place), Some(written)) = (login_fields(&mut node), fields) {
+        *place = written;
+    }
     let table = kind.table();
-    let mut checker = Checker { file: name, root: table, errors: Vec::new() };
-    let keys = checker.section(&node, table, "");
-    // A variable that is not set stands for whatever was meant to be there.
-    let about_unset = |error: &ConfigError| unset.iter().any(|unset| unset.at == error.at);
-    let others: Vec<ConfigError> = checker.errors.into_iter().filter(|error| !about_unset(error)).collect();
-    let errors = unset.into_iter().chain(others).collect();
-    Ok(Checked { name: name.to_owned(), kind, keys, root: Some(node), errors })
+    let mut checker = Checker::new(name, table, &left.unset);
+    let mut keys = checker.section(&node, table, "");
+    let of_jobs = match kind {
+        FileKind::Config => keys.get_mut("crawl").and_then(Value::as_object_mut),
+        FileKind::Job | FileKind::Graph => Some(&mut keys),
+    };
+    if of_jobs.is_some_and(|keys| !take_cookie_word(keys)) {
+        checker.error(node.at, "'cookies' and 'cookie_jar' say the same; give one of them");
+    }
+    // A reference that is misspelt stands for whatever was meant to be there.
+    let misspelt = |error: &ConfigError| left.errors.iter().any(|misspelt| misspelt.at == error.at);
+    let others: Vec<ConfigError> = checker.errors.into_iter().filter(|error| !misspelt(error)).collect();
+    let unset = checker.left_out;
+    let errors = left.errors.into_iter().chain(others).collect();
+    Ok(Checked { name: name.to_owned(), kind, keys, root: Some(node), errors, unset })
+}
+
+/// Of a job file.
+fn login_fields(node: &mut Node) -> Option<&mut Node> {
+    node.entry("login")?.entry("fields")
+}
+
+/// `cookies: session` is another way to write `cookie_jar: session`. False if both are given.
+fn take_cookie_word(keys: &mut Map<String, Value>) -> bool {
+    if !keys.get("cookies").is_some_and(Value::is_string) {
+        return true;
+    }
+    let word = keys.remove("cookies").unwrap_or_default();
+    keys.insert(String::from("cookie_jar"), word).is_none()
 }
 
 /// By its top-level keys, where those it knows count more than those that are like one; `None` where they say nothing. The

@@ -69,6 +69,7 @@ fn name_and_kind(entry: &Entry, kind: Option<Kind>) -> (&str, Option<Kind>) {
             }
         }
         Some(Kind::Named(_, value)) => (&entry.key, Some(*value)),
+        Some(Kind::WordOr(_, other)) => name_and_kind(entry, Some(*other)),
         _ => (&entry.key, None),
     }
 }

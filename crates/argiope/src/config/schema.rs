@@ -43,6 +43,8 @@ pub(crate) enum Kind {
     /// One of these words.
     Word(&'static [&'static str]),
     Parsed(Form),
+    /// One of these words, or a value of this kind.
+    WordOr(&'static [&'static str], &'static Kind),
     /// A list; a single value is taken as a list of one.
     List(&'static Kind),
     /// Exactly this many.
@@ -76,11 +78,50 @@ pub(crate) struct Key {
     pub(crate) nullable: bool,
     /// Whether its section makes no sense without it.
     pub(crate) required: bool,
+    /// What it does, for the reference.
+    pub(crate) about: &'static str,
+    /// What a number counts.
+    pub(crate) unit: Option<&'static str>,
+    /// A value as people write it in YAML.
+    pub(crate) example: Option<&'static str>,
+    /// What holds where it is not given, if its default does not say so.
+    pub(crate) otherwise: Option<&'static str>,
 }
 
 impl Key {
     pub(crate) const fn new(name: &'static str, kind: Kind) -> Key {
-        Key { name, kind, aliases: &[], nullable: false, required: false }
+        Key {
+            name,
+            kind,
+            aliases: &[],
+            nullable: false,
+            required: false,
+            about: "",
+            unit: None,
+            example: None,
+            otherwise: None,
+        }
+    }
+
+    /// One or two sentences for `docs/configuration.md`.
+    pub(crate) const fn about(mut self, about: &'static str) -> Key {
+        self.about = about;
+        self
+    }
+
+    pub(crate) const fn unit(mut self, unit: &'static str) -> Key {
+        self.unit = Some(unit);
+        self
+    }
+
+    pub(crate) const fn example(mut self, example: &'static str) -> Key {
+        self.example = Some(example);
+        self
+    }
+
+    pub(crate) const fn otherwise(mut self, otherwise: &'static str) -> Key {
+        self.otherwise = Some(otherwise);
+        self
     }
 
     pub(crate) const fn or_null(mut self) -> Key {
@@ -122,6 +163,7 @@ impl Kind {
             Kind::Pattern => String::from("a regular expression"),
             Kind::Word(words) => format!("one of {}", words.join(", ")),
             Kind::Parsed(form) => String::from(form.expected),
+            Kind::WordOr(words, other) => format!("one of {}, or {}", words.join(", "), other.expected()),
             Kind::List(item) => format!("a list, each item {}", item.expected()),
             Kind::Fixed(count, item) => format!("a list of {count}, each item {}", item.expected()),
             Kind::Named(_, value) => format!("names, each with {}", value.expected()),
@@ -138,9 +180,36 @@ pub(crate) struct Checker<'f> {
     /// The tables of the whole file, to say where a key that stands in the wrong place belongs.
     pub(crate) root: &'static [Key],
     pub(crate) errors: Vec<ConfigError>,
+    /// Where values stand whose variable is not set: they are left out.
+    pub(crate) unset: &'f [(Position, String)],
+    /// Those that were, by their paths.
+    pub(crate) left_out: Vec<Unset>,
 }
 
-impl Checker<'_> {
+/// A value that is given, by a variable that is not set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unset {
+    /// `storage.metadata_db_url`, whichever of its names was written.
+    pub(crate) path: String,
+    /// Says what is missing and where.
+    pub(crate) error: ConfigError,
+}
+
+impl<'f> Checker<'f> {
+    pub(crate) fn new(file: &'f str, root: &'static [Key], unset: &'f [(Position, String)]) -> Checker<'f> {
+        Checker { file, root, errors: Vec::new(), unset, left_out: Vec::new() }
+    }
+
+    /// Whether a value, or one inside it that is taken as it stands, cannot be known; it has been noted then.
+    fn is_unset(&mut self, node: &Node, path: &str) -> bool {
+        let Some((at, name)) = self.unset.iter().find(|(at, _)| node.at == *at && is_scalar(node)) else {
+            return false;
+        };
+        let error = ConfigError::unset(self.file, *at, name);
+        self.left_out.push(Unset { path: path.to_owned(), error });
+        true
+    }
+
     pub(crate) fn error(&mut self, at: Position, message: impl Into<String>) {
         self.errors.push(ConfigError::new(self.file, Some(at), message));
     }
@@ -173,9 +242,16 @@ impl Checker<'_> {
                 continue;
             }
             lines.push((key.name, entry.at));
-            let path = if path.is_empty() { entry.key.clone() } else { format!("{path}.{}", entry.key) };
-            if let Some(value) = self.keyed(entry, key, unit, &path) {
+            let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+            let (written, proper) = (below(&entry.key), below(key.name));
+            let already = self.left_out.len();
+            if let Some(value) = self.keyed(entry, key, unit, &written) {
                 found.insert(key.name.to_owned(), value);
+            }
+            for unset in self.left_out.iter_mut().skip(already) {
+                if let Some(rest) = unset.path.strip_prefix(&written) {
+                    unset.path = format!("{proper}{rest}");
+                }
             }
         }
         for key in keys.iter().filter(|key| key.required) {
@@ -211,8 +287,16 @@ impl Checker<'_> {
 
     /// Checks a value; `None` if it was wrong, which has then been noted.
     pub(crate) fn value(&mut self, node: &Node, kind: &Kind, path: &str) -> Option<Value> {
+        if self.is_unset(node, path) {
+            return None;
+        }
         match (kind, &node.value) {
-            (Kind::Free, _) => Some(free(node)),
+            (Kind::Free, _) => {
+                let mut whole = true;
+                each_scalar(node, &mut |scalar| whole &= !self.is_unset(scalar, path));
+                whole.then(|| free(node))
+            }
+            (Kind::WordOr(_, kind), NodeValue::Map(_)) => self.value(node, kind, path),
             (Kind::Switch(keys), NodeValue::Map(_)) | (Kind::Section(keys), _) => {
                 self.whole_section(node, keys, path)
             }
@@ -268,6 +352,9 @@ impl Checker<'_> {
     }
 
     fn in_unit(&mut self, node: &Node, unit: Unit, kind: &Kind, path: &str) -> Option<Value> {
+        if self.is_unset(node, path) {
+            return None;
+        }
         let NodeValue::Scalar { text, .. } = &node.value else {
             self.error(node.at, format!("'{path}' expects a number, found {}", node.describe()));
             return None;
@@ -305,6 +392,18 @@ impl Checker<'_> {
             Some(best) => format!("{start}; the nearest known key is '{}'", best.word),
             None => format!("{start}; this section has no keys yet"),
         }
+    }
+}
+
+fn is_scalar(node: &Node) -> bool {
+    matches!(node.value, NodeValue::Scalar { .. })
+}
+
+fn each_scalar(node: &Node, look: &mut dyn FnMut(&Node)) {
+    match &node.value {
+        NodeValue::Scalar { .. } => look(node),
+        NodeValue::List(items) => items.iter().for_each(|item| each_scalar(item, look)),
+        NodeValue::Map(entries) => entries.iter().for_each(|entry| each_scalar(&entry.value, look)),
     }
 }
 
@@ -367,7 +466,7 @@ mod tests {
 
     fn check(text: &str) -> Result<Value, Vec<String>> {
         let node = parse("f.yaml", text).unwrap().unwrap();
-        let mut checker = Checker { file: "f.yaml", root: ROOT, errors: Vec::new() };
+        let mut checker = Checker::new("f.yaml", ROOT, &[]);
         let value = checker.section(&node, ROOT, "");
         if checker.errors.is_empty() {
             Ok(Value::Object(value))

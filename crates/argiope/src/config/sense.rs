@@ -8,7 +8,7 @@ use crate::exit::chain;
 use crate::job::seed::{SeedProblem, SeedRules, parse_seed};
 use crate::settings::{merge_job, politeness_of, profile_of};
 use argiope_fetch::{AddressPolicy, RequestProfile, Tls, TlsOptions};
-use argiope_model::JobSpec;
+use argiope_model::{JobSpec, Login, NormalRules, Url};
 use argiope_politeness::{PolitenessError, PolitenessRules};
 use serde_json::{Map, Value};
 
@@ -111,12 +111,34 @@ fn storage(storage: &StorageSection) -> Vec<Problem> {
 pub(super) fn of_job(spec: &JobSpec) -> Vec<Problem> {
     let mut problems: Vec<Problem> = profile(spec, "").into_iter().collect();
     problems.extend(patterns(spec, ""));
+    problems.extend(spec.login.iter().flat_map(login));
     // Patterns that are none are told already.
     let Ok(rules) = SeedRules::of(spec, AddressPolicy::allowing_private()) else { return problems };
     for (at, seed) in spec.seeds.iter().enumerate() {
         // Whether a private place may be crawled is for the command to say.
         if let Err(SeedProblem::Unusable(why)) = parse_seed(seed, &rules) {
             problems.push(Problem { path: format!("seeds[{at}]"), message: why });
+        }
+    }
+    problems
+}
+
+/// The job is stored with its form as it is written.
+fn login(login: &Login) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    if let Err(error) = Url::parse(&login.url, &NormalRules::default()) {
+        problems.push(Problem::new("login.url", format!("'login.url': '{}': {error}", login.url)));
+    }
+    for (name, value) in &login.fields {
+        let lower = name.to_ascii_lowercase();
+        let is_secret = ["pass", "pwd", "secret"].iter().any(|word| lower.contains(word));
+        if is_secret && !value.contains("${") {
+            let path = format!("login.fields.{name}");
+            let message = format!(
+                "'{path}' has to come from the environment, as in \"${{SITE_PASSWORD}}\": what stands in the file is \
+                 stored with the job"
+            );
+            problems.push(Problem { path, message });
         }
     }
     problems

@@ -48,6 +48,7 @@ fn environment(name: &str) -> Option<String> {
 
 fn config(text: &str) -> Result<ConfigFile, Vec<String>> {
     config_from_text("argiope.yaml", text, &environment)
+        .and_then(whole)
         .map_err(|errors| errors.iter().map(ToString::to_string).collect())
 }
 
@@ -58,6 +59,7 @@ fn errors_of(text: &str) -> Vec<String> {
 fn job(text: &str) -> Result<JobSpec, Vec<String>> {
     checked("job.yaml", text, Some(FileKind::Job), &environment)
         .and_then(Checked::job)
+        .and_then(whole)
         .map_err(|errors| errors.iter().map(ToString::to_string).collect())
 }
 
@@ -388,7 +390,7 @@ fn example(kind: &schema::Kind) -> String {
         Kind::Number { .. } => String::from("1"),
         Kind::Delay | Kind::Duration | Kind::SomeTime => String::from("2s"),
         Kind::Size => String::from("1MB"),
-        Kind::Word(words) => words[0].to_owned(),
+        Kind::Word(words) | Kind::WordOr(words, _) => words[0].to_owned(),
         // Each has an example in what it says it expects.
         Kind::Parsed(form) => {
             let example = form.expected.split("such as ").nth(1).unwrap_or("x");
@@ -445,4 +447,32 @@ fn every_key_of_the_tables_has_a_place_in_the_types() {
             assert!(config(&text).is_ok(), "{text}: {:#?}", config(&text));
         }
     }
+}
+
+#[test]
+fn values_whose_variables_are_not_set_are_left_out_and_named() {
+    let text = "crawl:\n  user_agent: ${NOPE}\n  include: [a, \"${NOPE}\"]\npoliteness:\n  domains:\n    a.test:\n      delay: 3s\n      \
+                basic_auth: {user: me, password: \"x${NOPE}\"}\n      extraction: {deep: [\"${NOPE}\"]}\n\
+                dns: {timeout_seconds: \"${NOPE}\"}\nstorage:\n  metadata_db_url: ${NOPE}\n  html_bucket: x\n";
+    let (config, unset) = config_from_text("argiope.yaml", text, &environment).unwrap();
+    let paths: Vec<&str> = unset.iter().map(|unset| unset.path.as_str()).collect();
+    assert_eq!(
+        paths,
+        [
+            "crawl.user_agent",
+            "crawl.include",
+            "politeness.domain_overrides.a.test.basic_auth.password",
+            "politeness.domain_overrides.a.test.extraction",
+            "dns.timeout",
+            "storage.metadata_db_url",
+        ]
+    );
+    assert_eq!(unset[2].error.to_string(), "argiope.yaml:8:40: environment variable 'NOPE' is not set");
+    let domain = &config.politeness.domain_overrides["a.test"];
+    assert_eq!(domain.delay.unwrap().0, Duration::from_secs(3));
+    assert!(domain.basic_auth.is_none() && domain.extraction.is_none());
+    assert!(config.crawl.job.is_empty() && config.storage.metadata_db_url.is_none());
+    // A file that is checked needs all of them, and one that is wrong tells all at once.
+    assert_eq!(errors_of(text).len(), 6);
+    assert_eq!(errors_of(&format!("{text}retentoin: {{}}\n")).len(), 7);
 }

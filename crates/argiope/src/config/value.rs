@@ -39,10 +39,11 @@ pub(crate) fn read(text: &str, kind: &Kind) -> Result<Value, String> {
             Ok(_) => Ok(Value::from(text)),
             Err(error) => Err(format!("{}: {}", found(), pattern_problem(&error))),
         },
-        Kind::Word(words) if words.contains(&text) => Ok(Value::from(text)),
+        Kind::Word(words) | Kind::WordOr(words, _) if words.contains(&text) => Ok(Value::from(text)),
         Kind::Parsed(form) if (form.fits)(text) => Ok(Value::from(text)),
         Kind::Parsed(_)
         | Kind::Word(_)
+        | Kind::WordOr(..)
         | Kind::List(_)
         | Kind::Fixed(..)
         | Kind::Named(..)

@@ -38,6 +38,16 @@ pub(crate) struct Entry {
 }
 
 impl Node {
+    /// The value of a key, where this is a map.
+    pub(crate) fn entry(&mut self, key: &str) -> Option<&mut Node> {
+        match &mut self.value {
+            NodeValue::Map(entries) => {
+                entries.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.value)
+            }
+            _ => None,
+        }
+    }
+
     pub(crate) fn is_null(&self) -> bool {
         matches!(&self.value, NodeValue::Scalar { text, plain: true } if matches!(text.as_str(), "" | "~" | "null"))
     }

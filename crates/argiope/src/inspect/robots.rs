@@ -37,10 +37,11 @@ pub(super) fn run(global: &GlobalOptions, args: &RobotsArgs, out: &mut dyn Write
     Ok(())
 }
 
-/// A fetched robots.txt means what its status says: none is leave for everything, a broken server for nothing.
+/// A fetched robots.txt means what its status says: none is leave for everything, a broken or busy
+/// server for nothing.
 fn policy(document: &Document, agent: &str) -> Robots {
     match document.status() {
-        Some(status) if (400..500).contains(&status) => {
+        Some(status) if (400..500).contains(&status) && status != 429 => {
             Robots::allow_all(&format!("robots.txt answered {status}"))
         }
         Some(status) if !(200..300).contains(&status) => {

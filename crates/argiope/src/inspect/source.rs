@@ -2,15 +2,19 @@
 
 use crate::cli::{GlobalOptions, InspectFetch};
 use crate::exit::{Failure, chain};
-use crate::settings::{LoadedConfig, ProcessSettings, addresses_of, load_config, merge_job, profile_of};
+use crate::settings::{
+    LoadedConfig, ProcessSettings, add_authorities, addresses_of, apply_network, load_config,
+    load_config_to_read, merge_job, profile_of,
+};
 use argiope_fetch::{
-    DecodeScratch, FailureKind, FetchRequest, Fetched, Fetcher, FetcherOptions, Leave, RequestProfile,
-    Resolver, Start, Tls, Truncation, decode,
+    DecodeScratch, FailureKind, FetchRequest, Fetched, Fetcher, FetcherOptions, Leave, Proxies,
+    RequestProfile, Resolver, Start, Tls, Truncation, decode,
 };
 use argiope_model::{Base, JobSpec, Millis, NormalRules, Url};
 use bytes::Bytes;
 use std::fs::File;
 use std::io::{self, Read};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Nothing that a crawl would take is longer, whatever it is.
@@ -82,8 +86,10 @@ pub(super) fn read(
     fetch: &InspectFetch,
 ) -> Result<Document, Failure> {
     let scheme = source.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
-    let config = load_config(global)?;
-    let spec = merge_job(JobSpec::default(), &config.file.crawl.job).map_err(Failure::usage)?;
+    let is_fetched = matches!(scheme.as_deref(), Some("http" | "https"));
+    let config = if is_fetched { load_config(global)? } else { load_config_to_read(global)? };
+    let mut spec = merge_job(JobSpec::default(), &config.file.crawl.job).map_err(Failure::usage)?;
+    apply_network(&mut spec, &fetch.network)?;
     let limit = if what == What::Page { spec.max_body } else { MAX_BYTES };
     match scheme.as_deref() {
         Some("http" | "https") => fetched(global, &config, &spec, source, limit, fetch),
@@ -123,7 +129,11 @@ fn fetched(
     limit: u64,
     fetch: &InspectFetch,
 ) -> Result<Document, Failure> {
-    let process = ProcessSettings::new(global, config)?;
+    let mut process = ProcessSettings::new(global, config)?;
+    add_authorities(&mut process.tls, fetch.network.ca_file.as_deref())?;
+    if spec.insecure {
+        eprintln!("WARNING: certificates are NOT CHECKED");
+    }
     let addresses = addresses_of(&config.file, fetch.allow_private || spec.allow_private)?;
     let rules = NormalRules::default();
     let asked = Url::parse(source, &rules).map_err(|error| Failure::usage(format!("'{source}': {error}")))?;
@@ -135,17 +145,34 @@ fn fetched(
     let resolver = Resolver::new(process.resolver, runtime.handle().clone())
         .map_err(|error| Failure::failed(format!("cannot look up names: {error}")))?;
     let tls = Tls::load(&process.tls).map_err(|error| Failure::usage(chain(&error)))?;
-    let fetcher =
-        Fetcher::new(FetcherOptions { addresses, ..FetcherOptions::default() }, tls, resolver.clone());
+    let proxied = ProxiedHosts {
+        usual: Arc::clone(&process.proxies),
+        all: spec.proxy.as_ref().map(|p| p != Proxies::NONE),
+    };
+    let options = FetcherOptions { addresses, proxies: process.proxies, ..FetcherOptions::default() };
+    let fetcher = Fetcher::new(options, tls, resolver.clone());
     let local = tokio::task::LocalSet::new();
     let asking = Asking {
         fetcher: &fetcher,
         resolver: &resolver,
         profile: &profile,
+        proxied,
         timeout: spec.timeout,
         max_body_bytes: usize::try_from(limit).unwrap_or(usize::MAX),
     };
     local.block_on(&runtime, asking.follow(asked, &rules))
+}
+
+/// Who is asked by way of a proxy.
+struct ProxiedHosts {
+    usual: Arc<Proxies>,
+    all: Option<bool>,
+}
+
+impl ProxiedHosts {
+    fn has(&self, url: &Url) -> bool {
+        self.all.unwrap_or_else(|| self.usual.of(url).is_some())
+    }
 }
 
 /// How a URL is asked for.
@@ -153,6 +180,7 @@ struct Asking<'a> {
     fetcher: &'a Fetcher,
     resolver: &'a Resolver,
     profile: &'a RequestProfile,
+    proxied: ProxiedHosts,
     timeout: Duration,
     max_body_bytes: usize,
 }
@@ -180,18 +208,24 @@ impl Asking<'_> {
     }
 
     async fn ask(&self, url: &Url) -> Result<Fetched, Failure> {
-        let resolved = self
-            .resolver
-            .resolve(url.host_name())
-            .await
-            .map_err(|error| Failure::failed(format!("cannot find {}: {error}", url.host_name())))?;
+        // A proxy looks names up by itself.
+        let (addresses, dns_us) = match self.resolver.resolve(url.host_name()).await {
+            Ok(resolved) => (resolved.addresses, resolved.dns_us),
+            Err(_) if self.proxied.has(url) => (Arc::from([]), 0),
+            Err(error) => {
+                return Err(Failure::failed(format!("cannot find {}: {error}", url.host_name())));
+            }
+        };
         let request = FetchRequest {
             url,
             start: Start::now(),
-            addresses: &resolved.addresses,
-            dns_us: resolved.dns_us,
+            addresses: &addresses,
+            dns_us,
             profile: self.profile,
             validators: None,
+            cookie: None,
+            form: None,
+            head_only: false,
             timeout: self.timeout,
             max_body_bytes: self.max_body_bytes,
             leave: Leave::default(),

@@ -11,6 +11,7 @@ use std::io::{self, BufRead, Write};
 #[derive(Serialize)]
 struct Inspected<'u> {
     input: &'u str,
+    request: &'u str,
     normal_form: &'u str,
     host: &'u str,
     root_domain: &'u str,
@@ -54,7 +55,8 @@ fn inspect(
     let identity = url.identity();
     let inspected = Inspected {
         input,
-        normal_form: url.as_str(),
+        request: url.as_str(),
+        normal_form: url.normal(),
         host: url.host(),
         root_domain: suffixes.root_domain(url.host()),
         identity: identity.hex(),

@@ -31,7 +31,7 @@ impl JobIdentity {
 }
 
 fn key_of_inputs(seeds: &[Url], list_digest: Option<&str>, job_file: Option<&[u8]>) -> String {
-    let mut seeds: Vec<&str> = seeds.iter().map(Url::as_str).collect();
+    let mut seeds: Vec<&str> = seeds.iter().map(Url::normal).collect();
     seeds.sort_unstable();
     seeds.dedup();
     let mut hash = Sha256::new();

@@ -55,7 +55,7 @@ impl SeedList {
             match parse_seed(&text, rules) {
                 Ok(url) => {
                     list.urls += 1;
-                    hash.update(url.as_str().as_bytes());
+                    hash.update(url.normal().as_bytes());
                     hash.update(b"\n");
                 }
                 Err(problem @ SeedProblem::Closed { .. }) => {

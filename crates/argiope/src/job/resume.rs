@@ -2,14 +2,14 @@
 //! Anything else would make two different crawls of one job.
 
 use crate::exit::Failure;
-use argiope_model::JobSpec;
+use argiope_model::{JobSpec, Url};
 use argiope_store::catalogue::{Job, JobState};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::fmt;
 
 /// Keys of [`JobSpec`] that may change on the way.
-const MAY_CHANGE: [&str; 12] = [
+const MAY_CHANGE: [&str; 18] = [
     "max_depth",
     "max_pages",
     "max_pages_per_domain",
@@ -22,9 +22,16 @@ const MAY_CHANGE: [&str; 12] = [
     "timeout",
     "max_redirects",
     "max_body",
+    "traps",
+    // How hosts are reached and who is let in is not what is crawled.
+    "cookie_jar",
+    "cookies_file",
+    "login",
+    "proxy",
+    "insecure",
 ];
 /// Keys whose values are not shown.
-const SECRET: [&str; 4] = ["basic_auth", "headers", "cookies", "proxy"];
+const SECRET: [&str; 3] = ["basic_auth", "headers", "cookies"];
 
 /// A key that is not as it was when the job began.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,8 +85,17 @@ pub(crate) fn cannot_resume(job: &str, state: JobState, differences: &[Differenc
 /// The specification key by key, so that a key added later is compared without being named here. Seeds are a set.
 fn fields(spec: &JobSpec) -> Map<String, Value> {
     let mut spec = spec.clone();
+    // Another spelling of a seed is the same seed.
+    let rules = spec.normal_form.compile();
+    for seed in &mut spec.seeds {
+        if let Ok(url) = Url::parse(seed, &rules) {
+            *seed = url.normal().to_owned();
+        }
+    }
     spec.seeds.sort_unstable();
     spec.seeds.dedup();
+    // What is in the file of cookies may change as its name may.
+    spec.cookies_text = None;
     match serde_json::to_value(&spec) {
         Ok(Value::Object(fields)) => fields,
         // A specification is made of plain data; one that cannot be written equals nothing.

@@ -2,9 +2,11 @@
 //! It owns no thread and no clock: the caller hands in snapshots as often as it likes, and their `elapsed` decides
 //! what is drawn. Messages and log lines go through the same lock, so that they never tear the block.
 
+use super::fold::fold;
 use super::render::{Style, block, plain_line};
 use super::snapshot::Snapshot;
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -96,7 +98,15 @@ impl Display {
     /// Writes a line that stays, above the block. Quiet swallows it.
     pub(crate) fn message(&self, text: &str) {
         self.with(|screen| {
-            if screen.mode == Mode::Quiet { Ok(()) } else { screen.above(format!("{text}\n").as_bytes()) }
+            let text = match screen.mode {
+                Mode::Quiet => return Ok(()),
+                Mode::Lines => text.to_owned(),
+                Mode::Terminal(_) => {
+                    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+                    fold(&lines, (screen.width)()).join("\n")
+                }
+            };
+            screen.above(format!("{text}\n").as_bytes())
         });
     }
 
@@ -176,9 +186,14 @@ impl Write for LogWriter {
 }
 
 fn terminal_width() -> usize {
-    let size = terminal_size::terminal_size_of(io::stderr());
+    width_of(&io::stderr()).unwrap_or(DEFAULT_WIDTH - 1)
+}
+
+/// The columns of a terminal that may be filled; None where it is none.
+pub(crate) fn width_of(stream: &(impl IsTerminal + AsFd)) -> Option<usize> {
+    let size = stream.is_terminal().then(|| terminal_size::terminal_size_of(stream)).flatten();
     // The last column stays free: some terminals go to the next line when it is filled.
-    size.map_or(DEFAULT_WIDTH, |(width, _)| usize::from(width.0)).saturating_sub(1)
+    size.map(|(width, _)| usize::from(width.0).saturating_sub(1))
 }
 
 #[cfg(test)]

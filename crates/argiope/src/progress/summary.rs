@@ -4,12 +4,15 @@
 use super::numbers::{bytes, count, counted, elapsed, percent, rate, until};
 use super::render::Style;
 use argiope_model::SkipReason;
+use argiope_store::cuts::Cuts;
+use argiope_store::merged::MergedUrls;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Rows of a table before the rest is counted.
 const ROWS: usize = 10;
 const SLOW_ROWS: usize = 5;
+const MERGED_ROWS: usize = 5;
 
 /// What to type so that an unfinished job goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +122,12 @@ pub(crate) struct Summary {
     /// What went wrong, with a response or without -> URLs.
     pub(crate) errors: Vec<(String, u64)>,
     pub(crate) skipped: Vec<(SkipReason, u64)>,
+    /// URLs that only ignored parameters tell from one that was fetched.
+    pub(crate) merged: Vec<MergedUrls>,
+    /// What limits and trap rules held back.
+    pub(crate) cuts: Cuts,
+    /// Resources of pages that were asked for, and those of them that are broken.
+    pub(crate) resources: (u64, u64),
     pub(crate) slowest: Vec<HostSummary>,
     /// Hosts that have to be waited for, where the crawl ended because of them, and how many there are in all.
     pub(crate) blocked: Vec<BlockedHost>,
@@ -131,11 +140,17 @@ pub(crate) struct Summary {
     pub(crate) go_on: Option<GoOn>,
     /// A URL that was refused, as an example for `why`.
     pub(crate) refused_example: Option<String>,
+    /// Why no page was stored, and what to do, if so.
+    pub(crate) empty: Option<(String, String)>,
 }
 
 impl Summary {
     pub(crate) fn lines(&self, style: Style) -> Vec<String> {
         let mut lines = vec![String::new(), self.headline(style)];
+        if let Some((reason, advice)) = &self.empty {
+            lines.push(format!("  {reason}"));
+            lines.push(format!("  {advice}"));
+        }
         let skipped: u64 = self.skipped.iter().map(|(_, n)| n).sum();
         let now = match self.pages_now {
             all if all == self.pages => String::new(),
@@ -154,6 +169,10 @@ impl Summary {
             bytes(self.bytes),
             counted(self.requests, "request", "requests"),
         ));
+        if let (resources @ 1.., broken) = self.resources {
+            let resources = counted(resources, "resource", "resources");
+            lines.push(format!("  {resources} of these pages asked for, {} broken", count(broken)));
+        }
         self.waits(&mut lines, style);
         let mut statuses: Vec<(String, u64)> =
             self.statuses.iter().map(|(s, n)| (status_words(*s), *n)).collect();
@@ -164,6 +183,8 @@ impl Summary {
         let skips: Vec<(String, u64)> =
             self.skipped.iter().map(|(reason, n)| (reason.as_str().to_owned(), *n)).collect();
         table(&mut lines, style, &format!("Skipped: {}", count(skipped)), skips, skipped);
+        self.merged_urls(&mut lines, style);
+        lines.extend(cut_lines(&self.cuts, style));
         self.slowest_hosts(&mut lines, style);
         if let Some(data) = &self.data {
             self.places(data, &mut lines, style);
@@ -175,6 +196,9 @@ impl Summary {
     fn headline(&self, style: Style) -> String {
         let job = &self.job;
         match &self.ending {
+            Ending::Done | Ending::Blocked { .. } if self.empty.is_some() => {
+                style.red(&format!("Job {job} has failed: no page was stored."))
+            }
             Ending::Done => style.green(&format!("Job {job} is done.")),
             Ending::PageLimit => style.green(&format!(
                 "Job {job} is done: the page limit is reached, {} left.",
@@ -188,12 +212,16 @@ impl Summary {
                     None => String::new(),
                 }
             )),
-            Ending::Blocked { groups, next_due } => style.yellow(&format!(
-                "Job {job} is done as far as it goes: {}. Run {} in {} to go on.",
-                waiting_urls(groups),
-                self.go_on.unwrap_or(GoOn::SameCommand).words(),
-                until(*next_due)
-            )),
+            Ending::Blocked { groups, next_due } => {
+                let same = self.go_on.unwrap_or(GoOn::SameCommand).words();
+                // A new start asks for robots.txt at once; what a host asked for is kept.
+                let go_on = match groups.iter().all(|(by, _)| *by == BlockedBy::RobotsUnreachable) {
+                    true => format!("Run {same} to ask for it again at once."),
+                    false => format!("Run {same} in {} to go on.", until(*next_due)),
+                };
+                let waiting = waiting_urls(groups);
+                style.yellow(&format!("Job {job} is done as far as it goes: {waiting}. {go_on}"))
+            }
         }
     }
 
@@ -213,6 +241,24 @@ impl Summary {
             let more = self.blocked_hosts - ROWS as u64;
             lines.push(format!("  and {}", counted(more, "host more", "hosts more")));
         }
+    }
+
+    /// A rule that drops a parameter may drop what is content: whoever reads this knows.
+    fn merged_urls(&self, lines: &mut Vec<String>, style: Style) {
+        if self.merged.is_empty() {
+            return;
+        }
+        lines.push(String::new());
+        lines.push(style.bold("Same URL but for ignored parameters"));
+        for merged in self.merged.iter().take(MERGED_ROWS) {
+            let urls = counted(merged.urls, "URL", "URLs");
+            lines.push(format!("  {urls} of {} by '{}'", merged.host, merged.parameter));
+        }
+        if self.merged.len() > MERGED_ROWS {
+            let rest = self.merged.iter().skip(MERGED_ROWS);
+            lines.push(format!("  and {} of others", counted(rest.map(|m| m.urls).sum(), "URL", "URLs")));
+        }
+        lines.push(String::from("  normal_form.keep_parameters fetches them apart"));
     }
 
     fn slowest_hosts(&self, lines: &mut Vec<String>, style: Style) {
@@ -265,6 +311,28 @@ impl Summary {
             lines.push(format!("  {command:widest$}  {}", style.dim(&format!("# {what}"))));
         }
     }
+}
+
+/// What limits and trap rules held back: where, how much, an example and the option that fetches it.
+pub(crate) fn cut_lines(cuts: &Cuts, style: Style) -> Vec<String> {
+    if cuts.cuts.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![String::new(), style.bold("Held back by limits")];
+    for cut in &cuts.cuts {
+        lines.push(format!("  {}  {}", cut.what(), cut.place));
+        let example = cut.example.as_ref().map(|url| format!(", such as {url}")).unwrap_or_default();
+        let option = match cut.option {
+            "-" => String::new(),
+            option => format!("; fetch with {option}"),
+        };
+        lines.push(format!("    {}{option}{example}", cut.amount()));
+    }
+    let more = cuts.places.saturating_sub(cuts.cuts.len() as u64);
+    if more > 0 {
+        lines.push(format!("  and {}: see report", counted(more, "place more", "places more")));
+    }
+    lines
 }
 
 /// "1 URL waits for a host parked by Retry-After, 2 URLs wait for a robots.txt that cannot be had"
@@ -379,6 +447,8 @@ mod tests {
                 (SkipReason::RobotsDisallowed, 203),
                 (SkipReason::Trap, 0),
             ],
+            cuts: Cuts::default(),
+            resources: (0, 0),
             slowest: vec![
                 HostSummary { host: "a.test".into(), pages: 1, mean_fetch: Duration::from_millis(120) },
                 HostSummary { host: "slow.test".into(), pages: 12, mean_fetch: Duration::from_millis(2400) },
@@ -389,8 +459,52 @@ mod tests {
             output: Some(PathBuf::from("out.jsonl")),
             archived: true,
             go_on: Some(GoOn::SameCommand),
+            merged: vec![MergedUrls {
+                host: String::from("a.test"),
+                parameter: String::from("ref"),
+                urls: 1234,
+                example: String::from("https://a.test/?ref=dev"),
+            }],
             refused_example: Some(String::from("https://a.test/private?x=1&y=2")),
+            empty: None,
         }
+    }
+
+    #[test]
+    fn what_limits_held_back_is_named_with_the_option_that_fetches_it() {
+        let cut = |reason, rule, place: &str, example: Option<&str>, option| argiope_store::cuts::Cut {
+            reason,
+            rule,
+            place: place.to_owned(),
+            count: 1690,
+            example: example.map(str::to_owned),
+            option,
+        };
+        let example = Some("https://a.test/browse?visit=5");
+        let cuts = Cuts {
+            cuts: vec![
+                cut(
+                    SkipReason::Trap,
+                    Some("near_duplicates"),
+                    "a.test/browse?visit=*",
+                    example,
+                    "--no-traps",
+                ),
+                cut(SkipReason::TooManyLinks, None, "https://a.test/index", None, "--max-links N"),
+            ],
+            places: 3,
+        };
+        let expected = [
+            "",
+            "Held back by limits",
+            "  trap: near_duplicates  a.test/browse?visit=*",
+            "    1,690 URLs; fetch with --no-traps, such as https://a.test/browse?visit=5",
+            "  link limit  https://a.test/index",
+            "    1,690 links; fetch with --max-links N",
+            "  and 1 place more: see report",
+        ];
+        assert_eq!(cut_lines(&cuts, Style::Plain), expected);
+        assert_eq!(cut_lines(&Cuts::default(), Style::Plain), [""; 0]);
     }
 
     #[test]
@@ -410,6 +524,10 @@ What went wrong
 Skipped: 1,203
   out_of_scope       1,000   83.1 %
   robots_disallowed    203   16.9 %
+
+Same URL but for ignored parameters
+  1,234 URLs of a.test by 'ref'
+  normal_form.keep_parameters fetches them apart
 
 Slowest hosts
   slow.test    2.4 s a page  12 pages
@@ -468,6 +586,7 @@ What to type next
             output: Some(PathBuf::from("-")),
             archived: false,
             go_on: None,
+            merged: Vec::new(),
             refused_example: None,
             ..summary()
         };
@@ -484,8 +603,11 @@ What to type next
         assert!(ended(Ending::PageLimit).contains("7 URLs were left"));
         let blocked = |groups| ended(Ending::Blocked { groups, next_due: Duration::from_secs(7200) });
         assert!(blocked(vec![(BlockedBy::RobotsUnreachable, 2)]).ends_with(
-            "2 URLs wait for a robots.txt that cannot be had. Run the same command in 2h 00m to go on."
+            "2 URLs wait for a robots.txt that cannot be had. Run the same command to ask for it again at once."
         ));
+        assert!(
+            blocked(vec![(BlockedBy::RetryAfter, 2)]).ends_with(". Run the same command in 2h 00m to go on.")
+        );
         let mixed =
             vec![(BlockedBy::Retry, 1), (BlockedBy::RetryAfter, 1), (BlockedBy::RobotsUnreachable, 0)];
         assert!(
@@ -493,6 +615,26 @@ What to type next
                 .contains(": 1 URL waits for a host parked by Retry-After, 1 URL waits to be tried again.")
         );
         assert!(blocked(vec![(BlockedBy::RetryAfter, 0)]).contains(": a sitemap waits for a host parked"));
+    }
+
+    #[test]
+    fn a_crawl_without_a_page_is_not_called_done() {
+        let waits =
+            Ending::Blocked { groups: vec![(BlockedBy::RobotsUnreachable, 1)], next_due: Duration::ZERO };
+        for ending in [Ending::Done, waits] {
+            let empty =
+                Some((String::from("http://a.test/: dns: no such name"), String::from("check the name")));
+            let lines = Summary { ending, empty, pages: 0, pages_now: 0, ..summary() }.lines(Style::Plain);
+            assert_eq!(
+                lines[1..4],
+                [
+                    "Job 3 has failed: no page was stored.",
+                    "  http://a.test/: dns: no such name",
+                    "  check the name"
+                ]
+            );
+            assert!(!lines.join("\n").contains("done"));
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub(crate) fn effective(config: &ConfigFile) -> Result<Vec<(&'static str, Value)
     let job = merge_job(JobSpec::default(), &config.crawl.job).map_err(Failure::failed)?;
     whole.crawl.job = object(&job)?;
     // Those of a single job.
-    whole.crawl.job.retain(|key, _| !matches!(key.as_str(), "name" | "seeds" | "delay"));
+    whole.crawl.job.retain(|key, _| !matches!(key.as_str(), "name" | "seeds" | "delay" | "login"));
     // That of 'workers' holds.
     if job.concurrency.is_none() {
         whole.crawl.job.remove("concurrency");

@@ -44,5 +44,8 @@ pub(super) fn find(stores: &Stores, name: &str) -> Result<(Job, JobSpec), Failur
 /// There is nothing to go on with.
 pub(super) fn is_finished(name: &str) -> Failure {
     Failure::usage(format!("job {name} is finished"))
-        .hint("add --fresh to crawl its seeds anew, or a higher --max-pages if it ended at that limit")
+        .hint(
+        "add --fresh to crawl its seeds anew, --retry-failed to ask again for what failed, or a higher --max-pages if it \
+         ended at that limit",
+    )
 }

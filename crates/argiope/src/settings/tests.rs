@@ -39,7 +39,7 @@ fn flags_win_over_the_job_file_over_the_configuration_over_the_defaults() {
     assert_eq!(settings.job.timeout, Duration::from_secs(1));
     assert_eq!(settings.job.max_redirects, 1);
     assert_eq!((settings.job.traps.years_ahead, settings.job.traps.earliest_year), (1, 1980));
-    assert_eq!(settings.job.max_links_per_page, 1000);
+    assert_eq!(settings.job.max_links_per_page, 10_000);
     assert_eq!(settings.job.seeds, ["https://a.test/", "https://b.test/"]);
 }
 
@@ -166,4 +166,24 @@ fn politeness_is_read_again_from_the_file() {
     assert_eq!(reload_politeness(file.path()).unwrap().default_delay(), Duration::from_secs(2));
     file.write_all(b"politness: {}\n").unwrap();
     assert!(reload_politeness(file.path()).unwrap_err().messages[0].contains("did you mean 'politeness'?"));
+}
+
+#[test]
+fn a_variable_that_is_not_set_is_missed_only_where_its_value_is_needed() {
+    let secrets = "crawl: {basic_auth: {user: me, password: \"${NOPE}\"}, user_agent: \"${NOPE}\"}\n\
+                   politeness: {domains: {a.test: {delay: 2s, headers: {X-Key: \"${NOPE}\"}}}}\n\
+                   storage: {cache_url: \"${NOPE}\"}\n";
+    let loaded = config(secrets);
+    loaded.needs("storage.metadata_db_url").unwrap();
+    loaded.needs("storage.cache").unwrap();
+    loaded.needs_rules().unwrap();
+    assert_eq!(loaded.left_out().count(), 4);
+    for missing in ["storage.cache_url", "storage", "crawl.basic_auth"] {
+        let failure = loaded.needs(missing).unwrap_err();
+        assert!(failure.messages[0].ends_with("environment variable 'NOPE' is not set"), "{failure:?}");
+    }
+    assert_eq!(loaded.whole().unwrap_err().messages.len(), 4);
+    for rule in ["politeness: {default_delay: \"${NOPE}\"}", "crawl: {allow_addresses: [\"${NOPE}\"]}"] {
+        assert!(config(rule).needs_rules().is_err(), "{rule}");
+    }
 }

@@ -71,6 +71,23 @@ fn assert_linked(store: &Store, site: &Site) {
     let ranking = run.json();
     assert!(ranking["nodes"].as_u64() >= Some(listed.len() as u64), "{ranking}");
     assert!(ranking["edges"].as_u64() >= Some(listed.len() as u64), "{ranking}");
+    let exported = |what: &str| {
+        let run = site.run(&["export", "--what", what]).ok();
+        assert_eq!(run.stderr, "", "{what}");
+        run.json_lines()
+    };
+    let mut sources: Vec<String> =
+        exported("links").iter().map(|link| link["source"].as_str().unwrap().to_owned()).collect();
+    sources.sort();
+    sources.dedup();
+    assert_eq!(sources, listed);
+    let pages: u64 = exported("hosts").iter().map(|host| host["pages"].as_u64().unwrap()).sum();
+    let answered = site.pages().iter().filter(|page| page["status"].is_u64()).count();
+    assert!(pages >= answered as u64, "{pages} of {answered}");
+    let missing = exported("broken");
+    assert!(missing.iter().all(|row| row["status"] != 200), "{missing:?}");
+    let report = site.run(&["report"]).ok();
+    assert_eq!(report.stderr, "");
 }
 
 fn crawl_into(store: &Store, site: &Site) {

@@ -2,7 +2,7 @@
 //! is wrong is said; and when they are back, all goes on by itself.
 
 use crate::listening::{free_address, health, is_up};
-use crate::site::{Site, Worker, asked_twice, assert_whole, lab};
+use crate::site::{Site, Worker, asked_twice, assert_whole, lab, pages_asked};
 use crate::store::Store;
 use argiope_lab::Lab;
 use std::time::Duration;
@@ -84,6 +84,114 @@ fn redis_and_the_database_away_at_once_are_waited_for_on_postgres() {
     site.wait_until("both to be back", || {
         is_up(&address, "postgresql") == Some(true) && is_up(&address, "redis") == Some(true)
     });
+}
+
+/// Three workers, and somebody who follows the crawl. PostgreSQL is killed, then hangs, each time for longer than a lease;
+/// nobody dies, and nobody takes anything from anybody.
+#[test]
+fn an_outage_of_the_database_beyond_the_lease_repeats_no_request_on_postgres() {
+    let Some(site) = Site::with_own_postgres("resumed") else { return };
+    site.run(&["cluster", "init"]).ok();
+    let lab = lab(16, 40, 20);
+    let mut workers = [site.worker("one"), site.worker("two"), site.worker("three")];
+    site.wait_until("each to have its shards", || {
+        let shares = site.shares();
+        shares.len() == 3 && shares.values().all(|shards| *shards > 4)
+    });
+    let seeds = lab.seeds();
+    let mut words = vec!["crawl", "--delay", "400ms", "-o", "pages.jsonl"];
+    words.extend(seeds.iter().map(String::as_str));
+    let mut follower = site.start("follower", &words);
+    site.wait_until("the job to be handed in", || site.run(&["status"]).code == 0);
+    site.wait_for_pages(100);
+    for (away, back, pages) in [("kill", "start", 250), ("pause", "resume", 0)] {
+        site.one_server(away, "postgres");
+        site.wait_until("the follower to say so", || {
+            let said = follower.said();
+            said.matches("waiting for up to 1h 00m for PostgreSQL").count()
+                > said.matches("PostgreSQL is back").count()
+        });
+        // No lease need end for it: as soon as nothing can be written, nothing is asked for.
+        std::thread::sleep(Duration::from_secs(3));
+        assert_quiet(&lab);
+        std::thread::sleep(LEASE_IS_OVER);
+        assert_quiet(&lab);
+        site.one_server(back, "postgres");
+        site.wait_for_pages(pages);
+    }
+    assert_eq!(follower.code(), 0, "{}", follower.said());
+    assert!(follower.said().contains("PostgreSQL is back after"), "{}", follower.said());
+    site.wait_for_end();
+    assert_whole(&site, &lab, DELAY);
+    assert_eq!(asked_twice(&lab), 0);
+    assert_eq!(pages_asked(&lab), 640);
+    let file = std::fs::read_to_string(site.path("pages.jsonl")).unwrap();
+    assert_eq!(file.lines().count(), site.pages().len());
+    for worker in &mut workers {
+        assert!(worker.is_alive() && worker.said().contains("it holds again"), "{}", worker.said());
+        assert!(!worker.said().contains("joins again"), "{}", worker.said());
+    }
+    assert_eq!(site.sql("SELECT count(*) FROM former_members"), "0");
+}
+
+/// The only worker is stopped for longer than its lease: nobody is there to take its shards.
+#[test]
+fn a_worker_that_wakes_goes_on_with_shards_that_nobody_took_on_postgres() {
+    let Some(site) = Site::new("woken") else { return };
+    site.run(&["cluster", "init"]).ok();
+    let lab = lab(8, 30, 20);
+    let mut worker = site.worker("one");
+    site.submit(&lab, &["--delay", "400ms"]);
+    site.wait_for_pages(40);
+    worker.pause();
+    std::thread::sleep(LEASE_IS_OVER + Duration::from_secs(3));
+    worker.resume();
+    site.wait_for_end();
+    assert_whole(&site, &lab, DELAY);
+    assert_eq!(asked_twice(&lab), 0);
+    assert!(worker.is_alive() && worker.said().contains("it holds again"), "{}", worker.said());
+    assert_eq!(site.sql("SELECT max(epoch) FROM shards"), "1");
+}
+
+#[test]
+fn a_command_waits_for_the_database_as_long_as_it_is_told_on_postgres() {
+    let Some(site) = Site::with_own_postgres("patience") else { return };
+    site.run(&["cluster", "init"]).ok();
+    let lab = lab(2, 4, 0);
+    let mut words = vec!["crawl"];
+    let seeds = lab.seeds();
+    words.extend(seeds.iter().map(String::as_str));
+    let config = std::fs::read_to_string(site.path("cluster.yaml")).unwrap();
+    let limited =
+        |limit: &str| config.replace("cluster:\n", &format!("cluster:\n  wait_for_database: {limit}\n"));
+    // Without a worker all wait: it is there that they are when the database goes.
+    let follow = |name: &str, limit: &str| {
+        site.write("cluster.yaml", &limited(limit));
+        let follower = site.start(name, &words);
+        site.wait_until("it to follow", || follower.said().contains("no worker is up"));
+        follower
+    };
+    let (mut hasty, mut patient) = (follow("hasty", "2s"), follow("patient", "null"));
+    let mut none = follow("none", "0s");
+    site.server("kill");
+    assert_eq!(none.code(), 1, "{}", none.said());
+    assert!(!none.said().contains("waiting"), "{}", none.said());
+    assert_eq!(hasty.code(), 1, "{}", hasty.said());
+    assert!(
+        hasty.said().contains("waiting for up to 2s for PostgreSQL, the job goes on"),
+        "{}",
+        hasty.said()
+    );
+    assert!(hasty.said().contains("cluster.wait_for_database"), "{}", hasty.said());
+    site.wait_until("it to say so", || patient.said().contains("waiting for PostgreSQL"));
+    // At the start a wrong address is more likely than an outage.
+    assert_eq!(site.run(&words).code, 1);
+    patient.signal("-INT");
+    assert_eq!(patient.code(), 130, "{}", patient.said());
+    assert!(patient.said().contains("cannot be told: the job goes on"), "{}", patient.said());
+    site.server("start");
+    let _worker = site.worker("one");
+    site.wait_for_end();
 }
 
 /// A server by the names that the script, the health of a worker and its note have for it.

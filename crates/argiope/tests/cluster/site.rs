@@ -235,6 +235,12 @@ impl Site {
             .current_dir(self.directory.path())
             .env_remove("ARGIOPE_DATA")
             .env_remove("ARGIOPE_LOG")
+            .env_remove("http_proxy")
+            .env_remove("https_proxy")
+            .env_remove("HTTP_PROXY")
+            .env_remove("HTTPS_PROXY")
+            .env_remove("all_proxy")
+            .env_remove("ALL_PROXY")
             .env("NO_COLOR", "1")
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null());
@@ -266,6 +272,15 @@ impl Site {
             .spawn()
             .expect("the program starts");
         Worker { child, log }
+    }
+
+    /// A command that goes on beside the test. What it says, on either side, is in its log.
+    pub(crate) fn start(&self, name: &str, words: &[&str]) -> Worker {
+        let log = self.path(&format!("{name}.log"));
+        let to = File::options().create(true).append(true).open(&log).expect("a log");
+        let mut command = self.command(words);
+        command.stdout(to.try_clone().expect("a log")).stderr(to);
+        Worker { child: command.spawn().expect("the program starts"), log }
     }
 
     /// Hands a crawl of the lab in and comes back at once.
@@ -474,6 +489,11 @@ pub(crate) fn assert_polite(lab: &Lab, delay: Duration) {
     let gap = delay.saturating_sub(Duration::from_millis(2));
     let violations = check(&lab.access_log(), |_| HostRule::one_at_a_time(gap));
     assert!(violations.is_empty(), "{} violations, the first: {}", violations.len(), violations[0]);
+}
+
+/// How many pages were asked for.
+pub(crate) fn pages_asked(lab: &Lab) -> usize {
+    lab.access_log().iter().filter(|entry| !matches!(&*entry.path, "/robots.txt" | "/sitemap.xml")).count()
 }
 
 /// How many pages were asked for more than once.

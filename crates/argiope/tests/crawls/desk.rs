@@ -72,6 +72,13 @@ impl Desk {
         std::fs::read_to_string(self.path(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
     }
 
+    /// With variables in its environment.
+    pub(crate) fn run_in(&self, environment: &[(&str, &str)], arguments: &[&str]) -> Run {
+        let mut command = self.command(arguments);
+        command.envs(environment.iter().copied());
+        Run::of(command.output().expect("the program starts"))
+    }
+
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_argiope"));
         command
@@ -79,6 +86,12 @@ impl Desk {
             .current_dir(self.directory.path())
             .env_remove("ARGIOPE_DATA")
             .env_remove("ARGIOPE_LOG")
+            .env_remove("http_proxy")
+            .env_remove("https_proxy")
+            .env_remove("HTTP_PROXY")
+            .env_remove("HTTPS_PROXY")
+            .env_remove("all_proxy")
+            .env_remove("ALL_PROXY")
             .env("NO_COLOR", "1")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

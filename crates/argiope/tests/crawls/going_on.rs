@@ -92,7 +92,9 @@ fn a_killed_crawl_goes_on_and_has_every_page_once() {
         crawl.kill();
         assert_eq!(desk.status().unwrap()["state"], "interrupted");
     }
-    desk.crawl(&lab.seeds(), &options).ok();
+    let last = desk.crawl(&lab.seeds(), &options).ok();
+    let honest = "requests that were under way are repeated (their number is not known)";
+    assert!(last.stderr.contains(honest), "{}", last.stderr);
     assert_eq!(sorted(&json_lines(&desk.read("out.jsonl")), "url"), expected(&lab));
     assert_eq!(sorted(&desk.pages(), "url"), expected(&lab));
     let audit = desk.run(&["audit"]);

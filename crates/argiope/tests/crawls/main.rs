@@ -10,16 +10,24 @@
 
 mod answers;
 mod audit;
+mod certificates;
+mod cuts;
 mod demo;
 mod desk;
 mod going_on;
 mod graph;
 mod limits;
 mod log;
+mod looking;
 mod manners;
+mod network;
+mod reruns;
+mod resources;
 mod results;
+mod retries;
 mod running;
 mod site;
 mod sitemaps;
+mod spellings;
 mod waits;
 mod why;

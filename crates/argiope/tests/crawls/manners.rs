@@ -29,7 +29,7 @@ fn a_robots_txt_of_which_only_a_part_came_allows_nothing() {
         });
         let desk = Desk::new();
         desk.write("argiope.yaml", SHORT_WAITS);
-        desk.crawl(std::slice::from_ref(&site.front), &[]).ok();
+        assert_eq!(desk.crawl(std::slice::from_ref(&site.front), &[]).code, 1, "no page is stored");
         assert_eq!((site.asked("/robots.txt"), site.asked("/")), (3, 0), "{said}");
         let why = desk.run(&["why", &site.front]).ok().stdout;
         assert!(why.starts_with("robots_unreachable\n"), "{said}: {why}");

@@ -99,6 +99,54 @@ fn what_a_feed_names_is_crawled_though_the_feed_came_as_a_page() {
 }
 
 #[test]
+fn feeds_are_followed_whatever_xml_they_say_they_are_and_relative_to_where_they_are() {
+    let rss = "<?xml version=\"1.0\"?>\n<rss version=\"2.0\"><channel><title>News</title><description>&lt;a href=\
+               '/no'></description><item><title>One</title><link>/blog/one</link></item><item><guid>42</guid></item>\
+               </channel></rss>";
+    let atom = "<feed xmlns=\"http://www.w3.org/2005/Atom\"><title>News</title><entry><link href=\"two\"/></entry></feed>";
+    let site = Site::new(move |path, _| {
+        Some(match path {
+            "/" => page(
+                "<link rel=alternate type=application/rss+xml href=/rss><link rel=alternate \
+                 type=application/atom+xml href=/blog/atom>",
+            ),
+            "/rss" => body("text/xml; charset=utf-8", "", rss),
+            "/blog/atom" => body("application/xml", "", atom),
+            "/blog/one" | "/blog/two" => page("news"),
+            _ => return None,
+        })
+    });
+    let desk = Desk::new();
+    desk.crawl(std::slice::from_ref(&site.front), &["--delay", "0"]).ok();
+    let expected = ["", "blog/atom", "blog/one", "blog/two", "rss"].map(|path| site.url(path));
+    assert_eq!(sorted(&desk.pages(), "url"), expected);
+    // What a feed names is linked from it.
+    let ranks = desk.run(&["graph", "rank", "--json"]).ok().stdout;
+    assert!(ranks.contains("/blog/one") && ranks.contains("/blog/two"), "{ranks}");
+}
+
+#[test]
+fn links_of_drawings_frames_and_embedded_documents_are_followed() {
+    let site = Site::new(|path, _| {
+        Some(match path {
+            "/" => page(
+                "<svg><a xlink:href='/drawn'><text>x</text></a><a href='/drawn-too'/></svg><frameset><frame \
+                 src='/frame'><noframes><a href='/no-frames'>x</a></noframes></frameset><object \
+                 data='/object.html'></object><embed src='/embedded' type='text/html'><object \
+                 data='/film.swf'></object><img src='/picture' srcset='/picture-2x 2x'>",
+            ),
+            "/drawn" | "/drawn-too" | "/frame" | "/no-frames" | "/object.html" | "/embedded" => page("here"),
+            _ => return None,
+        })
+    });
+    let desk = Desk::new();
+    desk.crawl(std::slice::from_ref(&site.front), &["--delay", "0"]).ok();
+    let paths = ["", "drawn", "drawn-too", "embedded", "frame", "no-frames", "object.html"];
+    assert_eq!(sorted(&desk.pages(), "url"), paths.map(|path| site.url(path)));
+    assert_eq!(site.asked("/film.swf") + site.asked("/picture") + site.asked("/picture-2x"), 0);
+}
+
+#[test]
 fn sitemaps_beyond_too_many_indexes_have_their_reason() {
     let site = Site::new(|path, origin| match path {
         "/robots.txt" => Some(body("text/plain", "", &format!("Sitemap: {origin}/s0.xml\n"))),

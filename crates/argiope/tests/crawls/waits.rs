@@ -31,8 +31,11 @@ fn nobody() -> String {
 #[test]
 fn a_parked_host_is_named_with_its_reason_and_its_time() {
     let (desk, seed) = (Desk::new(), host("503 Unavailable\r\nRetry-After: 7200"));
-    let run = desk.crawl(std::slice::from_ref(&seed), &["--delay", "0"]).ok();
-    assert!(run.stdout.contains(": 1 URL waits for a host parked by Retry-After. Run"), "{}", run.stdout);
+    let run = desk.crawl(std::slice::from_ref(&seed), &["--delay", "0"]);
+    // Nothing was stored.
+    assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
+    assert!(run.stdout.contains("has failed: no page was stored."), "{}", run.stdout);
+    assert!(run.stderr.contains("Retry-After") && run.stderr.contains("later"), "{}", run.stderr);
     let name = seed.trim_start_matches("http://").trim_end_matches('/');
     assert!(
         run.stdout.contains(&format!("  {name}  1 URL, parked by Retry-After until 2")),
@@ -63,7 +66,8 @@ fn a_retry_is_told_of_while_it_is_waited_for() {
 fn the_cause_of_a_missing_robots_txt_is_told() {
     let (desk, seed) = (Desk::new(), nobody());
     desk.write("argiope.yaml", "politeness:\n  robots:\n    retry_after: [100ms]\n");
-    let run = desk.crawl(std::slice::from_ref(&seed), &["--delay", "0"]).ok();
+    let run = desk.crawl(std::slice::from_ref(&seed), &["--delay", "0"]);
+    assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
     assert!(run.stdout.contains("1 URL, robots.txt cannot be had: connect"), "{}", run.stdout);
     let said = desk.run(&["why", &seed]).ok().stdout;
     assert!(said.starts_with("robots_unreachable\n"), "{said}");

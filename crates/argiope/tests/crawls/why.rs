@@ -82,8 +82,9 @@ fn a_list_counts_for_the_scope_when_the_crawl_rests() {
 #[test]
 fn a_robots_file_that_cannot_be_had_is_named() {
     let (desk, lab) = (Desk::new(), lab(&[SiteKind::RobotsBroken], 3, 0));
-    let run = desk.crawl(&lab.seeds(), &["--delay", "0"]).ok();
-    assert!(run.stdout.contains("robots.txt that cannot be had"), "{}", run.stdout);
+    let run = desk.crawl(&lab.seeds(), &["--delay", "0"]);
+    assert_eq!(run.code, 1, "{}", run.stdout);
+    assert!(run.stdout.contains("robots.txt cannot be had"), "{}", run.stdout);
     let said = desk.run(&["why", &lab.seeds()[0]]).ok().stdout;
     assert!(said.starts_with("robots_unreachable\n"), "{said}");
     assert!(lab.access_log().iter().all(|entry| entry.path == "/robots.txt"));

@@ -17,6 +17,7 @@ mod desk;
 mod program;
 
 mod addresses;
+mod connections;
 mod jobs;
 mod manners;
 mod mixed;
@@ -25,6 +26,7 @@ mod network;
 mod presenting;
 mod scope;
 mod side_by_side;
+mod spellings;
 mod transport;
 mod traps;
 

@@ -128,6 +128,12 @@ fn is_noindex(url: &str) -> bool {
 }
 
 #[test]
+fn what_is_drawn_framed_embedded_and_fed_is_found() {
+    crawled().judge(SiteKind::Embedded);
+    assert_eq!(crawled().count(SiteKind::Embedded, "/e/there.png"), 0, "nobody asked for pictures");
+}
+
+#[test]
 fn an_ordinary_site_is_fetched_whole() {
     crawled().judge(SiteKind::Ordinary);
     let front = crawled().page(SiteKind::Ordinary, "/");
@@ -148,6 +154,15 @@ fn redirects_are_followed_and_recorded_under_the_first_url() {
     let missing = crawled().page(SiteKind::Redirects, "/r/to-missing");
     assert_eq!(missing["final_url"], crawled().url(SiteKind::Redirects, "/r/nothing-here"));
     assert_eq!(missing["error"], "http: 404");
+}
+
+#[test]
+fn a_site_that_sets_a_cookie_and_redirects_to_the_same_url_is_fetched_whole() {
+    crawled().judge(SiteKind::Cookies);
+    let requests = crawled().requests(SiteKind::Cookies);
+    let front: Vec<u16> =
+        requests.iter().filter(|entry| entry.path == "/").map(|entry| entry.status).collect();
+    assert_eq!(front, [302, 200]);
 }
 
 #[test]
@@ -200,8 +215,9 @@ fn the_same_bytes_under_another_url_are_marked_as_a_duplicate() {
 }
 
 #[test]
-fn many_numbered_products_are_fetched_as_none_is_a_trap() {
+fn many_numbered_products_and_entries_are_fetched_as_none_is_a_trap() {
     crawled().judge(SiteKind::Shop);
+    crawled().judge(SiteKind::Archive);
 }
 
 #[test]
@@ -285,6 +301,21 @@ fn robots_wildcards_are_obeyed() {
 #[test]
 fn robots_with_a_byte_order_mark_is_read() {
     crawled().judge(SiteKind::RobotsBom);
+}
+
+#[test]
+fn robots_in_utf_16_is_read() {
+    crawled().judge(SiteKind::RobotsUtf16);
+}
+
+#[test]
+fn robots_of_a_busy_host_is_asked_for_again_when_the_host_says_so() {
+    crawled().judge(SiteKind::RobotsBusy);
+    let requests = crawled().requests(SiteKind::RobotsBusy);
+    let asked: Vec<_> = requests.iter().filter(|entry| entry.path == "/robots.txt").collect();
+    assert_eq!(asked.iter().map(|entry| entry.status).collect::<Vec<_>>(), [429, 200]);
+    let gap_us = asked[1].started_us - asked[0].ended_us;
+    assert!(gap_us >= 1_000_000, "Retry-After was 1 s, the gap {gap_us} us");
 }
 
 #[test]

@@ -78,7 +78,8 @@ fn the_user_agent_of_the_command_line_is_sent_with_every_request() {
 fn a_robots_group_is_chosen_by_the_user_agent_that_is_sent() {
     let (desk, lab) = (Desk::new(), lab(&[SiteKind::RobotsGroups], 3, 0));
     desk.write("argiope.yaml", BRISK);
-    desk.crawl(&lab.seeds(), &["--user-agent", "otherbot/1.0"]).ok();
+    let run = desk.crawl(&lab.seeds(), &["--user-agent", "otherbot/1.0"]);
+    assert_eq!(run.code, 1, "a crawl without a page has failed");
     assert!(lab.access_log().iter().all(|entry| entry.path == "/robots.txt"), "otherbot may fetch nothing");
 }
 

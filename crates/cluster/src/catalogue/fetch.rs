@@ -14,13 +14,15 @@ pub(super) const COLUMNS: &str = "\
 
 const COUNT: usize = 27;
 
-const KINDS: [RequestKind; 3] = [RequestKind::Page, RequestKind::Robots, RequestKind::Sitemap];
+const KINDS: [RequestKind; 4] =
+    [RequestKind::Page, RequestKind::Robots, RequestKind::Sitemap, RequestKind::Resource];
 
 fn kind_code(kind: RequestKind) -> u16 {
     match kind {
         RequestKind::Page => 0,
         RequestKind::Robots => 1,
         RequestKind::Sitemap => 2,
+        RequestKind::Resource => 3,
     }
 }
 

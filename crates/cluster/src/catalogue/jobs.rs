@@ -45,7 +45,7 @@ pub(super) fn create(session: &mut Session, job: &NewJob) -> Result<Job> {
 /// In pieces, for there may be millions. The job itself goes last: if this is interrupted it can be deleted again.
 pub(super) fn delete(session: &mut Session, job: JobId) -> Result<()> {
     let id = job.0 as i32;
-    for table in ["crawl_metadata", "fetches", "skipped", "errors"] {
+    for table in ["crawl_metadata", "fetches", "resources", "skipped", "errors"] {
         let sql = format!(
             "DELETE FROM {table} WHERE job = $1 AND id <= (
                  SELECT max(id) FROM (SELECT id FROM {table} WHERE job = $1 ORDER BY id LIMIT {PIECE}) AS piece)"

@@ -11,6 +11,7 @@ mod kept;
 mod lost;
 mod page;
 mod reader;
+mod resource;
 mod staging;
 mod streams;
 pub(crate) mod unpublished;
@@ -23,6 +24,7 @@ use crate::database::{
     BATCH_LIMIT, Cluster, Database, DatabaseError, Expected, Partitions, Result as Answered, Session,
     Trouble, Writer,
 };
+use crate::members::{Epochs, Writing};
 use argiope_model::JobId;
 use argiope_store::catalogue::{
     Batch, Catalogue, CatalogueReader, Committed, Job, NewJob, PlacedPage, SKIPPED_PER_JOB,
@@ -30,6 +32,7 @@ use argiope_store::catalogue::{
 use argiope_store::error::Result;
 use staging::StagedBatch;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How often a commit is tried again at once, and after which pause. Then whoever asked decides.
@@ -51,14 +54,21 @@ pub struct PostgresCatalogue {
     skipped_limit: u64,
     /// The member in whose name it writes, and without whom it may not.
     owner: Option<String>,
+    /// Told when commits fail.
+    epochs: Arc<Epochs>,
 }
 
 impl PostgresCatalogue {
-    /// For a member of the cluster: its commits wait while the database is away, and fail for good, with nothing written,
-    /// once the member has been declared dead.
-    pub fn open_for_worker(database: &Database, worker: &str, owner: &str) -> Result<PostgresCatalogue> {
+    /// For a member of the cluster: its commits wait while the database is away, which `epochs` is told, and fail for good,
+    /// with nothing written, once the member has been declared dead.
+    pub fn open_for_worker(
+        database: &Database,
+        worker: &str,
+        owner: &str,
+        epochs: Arc<Epochs>,
+    ) -> Result<PostgresCatalogue> {
         let catalogue = PostgresCatalogue::open(database, worker)?;
-        Ok(PostgresCatalogue { owner: Some(owner.to_owned()), ..catalogue })
+        Ok(PostgresCatalogue { owner: Some(owner.to_owned()), epochs, ..catalogue })
     }
 
     /// `worker` names whose files and outputs the positions are.
@@ -76,6 +86,7 @@ impl PostgresCatalogue {
             partitions,
             skipped_limit: SKIPPED_PER_JOB,
             owner: None,
+            epochs: Arc::default(),
         })
     }
 
@@ -141,13 +152,17 @@ impl Catalogue for PostgresCatalogue {
         let mut tries = 0;
         loop {
             let error = match self.store(&staged) {
-                Ok(committed) => return Ok(committed),
+                Ok(committed) => {
+                    self.epochs.set_failing(Writing::Catalogue, false);
+                    return Ok(committed);
+                }
                 Err(error) if error.code() == Some(DECLARED_DEAD) => return Err(self.fenced().into()),
                 Err(error) => error,
             };
             let pause = PAUSES.get(tries).copied().or(self.owner.as_ref().map(|_| LONG_PAUSE));
             match pause {
                 Some(pause) if error.is_retryable() || is_without_partition(&error) => {
+                    self.epochs.set_failing(Writing::Catalogue, true);
                     tries += 1;
                     if tries == PAUSES.len() {
                         tracing::warn!(%error, "the catalogue cannot be written; it is tried again");

@@ -3,12 +3,13 @@
 use super::fetch::{self, fetch_row};
 use super::page::{self, stored_page, url_hash};
 use super::streams::{PIECE, in_pieces, rows, sorted};
-use super::{counts, jobs};
+use super::{counts, jobs, resource};
 use crate::database::{Answer, Cells, Database, Parameters, Session};
 use argiope_model::{JobId, Millis, SkipReason};
 use argiope_store::catalogue::{
     BriefKind, CatalogueReader, Each, ErrorRow, FetchRow, FilePosition, HostFigures, HostOrder, HostRow, Job,
-    JobCounts, JobStats, OutputPosition, PageBrief, PageQuery, RobotsRow, SkippedRow, StoredPage, url_key,
+    JobCounts, JobStats, OutputPosition, PageBrief, PageQuery, ResourceRow, RobotsRow, SkippedRow,
+    StoredPage, note_key, url_key,
 };
 use argiope_store::error::Result;
 use argiope_store::links::LinksPosition;
@@ -20,9 +21,10 @@ use tokio_postgres::Row;
 const LIMIT: Duration = Duration::from_secs(600);
 
 /// What `check` reads to the last byte.
-const TABLES: [&str; 12] = [
+const TABLES: [&str; 13] = [
     "crawl_metadata",
     "fetches",
+    "resources",
     "skipped",
     "errors",
     "hosts",
@@ -248,9 +250,9 @@ impl CatalogueReader for PostgresReader {
         Ok(())
     }
 
-    fn page(&self, job: Option<JobId>, url: &str) -> Result<Option<StoredPage>> {
+    fn page(&self, job: Option<JobId>, normal: &str) -> Result<Option<StoredPage>> {
         let sql = include_str!("sql/page_by_url.sql").replace("{columns}", &page::shown_columns());
-        self.one(&sql, &[&url_hash(url_key(url)), &url, &number_of(job)], page_found)
+        self.one(&sql, &[&url_hash(url_key(normal)), &number_of(job)], page_found)
     }
 
     fn skipped(&self, job: Option<JobId>, each: Each<'_, SkippedRow>) -> Result<()> {
@@ -268,9 +270,61 @@ impl CatalogueReader for PostgresReader {
         Ok(())
     }
 
-    fn skipped_url(&self, job: Option<JobId>, url: &str) -> Result<Option<SkippedRow>> {
+    fn skipped_url(&self, job: Option<JobId>, normal: &str) -> Result<Option<SkippedRow>> {
         let sql = include_str!("sql/skipped_by_url.sql");
-        let found = self.one(sql, &[&url_hash(url_key(url)), &url, &number_of(job)], skipped_row)?;
+        let found = self.one(sql, &[&url_hash(url_key(normal)), &number_of(job)], skipped_row)?;
+        Ok(found.map(|(_, row)| row))
+    }
+
+    fn notes(&self, job: JobId, normal: &str) -> Result<Vec<SkippedRow>> {
+        let sql = include_str!("sql/skipped_by_url.sql");
+        let mut notes = Vec::new();
+        for reason in SkipReason::ABOUT_PAGES {
+            let key = url_hash(note_key(reason, url_key(normal)));
+            let parameters: Parameters<'_> = &[&key, &number_of(Some(job))];
+            notes.extend(self.one(sql, parameters, skipped_row)?.map(|(_, row)| row));
+        }
+        Ok(notes)
+    }
+
+    fn cuts(&self, job: JobId, each: Each<'_, SkippedRow>) -> Result<()> {
+        let mut row_only = |(_, row): (u64, SkippedRow)| each(row);
+        in_pieces(
+            &self.session,
+            0,
+            |(id, _): &(u64, SkippedRow)| *id,
+            &mut row_only,
+            |session, after| {
+                let parameters: Parameters<'_> = &[&after, &number_of(Some(job)), &PIECE];
+                rows(session, include_str!("sql/skipped_cuts.sql"), parameters, skipped_row)
+            },
+        )?;
+        Ok(())
+    }
+
+    fn resources(&self, job: Option<JobId>, each: Each<'_, ResourceRow>) -> Result<()> {
+        let mut row_only = |(_, row): (u64, ResourceRow)| each(row);
+        let sql = format!(
+            "SELECT id, {} FROM resources WHERE id > $1 AND ($2::integer IS NULL OR job = $2) ORDER BY id LIMIT $3",
+            resource::COLUMNS
+        );
+        in_pieces(
+            &self.session,
+            0,
+            |(id, _): &(u64, ResourceRow)| *id,
+            &mut row_only,
+            |session, after| rows(session, &sql, &[&after, &number_of(job), &PIECE], resource::row),
+        )?;
+        Ok(())
+    }
+
+    fn resource(&self, job: Option<JobId>, normal: &str) -> Result<Option<ResourceRow>> {
+        let sql = format!(
+            "SELECT id, {} FROM resources WHERE url_hash = $1 AND ($2::integer IS NULL OR job = $2)
+             ORDER BY job DESC, round DESC LIMIT 1",
+            resource::COLUMNS
+        );
+        let found = self.one(&sql, &[&url_hash(url_key(normal)), &number_of(job)], resource::row)?;
         Ok(found.map(|(_, row)| row))
     }
 
@@ -284,13 +338,13 @@ impl CatalogueReader for PostgresReader {
         sorted(&mut database.connect(LIMIT)?, &sql, fetch_row, &mut |(_, row)| each(row))
     }
 
-    fn fetches_of(&self, job: Option<JobId>, url: &str, limit: usize) -> Result<Vec<FetchRow>> {
+    fn fetches_of(&self, job: Option<JobId>, normal: &str, limit: usize) -> Result<Vec<FetchRow>> {
         let sql = format!(
             "SELECT id, {} FROM fetches WHERE url_hash = $1 AND ($2::integer IS NULL OR job = $2)
              ORDER BY started, id LIMIT $3",
             fetch::COLUMNS
         );
-        let parameters: Parameters<'_> = &[&url_hash(url_key(url)), &number_of(job), &limit_of(limit)];
+        let parameters: Parameters<'_> = &[&url_hash(url_key(normal)), &number_of(job), &limit_of(limit)];
         Ok(self.rows(&sql, parameters, fetch_row)?.into_iter().map(|(_, row)| row).collect())
     }
 
@@ -400,7 +454,8 @@ pub(super) fn skipped_row(row: &Row) -> Answer<Option<(u64, SkippedRow)>> {
     let reason: &str = from.take()?;
     let Some(reason) = SkipReason::parse(reason) else { return Ok(None) };
     let (url, detail, source) = (from.text()?, from.text()?, from.optional_text()?);
-    Ok(Some((id, SkippedRow { job, url, reason, detail, source })))
+    let url_key = from.hash()?;
+    Ok(Some((id, SkippedRow { job, url_key, url, reason, detail, source, amount: from.number()? })))
 }
 
 pub(super) fn error_row(row: &Row) -> Answer<Option<(u64, ErrorRow)>> {
@@ -417,6 +472,7 @@ pub(super) fn error_row(row: &Row) -> Answer<Option<(u64, ErrorRow)>> {
         status: from.optional_short()?,
         at: from.time()?,
         dead_letter: from.take()?,
+        url_key: from.hash()?,
     };
     Ok(Some((id, row)))
 }

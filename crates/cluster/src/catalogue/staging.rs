@@ -2,14 +2,15 @@
 
 use super::counts::PageCounts;
 use super::page::url_hash;
-use super::{fetch, page};
+use super::{fetch, page, resource};
 use crate::database::{Copy, Rows, Staged, month_of};
 use argiope_model::{JobId, Millis};
-use argiope_store::catalogue::{Batch, JobState, KEPT_BATCHES, PageRow, url_key};
+use argiope_store::catalogue::{Batch, JobState, KEPT_BATCHES, PageRow, limit_of_cuts};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeSet, HashMap};
 
-const SKIPPED: &str = "job, url_hash, reason, url, detail, source";
+const FORGOTTEN: &str = "job, round, url_hash, started";
+const SKIPPED: &str = "job, url_hash, reason, url, detail, source, amount";
 const HOSTS: &str = "host, root_domain, robots_text, robots_fetched_at, robots_status, crawl_delay_ms, delay_ms, \
     is_allowed, page_count, error_count, bytes, last_request_at";
 const ROBOTS: &str = "origin, fetched_at, status, hash, body";
@@ -25,6 +26,7 @@ pub(super) fn setup() -> String {
     include_str!("sql/staging.sql")
         .replace("{pages}", page::COLUMNS)
         .replace("{fetches}", fetch::COLUMNS)
+        .replace("{resources}", resource::COLUMNS)
         .replace("{skipped}", SKIPPED)
         .replace("{hosts}", HOSTS)
         .replace("{errors}", ERRORS)
@@ -44,9 +46,11 @@ impl StagedBatch {
     pub(super) fn of(batch: &Batch, worker: &str, skipped_limit: u64) -> StagedBatch {
         let mut staged = StagedBatch::default();
         staged.add(include_str!("sql/lock.sql"));
+        staged.forgotten(batch);
         staged.pages(&batch.pages);
         staged.skipped(batch, skipped_limit);
         staged.fetches(batch);
+        staged.resources(batch);
         staged.hosts(batch);
         staged.robots(batch);
         staged.errors(batch);
@@ -73,6 +77,20 @@ impl StagedBatch {
 
     fn placed(&mut self, table: &str, columns: &str, rows: Rows) -> bool {
         self.copy(table, &format!("ord, {columns}"), rows)
+    }
+
+    fn forgotten(&mut self, batch: &Batch) {
+        let mut rows = Rows::new();
+        for key in &batch.forgotten {
+            rows.row(4);
+            rows.small(key.job.0);
+            rows.small(key.round);
+            rows.text(&url_hash(key.url_key));
+            rows.time(key.started);
+        }
+        if self.copy("forgotten", FORGOTTEN, rows) {
+            self.add(include_str!("sql/pages_forget.sql"));
+        }
     }
 
     fn pages(&mut self, pages: &[PageRow]) {
@@ -115,17 +133,21 @@ impl StagedBatch {
     fn skipped(&mut self, batch: &Batch, limit: u64) {
         let mut rows = Rows::new();
         for (place, row) in (0u32..).zip(&batch.skipped) {
-            rows.row(7);
+            rows.row(9);
             rows.small(place);
             rows.small(row.job.0);
-            rows.text(&url_hash(url_key(&row.url)));
+            rows.text(&url_hash(row.stored_key()));
             rows.text(row.reason.as_str());
             rows.text(&row.url);
             rows.text(&row.detail);
             rows.optional_text(row.source.as_deref());
+            rows.number(row.amount);
+            rows.text(&url_hash(row.url_key));
         }
-        if self.placed("skipped", SKIPPED, rows) {
-            let insert = include_str!("sql/skipped_insert.sql").replace("{limit}", &limit.to_string());
+        if self.placed("skipped", &format!("{SKIPPED}, identity"), rows) {
+            let insert = include_str!("sql/skipped_insert.sql")
+                .replace("{limit}", &limit.to_string())
+                .replace("{limit_of_cuts}", &limit_of_cuts(limit).to_string());
             self.add(&insert);
         }
     }
@@ -141,6 +163,16 @@ impl StagedBatch {
                 self.add(include_str!("sql/fetches_known.sql"));
             }
             self.add(&include_str!("sql/fetches_insert.sql").replace("{columns}", fetch::COLUMNS));
+        }
+    }
+
+    fn resources(&mut self, batch: &Batch) {
+        let mut rows = Rows::new();
+        for (place, row) in (0u32..).zip(&batch.resources) {
+            resource::encode(&mut rows, place, row);
+        }
+        if self.placed("resources", resource::COLUMNS, rows) {
+            self.add(&include_str!("sql/resources_upsert.sql").replace("{columns}", resource::COLUMNS));
         }
     }
 
@@ -189,7 +221,7 @@ impl StagedBatch {
             rows.row(12);
             rows.small(place);
             rows.small(row.job.0);
-            rows.text(&url_hash(url_key(&row.url)));
+            rows.text(&url_hash(row.url_key));
             rows.small(row.round);
             rows.short(row.attempt.into());
             rows.text(&row.host);

@@ -65,7 +65,7 @@ pub(crate) fn repeated_failures(session: &mut Session, after: u64) -> Result<Pie
 
 /// URLs that robots.txt forbids, by their numbers.
 pub(crate) fn disallowed(session: &mut Session, after: u64) -> Result<Piece<SkippedRow>> {
-    let sql = "SELECT id, job, reason, url, detail, source FROM skipped
+    let sql = "SELECT id, job, reason, url, detail, source, url_hash, amount FROM skipped
                WHERE id > $1 AND reason = 'robots_disallowed' ORDER BY id LIMIT $2";
     let found = rows(session, sql, &[&signed(after), &PIECE], skipped_row)?;
     let reached = found.last().map_or(after, |(id, _)| *id);

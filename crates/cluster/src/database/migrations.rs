@@ -5,7 +5,7 @@ use super::connection::{Answer, Connection};
 use super::error::{DatabaseError, Trouble};
 
 /// The schema's version is how many of them have been run.
-const SCRIPTS: [&str; 10] = [
+const SCRIPTS: [&str; 12] = [
     include_str!("migrations/0001_initial.sql"),
     include_str!("migrations/0002_members.sql"),
     include_str!("migrations/0003_state.sql"),
@@ -16,6 +16,8 @@ const SCRIPTS: [&str; 10] = [
     include_str!("migrations/0008_settled_jobs.sql"),
     include_str!("migrations/0009_log_losses.sql"),
     include_str!("migrations/0010_files.sql"),
+    include_str!("migrations/0011_cuts.sql"),
+    include_str!("migrations/0012_resources.sql"),
 ];
 
 pub(super) const CURRENT: i32 = SCRIPTS.len() as i32;

@@ -66,6 +66,14 @@ impl Session {
         Ok(())
     }
 
+    /// Whether the server answers now, tried once.
+    pub fn ping(&mut self) -> Result<()> {
+        if self.is_broken() {
+            self.reconnect()?;
+        }
+        self.run(async |connection| connection.script("SELECT 1").await).map(|_| ())
+    }
+
     pub(crate) fn is_broken(&self) -> bool {
         self.connection.is_closed()
     }

@@ -20,7 +20,7 @@
 //! and the last one of that name is right.
 
 use argiope_model::{Millis, Page};
-use argiope_store::catalogue::{ErrorRow, PageRow, SkippedRow, url_key};
+use argiope_store::catalogue::{ErrorRow, PageRow, SkippedRow};
 use serde::Serialize;
 
 /// Names a visit, so that one that comes twice is known.
@@ -83,7 +83,7 @@ impl<'a> CrawlFailure<'a> {
             visit: VisitName {
                 job: row.job.0,
                 url: &row.url,
-                url_hash: url_key(&row.url),
+                url_hash: row.url_key,
                 round: row.round,
                 attempt: u32::from(row.attempt) + 1,
             },
@@ -98,7 +98,7 @@ impl<'a> CrawlFailure<'a> {
 
     /// A URL that was refused before any request.
     pub fn of_refusal(row: &'a SkippedRow, at: Millis) -> CrawlFailure<'a> {
-        let url_hash = url_key(&row.url);
+        let url_hash = row.url_key;
         CrawlFailure {
             visit: VisitName { job: row.job.0, url: &row.url, url_hash, round: 0, attempt: 0 },
             reason: row.reason.as_str(),
@@ -125,6 +125,7 @@ fn hex<S: serde::Serializer>(key: &u64, serializer: S) -> Result<S::Ok, S::Error
 mod tests {
     use super::*;
     use argiope_model::{JobId, SkipReason};
+    use argiope_store::catalogue::url_key;
     use serde_json::json;
 
     #[test]
@@ -149,6 +150,7 @@ mod tests {
     fn a_failure_is_published_with_its_reason() {
         let error = ErrorRow {
             job: JobId(1),
+            url_key: 1,
             url: String::from("https://example.com/"),
             host: String::from("example.com"),
             round: 2,
@@ -166,10 +168,12 @@ mod tests {
         );
         let refusal = SkippedRow {
             job: JobId(1),
+            url_key: 2,
             url: String::from("https://example.com/private"),
             reason: SkipReason::RobotsDisallowed,
             detail: String::from("Disallow: /private"),
             source: None,
+            amount: 0,
         };
         let value = serde_json::to_value(CrawlFailure::of_refusal(&refusal, Millis(9))).unwrap();
         assert_eq!((&value["reason"], &value["visit"]["attempt"]), (&json!("robots_disallowed"), &json!(0)));

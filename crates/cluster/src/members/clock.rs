@@ -1,10 +1,12 @@
 //! How long a lease still holds, as far as this process can tell: on a clock that goes on while the machine sleeps or the
-//! process is stopped, from when the renewal was sent, and with some time to spare.
+//! process is stopped, from when the renewal was sent, and with some time to spare. While something cannot be written it
+//! does not hold either, though it has not ended.
 
+use super::epochs::Epochs;
 use argiope_frontier::member::Lease;
 use argiope_frontier::ownership::MARGIN;
 use rustix::time::{ClockId, clock_gettime};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Milliseconds since the machine was started, those of its sleep included.
@@ -14,15 +16,23 @@ pub(super) fn since_boot() -> Duration {
 }
 
 /// The lease of all shards of this process. It begins without any.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct LeaseClock {
     state: Mutex<State>,
+    epochs: Arc<Epochs>,
+    renew_every: Duration,
 }
+
+/// A renewal that is not confirmed so long after it was due has failed, though nobody has said so: a server that hangs says
+/// nothing.
+const OVERDUE: Duration = Duration::from_secs(3);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
     /// On the clock above.
     until: Duration,
+    /// When the next renewal should have been confirmed.
+    expected: Duration,
     /// Terms that were over when the next began.
     ended: u64,
 }
@@ -34,19 +44,30 @@ impl State {
 }
 
 impl LeaseClock {
+    pub(super) fn new(epochs: Arc<Epochs>, renew_every: Duration) -> LeaseClock {
+        LeaseClock { state: Mutex::default(), epochs, renew_every }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A renewal that was sent at `sent` has been confirmed.
-    pub(super) fn renewed(&self, sent: Duration, length: Duration) {
-        self.set(sent + length.saturating_sub(MARGIN));
+    /// A renewal that was sent at `sent` has been confirmed. The number of the term if it is a new one.
+    pub(super) fn renewed(&self, sent: Duration, length: Duration) -> Option<u64> {
+        self.set(sent + length.saturating_sub(MARGIN), sent + self.renew_every + OVERDUE)
     }
 
-    pub(super) fn set(&self, until: Duration) {
+    /// It is over, whatever was confirmed.
+    pub(super) fn end(&self) {
+        self.set(Duration::ZERO, Duration::ZERO);
+    }
+
+    fn set(&self, until: Duration, expected: Duration) -> Option<u64> {
         let mut state = self.state();
-        state.ended += u64::from(state.left().is_zero());
-        state.until = until;
+        let is_over = state.left().is_zero();
+        state.ended += u64::from(is_over);
+        (state.until, state.expected) = (until, expected);
+        is_over.then_some(state.ended)
     }
 
     pub(super) fn left(&self) -> Duration {
@@ -56,24 +77,32 @@ impl LeaseClock {
 
 impl Lease for LeaseClock {
     fn holds(&self) -> bool {
-        !self.left().is_zero()
+        let state = *self.state();
+        !state.left().is_zero() && since_boot() < state.expected && self.epochs.can_be_written()
     }
 
     fn term(&self) -> u64 {
         let state = self.state();
         state.ended + u64::from(state.left().is_zero())
     }
+
+    fn ends_in(&self) -> Option<Duration> {
+        Some(self.left())
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::epochs::Writing;
     use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3600);
 
     #[test]
     fn a_lease_holds_from_its_renewal_until_a_little_before_its_end() {
-        let clock = LeaseClock::default();
+        let clock = LeaseClock::new(Arc::default(), HOUR);
         assert!(!clock.holds());
-        clock.renewed(since_boot(), Duration::from_secs(3600));
+        clock.renewed(since_boot(), HOUR);
         assert!(clock.holds());
         assert!(clock.left() <= Duration::from_secs(3598));
         // What was sent long ago counts from then, however late the answer came.
@@ -83,16 +112,38 @@ mod tests {
 
     #[test]
     fn a_term_is_over_with_its_lease_however_soon_the_next_begins() {
-        let clock = LeaseClock::default();
-        let hour = Duration::from_secs(3600);
-        clock.renewed(since_boot(), hour);
-        let term = clock.term();
-        clock.renewed(since_boot(), hour);
-        assert_eq!(clock.term(), term, "it went on");
-        clock.set(Duration::ZERO);
-        assert_ne!(clock.term(), term);
+        let clock = LeaseClock::new(Arc::default(), HOUR);
+        let first = clock.renewed(since_boot(), HOUR);
+        assert_eq!(first, Some(clock.term()));
+        assert_eq!(clock.renewed(since_boot(), HOUR), None, "it went on");
+        assert_eq!(first, Some(clock.term()));
+        clock.end();
+        assert_ne!(first, Some(clock.term()));
         let over = clock.term();
-        clock.renewed(since_boot(), hour);
+        assert_eq!(clock.renewed(since_boot(), HOUR), Some(over));
         assert_eq!(clock.term(), over);
+    }
+
+    #[test]
+    fn a_renewal_that_is_overdue_stops_requests_and_ends_no_term() {
+        let clock = LeaseClock::new(Arc::default(), Duration::from_secs(5));
+        let first = clock.renewed(since_boot().saturating_sub(Duration::from_secs(9)), HOUR);
+        assert!(!clock.holds() && !clock.left().is_zero());
+        assert_eq!(first, Some(clock.term()));
+        assert_eq!(clock.renewed(since_boot(), HOUR), None);
+        assert!(clock.holds());
+    }
+
+    #[test]
+    fn a_write_that_fails_stops_requests_and_ends_no_term() {
+        let epochs = Arc::new(Epochs::default());
+        let clock = LeaseClock::new(Arc::clone(&epochs), HOUR);
+        clock.renewed(since_boot(), HOUR);
+        let term = clock.term();
+        epochs.set_failing(Writing::Frontier, true);
+        assert!(!clock.holds() && !clock.left().is_zero());
+        epochs.set_failing(Writing::Frontier, false);
+        assert!(clock.holds());
+        assert_eq!(clock.term(), term);
     }
 }

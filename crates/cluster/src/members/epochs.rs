@@ -1,11 +1,22 @@
 //! The shards that this process owns now, and under which epochs: set by whoever keeps the leases, asked by whoever writes.
+//! And, the other way, which of those who write cannot: then nothing new is asked for.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{PoisonError, RwLock};
+
+/// Those who write to the database, each over a connection of its own: that one succeeds says nothing of the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writing {
+    Leases = 1,
+    Frontier = 2,
+    Catalogue = 4,
+}
 
 #[derive(Debug, Default)]
 pub struct Epochs {
     owned: RwLock<BTreeMap<u16, i64>>,
+    failing: AtomicU8,
 }
 
 impl Epochs {
@@ -24,5 +35,37 @@ impl Epochs {
 
     pub fn clear(&self) {
         self.owned.write().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// A write has failed, or has succeeded. True if that was news.
+    pub fn set_failing(&self, who: Writing, fails: bool) -> bool {
+        let bit = who as u8;
+        let before = if fails {
+            self.failing.fetch_or(bit, Ordering::AcqRel)
+        } else {
+            self.failing.fetch_and(!bit, Ordering::AcqRel)
+        };
+        (before & bit != 0) != fails
+    }
+
+    /// Whether all who write could, when they last tried.
+    pub fn can_be_written(&self) -> bool {
+        self.failing.load(Ordering::Acquire) == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_who_can_write_again_says_nothing_of_the_others() {
+        let epochs = Epochs::default();
+        assert!(epochs.can_be_written());
+        assert!(epochs.set_failing(Writing::Catalogue, true) && epochs.set_failing(Writing::Leases, true));
+        assert!(!epochs.set_failing(Writing::Catalogue, true), "no news");
+        assert!(epochs.set_failing(Writing::Leases, false));
+        assert!(!epochs.can_be_written());
+        assert!(epochs.set_failing(Writing::Catalogue, false) && epochs.can_be_written());
     }
 }

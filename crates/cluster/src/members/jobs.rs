@@ -74,7 +74,7 @@ fn open_job(session: &mut Session, job: JobId, state: &str, spec: &str) -> Resul
         let message = format!("the settings of job {job} cannot be read: {error}");
         session.database().error(Trouble::Damaged, message)
     })?;
-    let mut seeds: Vec<Url> = spec.seeds.iter().filter_map(|seed| Url::from_stored(seed).ok()).collect();
+    let mut seeds: Vec<Url> = spec.seed_urls().collect();
     for row in session.query("SELECT url FROM job_seeds WHERE job = $1", &[&id(job)])? {
         let url: String = row.try_get(0).map_err(|error| session.error(error))?;
         seeds.extend(Url::from_stored(&url).ok());

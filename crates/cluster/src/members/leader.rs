@@ -4,10 +4,11 @@
 use super::budget;
 use super::leases::signed;
 use crate::database::{Partitions, Result, Session};
+use argiope_frontier::ownership::Sight;
 use std::time::{Duration, Instant};
 
-/// A leader that has just come back looks on for so many leases before it calls anybody dead: the database may have been
-/// away, and all leases are over then.
+/// A leader has seen the table of leases for so many of them without a break before it calls anybody dead: while the database
+/// was away, or this process stopped, nobody could renew.
 const PATIENCE: u32 = 2;
 const REAP_EVERY: Duration = Duration::from_secs(5);
 const PARTITIONS_EVERY: Duration = Duration::from_secs(3600);
@@ -44,32 +45,29 @@ const PAUSE_BLOCKED: &str = include_str!("sql/pause_blocked.sql");
 pub(super) struct Leader {
     owner: String,
     length: Duration,
-    since: Option<Instant>,
     last_reap: Option<Instant>,
     last_partitions: Option<Instant>,
 }
 
 impl Leader {
     pub(super) fn new(owner: &str, length: Duration) -> Leader {
-        Leader { owner: owner.to_owned(), length, since: None, last_reap: None, last_partitions: None }
+        Leader { owner: owner.to_owned(), length, last_reap: None, last_partitions: None }
     }
 
     /// Takes or keeps the lead if it can, and does what is due.
-    pub(super) fn work(&mut self, session: &mut Session) -> Result<()> {
+    pub(super) fn work(&mut self, session: &mut Session, sight: &Sight) -> Result<()> {
         let row = session.query_opt(
             "UPDATE leader SET owner = $1, lease_until = clock_timestamp() + make_interval(secs => $2)
              WHERE owner = $1 OR owner IS NULL OR lease_until < clock_timestamp() RETURNING 1",
             &[&self.owner, &self.length.as_secs_f64()],
         )?;
         if row.is_none() {
-            self.since = None;
             return Ok(());
         }
-        let since = *self.since.get_or_insert_with(Instant::now);
         self.end_jobs(session)?;
         if due(&mut self.last_reap, REAP_EVERY) {
             clear_inboxes(session)?;
-            if since.elapsed() >= PATIENCE * self.length {
+            if sight.has_lasted(PATIENCE * self.length) {
                 self.reap(session)?;
             }
         }
@@ -77,11 +75,6 @@ impl Leader {
             Partitions::default().prepare_present(session)?;
         }
         Ok(())
-    }
-
-    /// The database was away: leases that are over now say nothing.
-    pub(super) fn lost_sight(&mut self) {
-        self.since = None;
     }
 
     fn end_jobs(&self, session: &mut Session) -> Result<()> {

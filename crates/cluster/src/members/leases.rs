@@ -1,8 +1,10 @@
 //! Members and the shards they have, by the database's clock.
 
 use super::budget;
+use super::leader::declare_dead;
 use crate::database::{Connection, Result, Session};
 use argiope_frontier::LastStop;
+use argiope_frontier::ownership::Seat;
 use argiope_model::Millis;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -17,11 +19,30 @@ pub struct Figures {
     pub note: Option<String>,
 }
 
+/// A shard as the table has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    pub(super) owner: Option<String>,
+    pub(super) epoch: i64,
+    /// Whether its lease holds.
+    pub(super) holds: bool,
+}
+
+impl Row {
+    pub(super) fn seat(&self) -> Seat<'_> {
+        match &self.owner {
+            None => Seat::Free,
+            Some(_) if !self.holds => Seat::Lapsed,
+            Some(owner) => Seat::Owned(owner),
+        }
+    }
+}
+
 /// What the table says now.
 #[derive(Debug, Default)]
 pub(super) struct Renewed {
-    /// Who has each shard by a lease that holds, in their order.
-    pub(super) owners: Vec<Option<String>>,
+    /// Of all shards, in their order.
+    pub(super) shards: Vec<Row>,
     /// The workers that live and mean to stay, each by its name as an owner.
     pub(super) working: Vec<String>,
 }
@@ -51,6 +72,15 @@ impl Leases {
     }
 
     pub(super) fn join(&self, session: &mut Session) -> Result<()> {
+        // A name belongs to a disk: one that had it before and has no lease any more is not waited for.
+        let former = session.query(
+            "SELECT owner FROM members WHERE worker = $1 AND owner <> $2 AND lease_until < clock_timestamp()",
+            &[&self.worker, &self.owner],
+        )?;
+        for row in former {
+            let owner: String = row.try_get(0).map_err(|error| session.error(error))?;
+            declare_dead(session, &owner, Duration::ZERO)?;
+        }
         session.query(
             "INSERT INTO members (owner, worker, state, lease_until)
              VALUES ($1, $2, 'working', clock_timestamp() + make_interval(secs => $3))
@@ -60,7 +90,8 @@ impl Leases {
         Ok(())
     }
 
-    /// None if this member was declared dead meanwhile.
+    /// None if this member was declared dead meanwhile. Whatever time has passed since the last renewal: a shard that has its
+    /// name has had no other owner since, for taking one puts another name there, in a transaction that locks its row.
     pub(super) fn renew(&self, session: &mut Session, figures: &Figures) -> Result<Option<Renewed>> {
         let (pages, queued) = (signed(figures.pages), signed(figures.queued));
         let (active, hosts) = (i32::try_from(figures.active).unwrap_or(i32::MAX), signed(figures.hosts));
@@ -95,10 +126,13 @@ impl Leases {
     /// Who has what now.
     async fn look(&self, client: &Connection) -> std::result::Result<Renewed, tokio_postgres::Error> {
         let mut renewed = Renewed::default();
-        let owners =
-            "SELECT CASE WHEN lease_until >= clock_timestamp() THEN owner END FROM shards ORDER BY shard";
-        for row in client.query(owners, &[]).await? {
-            renewed.owners.push(row.try_get(0)?);
+        let shards = "SELECT owner, epoch, coalesce(lease_until >= clock_timestamp(), false) FROM shards ORDER BY shard";
+        for row in client.query(shards, &[]).await? {
+            renewed.shards.push(Row {
+                owner: row.try_get(0)?,
+                epoch: row.try_get(1)?,
+                holds: row.try_get(2)?,
+            });
         }
         let working = "SELECT owner FROM members WHERE state = 'working' AND lease_until > clock_timestamp() ORDER BY owner";
         for row in client.query(working, &[]).await? {
@@ -158,21 +192,14 @@ impl Leases {
         Ok(())
     }
 
-    pub(super) fn release_all(&self, session: &mut Session, clean: bool) -> Result<()> {
-        session.query(
-            "UPDATE shards SET owner = NULL, lease_until = NULL, clean = $2, epoch = epoch + 1 WHERE owner = $1",
+    /// How many there were.
+    pub(super) fn release_all(&self, session: &mut Session, clean: bool) -> Result<usize> {
+        let released = session.query(
+            "UPDATE shards SET owner = NULL, lease_until = NULL, clean = $2, epoch = epoch + 1 WHERE owner = $1
+             RETURNING shard",
             &[&self.owner, &clean],
         )?;
-        Ok(())
-    }
-
-    /// The lease is over by the database's clock, too.
-    pub(super) fn end(&self, session: &mut Session) -> Result<()> {
-        session.query(
-            "UPDATE members SET lease_until = clock_timestamp() - interval '1 second' WHERE owner = $1",
-            &[&self.owner],
-        )?;
-        Ok(())
+        Ok(released.len())
     }
 
     /// Others need not wait for it, and no more shards are meant for it.

@@ -1,9 +1,9 @@
 //! Membership in a cluster: leases of shards, what is sent to them, jobs and their budgets, and the one who leads. Two
 //! threads: one keeps leases and answers what the member says, one reads what is sent to its shards. Both tell the [`News`].
 //!
-//! The database's clock decides. A member that cannot renew its lease stops by its own clock before the database lets
-//! others have its shards ([`clock`]); a member that was declared dead finds its row gone, and joins anew under another
-//! name.
+//! The database's clock decides. A member that cannot renew its lease asks for nothing new, and gives up by its own clock
+//! what is under way before the database lets others have its shards ([`clock`]). When it can again it goes on with those
+//! that nobody took meanwhile; a member that was declared dead finds its row gone, and joins anew under another name.
 
 mod budget;
 mod clock;
@@ -21,7 +21,7 @@ mod submitting;
 
 pub use budget::set_budget;
 pub use clock::LeaseClock;
-pub use epochs::Epochs;
+pub use epochs::{Epochs, Writing};
 pub use ingesting::{IngestProgress, ingest_chunk, ingest_progress, recently_fetched};
 pub(crate) use jobs::{OPEN_JOB, OpenJob, open_jobs};
 pub(crate) use leader::{HOLD_JOBS, leads};
@@ -37,15 +37,15 @@ use crate::database::{Cells, Database, LIMIT, Result, Session};
 use crate::redis::{Doorbell, Heard};
 use crate::transport::Carrier;
 use argiope_frontier::member::{Member, Membership, News};
-use argiope_frontier::ownership::{self, Seat};
-use argiope_model::JobId;
+use argiope_frontier::ownership::{self, Seat, Sight};
+use argiope_model::{JobId, Millis};
 use clock::since_boot;
 use jobs::KnownJobs;
 use leader::Leader;
 use leases::{Leases, Renewed};
 use log_reader::LogReader;
 use reader::Reading;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -96,6 +96,8 @@ pub(crate) struct Shared {
     bell: Condvar,
     closed: AtomicBool,
     dead: AtomicBool,
+    /// Others took shards of it, and it has taken none since.
+    bereft: AtomicBool,
     /// Rings are heard: nothing need be looked for by the clock.
     hears: AtomicBool,
     doorbell: Option<Arc<Doorbell>>,
@@ -138,7 +140,7 @@ impl Shared {
 /// What a member says. At most one of each kind per shard or job is under way.
 enum Saying {
     HandedOver(u16),
-    Lapsed,
+    Dropped(u16),
     Wants(JobId),
     Returns(JobId, u64),
     Leaving,
@@ -154,7 +156,7 @@ impl Members {
         epochs: Arc<Epochs>,
         tell: Tell,
     ) -> Result<(Members, Membership)> {
-        let lease = Arc::new(LeaseClock::default());
+        let lease = Arc::new(LeaseClock::new(Arc::clone(&epochs), options.renew_every));
         let shared = Arc::new(Shared {
             readings: Mutex::default(),
             jobs: Mutex::default(),
@@ -162,6 +164,7 @@ impl Members {
             bell: Condvar::new(),
             closed: AtomicBool::new(false),
             dead: AtomicBool::new(false),
+            bereft: AtomicBool::new(false),
             hears: AtomicBool::new(false),
             doorbell: options.doorbell,
             figures: Mutex::default(),
@@ -183,6 +186,8 @@ impl Members {
             shared: Arc::clone(&shared),
             tell: Arc::clone(&tell),
             handing_over: None,
+            losing: BTreeSet::new(),
+            sight: Sight::default(),
             held: BTreeMap::new(),
             renewed_at: None,
             leaving: false,
@@ -228,7 +233,12 @@ impl Members {
         self.shared.dead.load(Ordering::Acquire)
     }
 
-    /// Its lease is over and the database is away: nothing that it holds will be taken any more.
+    /// Whether others have taken shards that it had, and it has none of them back.
+    pub fn is_bereft(&self) -> bool {
+        self.shared.bereft.load(Ordering::Acquire)
+    }
+
+    /// Its lease is over and the database is away: nobody can say whether what it holds will be taken.
     pub fn is_cut_off(&self) -> bool {
         self.shared.lease.left().is_zero() && !self.database_answers()
     }
@@ -305,8 +315,8 @@ impl Member for Voice {
         let _ = self.says.send(Saying::HandedOver(shard));
     }
 
-    fn lapsed(&mut self) {
-        let _ = self.says.send(Saying::Lapsed);
+    fn dropped(&mut self, shard: u16) {
+        let _ = self.says.send(Saying::Dropped(shard));
     }
 
     fn wants_pages(&mut self, job: JobId) {
@@ -327,6 +337,10 @@ struct Keeper {
     shared: Arc<Shared>,
     tell: Tell,
     handing_over: Option<u16>,
+    /// Lost, and not dropped yet by who owns the frontier: taken again now, what was made of them before would be written
+    /// under the new epoch.
+    losing: BTreeSet<u16>,
+    sight: Sight,
     /// Pages of each job's budget that were told and not given back, those included that have been stored.
     held: BTreeMap<JobId, u64>,
     renewed_at: Option<Instant>,
@@ -361,12 +375,13 @@ impl Keeper {
     fn note(&mut self, done: Result<()>) {
         match done {
             Ok(()) => {
+                self.shared.epochs.set_failing(Writing::Leases, false);
                 if self.shared.away.swap(false, Ordering::AcqRel) {
                     tracing::warn!("the database answers again");
                 }
             }
             Err(error) => {
-                self.leader.lost_sight();
+                self.shared.epochs.set_failing(Writing::Leases, true);
                 if !self.shared.away.swap(true, Ordering::AcqRel) {
                     tracing::warn!(%error, "the database does not answer; nothing new is asked for until it does");
                 }
@@ -384,11 +399,10 @@ impl Keeper {
                     let shard = *shard;
                     self.leases.release(&mut self.session, shard, true)?;
                     self.forget(shard);
-                    if self.handing_over == Some(shard) {
-                        self.handing_over = None;
-                    }
                 }
-                Saying::Lapsed => self.end_term()?,
+                Saying::Dropped(shard) => {
+                    self.losing.remove(shard);
+                }
                 Saying::Wants(job) => {
                     let held = self.held.entry(*job).or_default();
                     let pages = budget::take(&mut self.session, *job, &self.leases.owner, *held)?;
@@ -407,7 +421,10 @@ impl Keeper {
                     self.leases.say_leaving(&mut self.session)?;
                 }
                 Saying::Leave(done) => {
-                    self.leases.release_all(&mut self.session, true)?;
+                    let released = self.leases.release_all(&mut self.session, true)?;
+                    if released < self.shared.readings().len() {
+                        self.shared.bereft.store(true, Ordering::Release);
+                    }
                     self.leases.leave(&mut self.session)?;
                     self.shared.epochs.clear();
                     let _ = done.send(());
@@ -420,57 +437,68 @@ impl Keeper {
         Ok(())
     }
 
-    fn forget(&self, shard: u16) {
+    fn forget(&mut self, shard: u16) {
         self.shared.epochs.remove(shard);
         self.shared.readings().remove(&shard);
         self.shared.listen();
+        if self.handing_over == Some(shard) {
+            self.handing_over = None;
+        }
     }
 
-    /// What is still under way here, and on its way to the database, was begun under a lease that is over: nothing of it
-    /// is to be written, and none of it may be taken for what the shards have once they come back.
-    fn end_term(&mut self) -> Result<()> {
-        self.leases.end(&mut self.session)?;
-        leader::declare_dead(&mut self.session, &self.leases.owner, Duration::ZERO)?;
-        self.die();
-        Ok(())
+    /// Renews the lease, whether it still holds or is over. In the second case it holds again, for the shards that nobody
+    /// took meanwhile: what was done for them is as good as if it had never been over, for nobody else has asked their
+    /// hosts. None if this member is dead.
+    fn renew(&mut self) -> Result<Option<Renewed>> {
+        let figures = self.shared.figures.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let sent = since_boot();
+        let Some(found) = self.leases.renew(&mut self.session, &figures)? else {
+            self.die();
+            return Ok(None);
+        };
+        // Before the lease holds: nothing may be asked for a shard that is another's.
+        self.lose_others(&found);
+        if let Some(term) = self.shared.lease.renewed(sent, self.leases.length) {
+            if self.renewed_at.is_some() {
+                tracing::warn!(shards = self.shared.readings().len(), "the lease was over; it holds again");
+            }
+            (self.tell)(vec![News::Resumed { term }]);
+        }
+        self.renewed_at = Some(Instant::now());
+        self.measure()?;
+        Ok(Some(found))
     }
 
-    /// It was a member, and for a time it was none.
-    fn has_lapsed(&self) -> bool {
-        self.renewed_at.is_some() && self.shared.lease.left().is_zero()
+    /// What the table says, with the lease renewed if that is due.
+    fn see(&mut self) -> Result<Option<Renewed>> {
+        let is_due = self.renewed_at.is_none_or(|at| at.elapsed() >= self.renew_every);
+        if is_due || self.shared.lease.left().is_zero() {
+            return self.renew();
+        }
+        let found = self.leases.look_now(&mut self.session)?;
+        let is_ours = |row: &leases::Row| row.owner.as_deref() == Some(&*self.leases.owner);
+        if found.shards.iter().any(|row| is_ours(row) && !row.holds) {
+            // The table's clock was set: it lets others in, and knows nothing of ours.
+            self.shared.lease.end();
+            return self.renew();
+        }
+        self.lose_others(&found);
+        Ok(Some(found))
     }
 
     fn look(&mut self) -> Result<()> {
-        if self.has_lapsed() {
-            return self.end_term();
-        }
-        let is_due = self.renewed_at.is_none_or(|at| at.elapsed() >= self.renew_every);
-        let found = if is_due {
-            let figures = self.shared.figures.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            let sent = since_boot();
-            let Some(found) = self.leases.renew(&mut self.session, &figures)? else {
-                self.die();
-                return Ok(());
-            };
-            if self.has_lapsed() {
-                return self.end_term();
-            }
-            self.shared.lease.renewed(sent, self.leases.length);
-            self.renewed_at = Some(Instant::now());
-            self.measure()?;
-            found
-        } else {
-            self.leases.look_now(&mut self.session)?
-        };
-        self.lose_others(&found);
+        let Some(found) = self.see()? else { return Ok(()) };
+        self.sight.seen(Millis(u64::try_from(since_boot().as_millis()).unwrap_or(u64::MAX)));
         self.release_unknown(&found)?;
         self.refresh_jobs()?;
         if !self.leaving {
-            let seats: Vec<Seat<'_>> =
-                found.owners.iter().map(|owner| owner.as_deref().map_or(Seat::Free, Seat::Owned)).collect();
+            let seats: Vec<Seat<'_>> = found.shards.iter().map(leases::Row::seat).collect();
             let handing_over = usize::from(self.handing_over.is_some());
-            let moves = ownership::moves(&self.leases.owner, &found.working, &seats, handing_over);
-            self.take(&moves.take)?;
+            let (me, lease) = (&self.leases.owner, self.leases.length);
+            let moves = ownership::moves(me, &found.working, &seats, handing_over, &self.sight, lease);
+            let free: Vec<u16> =
+                moves.take.into_iter().filter(|shard| !self.losing.contains(shard)).collect();
+            self.take(&free)?;
             if let Some(shard) = moves.hand_over.first().copied() {
                 self.handing_over = Some(shard);
                 if let Some(reading) = self.shared.readings().get_mut(&shard) {
@@ -479,7 +507,7 @@ impl Keeper {
                 (self.tell)(vec![News::HandOver { shard }]);
             }
         }
-        self.leader.work(&mut self.session)
+        self.leader.work(&mut self.session, &self.sight)
     }
 
     fn measure(&mut self) -> Result<()> {
@@ -503,21 +531,30 @@ impl Keeper {
         Ok(())
     }
 
-    /// Somebody else has what was ours.
+    /// Somebody else has what was ours, or has had it.
     fn lose_others(&mut self, found: &Renewed) {
         let ours: Vec<u16> = self.shared.readings().keys().copied().collect();
-        let owner = |shard: u16| found.owners.get(usize::from(shard)).and_then(Option::as_deref);
-        for shard in ours.into_iter().filter(|shard| owner(*shard) != Some(&*self.leases.owner)) {
-            self.forget(shard);
-            (self.tell)(vec![News::Lost { shard }]);
+        for shard in ours {
+            let row = found.shards.get(usize::from(shard));
+            let is_ours = row.is_some_and(|row| {
+                row.owner.as_deref() == Some(&*self.leases.owner)
+                    && self.shared.epochs.get(shard) == Some(row.epoch)
+            });
+            if !is_ours {
+                tracing::warn!(shard, "another worker has a shard that was ours");
+                self.shared.bereft.store(true, Ordering::Release);
+                self.losing.insert(shard);
+                self.forget(shard);
+                (self.tell)(vec![News::Lost { shard }]);
+            }
         }
     }
 
     /// A shard was taken in our name by a request whose answer never came. Nobody works on it: it is free, and taken anew.
     fn release_unknown(&mut self, found: &Renewed) -> Result<()> {
-        for (shard, owner) in (0..).zip(&found.owners) {
+        for (shard, row) in (0..).zip(&found.shards) {
             let is_known = self.shared.readings().contains_key(&shard);
-            if owner.as_deref() == Some(&*self.leases.owner) && !is_known {
+            if row.owner.as_deref() == Some(&*self.leases.owner) && !is_known {
                 self.leases.release(&mut self.session, shard, false)?;
             }
         }
@@ -540,6 +577,9 @@ impl Keeper {
         let taken = self.leases.take(&mut self.session, shards)?;
         // Jobs whose URLs the last owner has taken in: all of them were there before this shard was ours.
         self.refresh_jobs()?;
+        if !taken.is_empty() {
+            self.shared.bereft.store(false, Ordering::Release);
+        }
         for taken in taken {
             self.shared.epochs.insert(taken.shard, taken.epoch);
             // Before its log is read: what was delivered to a shard that is not there yet would be passed over.
@@ -553,7 +593,7 @@ impl Keeper {
     }
 
     fn die(&mut self) {
-        self.shared.lease.set(Duration::ZERO);
+        self.shared.lease.end();
         self.shared.dead.store(true, Ordering::Release);
         let ours: Vec<u16> = self.shared.readings().keys().copied().collect();
         for shard in ours {

@@ -5,7 +5,7 @@ use crate::database::{Connection, Result, Session};
 use argiope_frontier::admission::{SitemapHints, priority};
 use argiope_frontier::message::{MOST_FOUND, Message};
 use argiope_frontier::{Discovery, Found};
-use argiope_model::{FingerprintKey, JobId, Millis, PublicSuffixes, RequestKind, Url, shard_of};
+use argiope_model::{FingerprintKey, JobId, Millis, PublicSuffixes, RequestKind, Url, Visit, shard_of};
 use std::collections::{BTreeMap, HashMap};
 
 /// A message for a shard.
@@ -30,12 +30,28 @@ impl Addressing<'_> {
         self.messages(job, urls.iter().map(|url| (url.clone(), priority(url))))
     }
 
+    /// Messages that tell all owners that the job was handed in, or goes on.
+    pub fn begin(&self, job: JobId) -> Vec<Outgoing> {
+        let message = Message::Begin { job }.encode();
+        (0..self.shards).map(|shard| Outgoing { shard, job: job.0, message: message.clone() }).collect()
+    }
+
+    /// Messages that have visits made again that have ended.
+    pub fn again(&self, visits: Vec<Visit>) -> Vec<Outgoing> {
+        let outgoing = |visit: Visit| {
+            let shard = shard_of(self.suffixes.root_domain(visit.url.host()), self.shards);
+            let job = visit.job.0;
+            Outgoing { shard, job, message: Message::Again(visit).encode() }
+        };
+        visits.into_iter().map(outgoing).collect()
+    }
+
     /// The same with priorities that others have chosen.
     pub(crate) fn messages(&self, job: JobId, urls: impl IntoIterator<Item = (Url, u8)>) -> Vec<Outgoing> {
         let mut by_shard: BTreeMap<u16, Vec<Found>> = BTreeMap::new();
         for (url, priority) in urls {
             let shard = shard_of(self.suffixes.root_domain(url.host()), self.shards);
-            let fingerprint = self.key.of(url.as_str(), 0);
+            let fingerprint = self.key.of(url.normal(), 0);
             let found = Found { fingerprint, priority, url, kind: RequestKind::Page };
             by_shard.entry(shard).or_default().push(found);
         }

@@ -339,7 +339,7 @@ impl Piece {
 
 /// What was fetched within as many days as its record says.
 fn leave_out_recent(session: &mut Session, piece: &mut Piece) -> Result<(), DatabaseError> {
-    let key = |found: &Found| format!("{:016x}", url_key(found.url.as_str()));
+    let key = |found: &Found| format!("{:016x}", url_key(found.url.normal()));
     let mut by_days: BTreeMap<u32, Vec<String>> = BTreeMap::new();
     for found in &piece.found {
         if let Some(days) = found.skip_recent_days {

@@ -49,6 +49,7 @@ struct Shared {
     moved: Condvar,
     given_up: AtomicBool,
     doorbell: Option<Arc<Doorbell>>,
+    epochs: Arc<Epochs>,
 }
 
 #[derive(Default)]
@@ -143,6 +144,7 @@ impl PostgresState {
             moved: Condvar::new(),
             given_up: AtomicBool::new(false),
             doorbell,
+            epochs: Arc::clone(&epochs),
         });
         let (to_writer, from) = channel();
         let (place, name, state) = (database.clone(), worker.to_owned(), Arc::clone(&shared));

@@ -6,7 +6,7 @@
 use super::rows::Rows;
 use super::{Applied, Shared};
 use crate::database::{BATCH_LIMIT, Database, Session};
-use crate::members::{Noted, Post, append};
+use crate::members::{Noted, Post, Writing, append};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -41,6 +41,7 @@ pub(super) fn run(
                 Ok(()) => break,
                 // The connection is tried anew: what is repeated is the same.
                 Err(error) if error.is_retryable() => {
+                    shared.epochs.set_failing(Writing::Frontier, true);
                     if !std::mem::replace(&mut is_away, true) {
                         tracing::warn!(%error, "the frontier cannot be written; it waits");
                     }
@@ -57,6 +58,7 @@ pub(super) fn run(
             }
         }
         is_away = false;
+        shared.epochs.set_failing(Writing::Frontier, false);
         shared.committed(last);
         // Kafka wakes its readers itself.
         if noted.is_none() {

@@ -3,7 +3,7 @@
 
 use super::{
     MOST_URLS, SitemapContents, SitemapError, SitemapErrorKind, SitemapKind, SitemapReference, SitemapUrl,
-    date, is_location,
+    date, is_location, is_reference,
 };
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
@@ -189,7 +189,10 @@ impl Parser {
     fn end_record(&mut self) {
         self.field = None;
         let Some((record, _, open)) = self.record.take() else { return };
-        let Some(loc) = open.location.or(open.identifier).filter(|loc| is_location(loc)) else { return };
+        // Feeds may be relative to where they are; an identifier may be anything.
+        let is_feed = matches!(record, Record::Item | Record::Entry);
+        let location = open.location.filter(|loc| is_location(loc) || (is_feed && is_reference(loc)));
+        let Some(loc) = location.or(open.identifier.filter(|loc| is_location(loc))) else { return };
         if self.contents.urls.len() + self.contents.sitemaps.len() >= MOST_URLS {
             self.contents.truncated = true;
             return;

@@ -1,7 +1,7 @@
 //! Keeping connections, and what happens when the other side did not.
 
 use crate::server::{PATIENCE, Server, fetcher, fetcher_with, ok, private};
-use argiope_fetch::{FailureKind, FetcherOptions};
+use argiope_fetch::{Descriptors, FailureKind, FetcherOptions};
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -53,6 +53,22 @@ fn concurrent_requests_have_connections_of_their_own() {
 }
 
 #[test]
+fn the_head_alone_can_be_asked_for_and_the_connection_is_kept() {
+    crate::server::run(async {
+        let server = Server::always("HTTP/1.1 200 OK\r\nContent-Length: 4000000000\r\n\r\n").await;
+        let fetcher = fetcher();
+        for number in 0..3 {
+            let fetched = server.get("/film").head_only().from(&fetcher).await.unwrap();
+            assert_eq!((fetched.status.as_u16(), fetched.body.len(), fetched.truncated), (200, 0, None));
+            assert_eq!(fetched.header_text("content-length").as_deref(), Some("4000000000"));
+            assert!(fetched.request_head.starts_with(b"HEAD /film HTTP/1.1\r\n"));
+            assert_eq!(fetched.reused, number > 0);
+        }
+        assert_eq!(server.connections.get(), 1);
+    });
+}
+
+#[test]
 fn connection_close_is_obeyed() {
     crate::server::run(async {
         let server =
@@ -63,6 +79,42 @@ fn connection_close_is_obeyed() {
         }
         assert_eq!(server.connections.get(), 3);
         assert_eq!(fetcher.idle_connections(), 0);
+    });
+}
+
+#[test]
+fn a_host_that_keeps_connections_for_a_moment_only_gets_a_new_one_after_it() {
+    crate::server::run(async {
+        let answer = |timeout: u32| {
+            format!("HTTP/1.1 200 OK\r\nKeep-Alive: timeout={timeout}\r\nContent-Length: 2\r\n\r\nhi")
+        };
+        let (short, long) = (Server::always(answer(1)).await, Server::always(answer(60)).await);
+        let none = Server::always(answer(0)).await;
+        let fetcher = fetcher();
+        for server in [&short, &long, &none] {
+            server.get("/").from(&fetcher).await.unwrap();
+        }
+        assert_eq!(fetcher.idle_connections(), 2);
+        // Half of its second is left to the host.
+        tokio::time::sleep(Duration::from_millis(600)).await;
+        assert!(!short.get("/").from(&fetcher).await.unwrap().reused);
+        assert!(long.get("/").from(&fetcher).await.unwrap().reused);
+        assert_eq!((short.connections.get(), long.connections.get()), (2, 1));
+    });
+}
+
+#[test]
+fn fetchers_share_what_may_be_idle() {
+    crate::server::run(async {
+        let descriptors = Descriptors::with_most_idle(4);
+        let of = || fetcher_with(FetcherOptions { descriptors: descriptors.clone(), ..private() });
+        let (one, other) = (of(), of());
+        for _ in 0..4 {
+            let server = Server::always(ok("x")).await;
+            server.get("/").from(&one).await.unwrap();
+            server.get("/").from(&other).await.unwrap();
+        }
+        assert_eq!((one.idle_connections(), other.idle_connections()), (2, 2));
     });
 }
 
@@ -132,7 +184,8 @@ fn a_new_connection_that_closes_without_an_answer_is_a_failure_and_no_second_req
 #[test]
 fn the_oldest_idle_connections_give_way() {
     crate::server::run(async {
-        let fetcher = fetcher_with(FetcherOptions { max_idle: 2, ..private() });
+        let fetcher =
+            fetcher_with(FetcherOptions { descriptors: Descriptors::with_most_idle(2), ..private() });
         let mut servers = Vec::new();
         for _ in 0..4 {
             let server = Server::always(ok("x")).await;

@@ -58,6 +58,7 @@ pub(crate) struct Get {
     pub(crate) profile: RequestProfile,
     pub(crate) timeout: Duration,
     pub(crate) max_body_bytes: usize,
+    pub(crate) head_only: bool,
 }
 
 impl Get {
@@ -68,11 +69,16 @@ impl Get {
             profile: profile(),
             timeout: PATIENCE,
             max_body_bytes: BODY_LIMIT,
+            head_only: false,
         }
     }
 
     pub(crate) fn within(self, timeout: Duration) -> Get {
         Get { timeout, ..self }
+    }
+
+    pub(crate) fn head_only(self) -> Get {
+        Get { head_only: true, ..self }
     }
 
     pub(crate) async fn from(&self, fetcher: &Fetcher) -> Result<Fetched, Box<FetchError>> {
@@ -83,6 +89,9 @@ impl Get {
             dns_us: 0,
             profile: &self.profile,
             validators: None,
+            cookie: None,
+            form: None,
+            head_only: self.head_only,
             timeout: self.timeout,
             max_body_bytes: self.max_body_bytes,
             leave: Leave::default(),

@@ -241,6 +241,9 @@ fn an_unknown_authority_and_a_wrong_name_are_tls_failures() {
         let server = http1_server(authority.acceptor("site.test", &[])).await;
         let error = secure(&server, "site.test", "/").from(&fetcher()).await.unwrap_err();
         assert_eq!(error.kind.word(), "tls", "{error}");
+        let named = "tls: the certificate is issued by 'rcgen self signed cert', which is not trusted; \
+                     trust its authority with --ca-file FILE";
+        assert_eq!(error.to_string(), named);
         let error = secure(&server, "other.test", "/").from(&authority.fetcher()).await.unwrap_err();
         assert_eq!(error.kind.word(), "tls", "{error}");
         assert!(error.to_string().starts_with("tls: "), "{error}");
@@ -257,7 +260,9 @@ fn a_server_that_speaks_no_tls_is_a_tls_failure() {
         })
         .await;
         let error = secure(&server, "site.test", "/").from(&fetcher()).await.unwrap_err();
-        assert_eq!(error.kind.word(), "tls", "{error}");
+        let port = server.address.port();
+        let hint = format!("tls: the server does not speak TLS here; try http://site.test:{port}/");
+        assert_eq!(error.to_string(), hint);
     });
 }
 

@@ -19,7 +19,7 @@ mod traps;
 pub use bans::Bans;
 pub use domains::is_domain_entry;
 pub use error::AdmissionError;
-pub use pattern::{PatternTable, SeenPage, leads_elsewhere, pattern_of};
+pub use pattern::{PageText, PatternTable, SeenPage, pattern_of};
 pub use priority::{Band, SitemapHints, priority};
 pub use rules::{JobRules, Step, is_extension};
 pub use targets::{Target, home_page, select_targets};

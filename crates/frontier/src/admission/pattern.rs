@@ -1,9 +1,11 @@
 //! Traps that show only by their pages. URLs that differ in numbers, dates and ids only are one pattern; each host
-//! counts its patterns. Many URLs of one pattern are no trap: a shop has 100,000 numbered products. A pattern is one
-//! once its fetched pages prove to be the same page again and again, or to lead to nothing but more of themselves.
+//! counts its patterns. Many URLs of one pattern are no trap: a shop has 100,000 numbered products, an archive 20,000
+//! entries that lead to nothing but each other. A pattern is a trap once its latest pages prove to be the same page again
+//! and again: near-duplicates of each other with their numbers left out, or empty.
 
-use argiope_model::{Skip, SkipReason, TrapRules, Url};
-use serde::{Deserialize, Serialize};
+use argiope_model::{Skip, TrapRule, TrapRules, TrapSkip, Url};
+use std::collections::VecDeque;
+use std::fmt::Write;
 
 /// Patterns that one host can have; the one with the fewest URLs makes room.
 const MOST_PATTERNS: usize = 256;
@@ -16,18 +18,79 @@ const UUID_LENGTH: usize = 36;
 /// The pattern of a URL on its host: a hash of path and query with what counts up, or is drawn by chance, left out.
 /// Of query values only single words are looked at, which choose between kinds of pages (`view=article`).
 pub fn pattern_of(url: &Url) -> u64 {
+    // Spellings of one URL are of one pattern.
+    let url = url.in_normal_form();
     let mut hash = PatternHash::new();
-    hash.text(url.path().as_bytes());
+    write_pattern(&url.in_normal_form(), &mut hash);
+    hash.0
+}
+
+/// Bytes of a pattern that are shown.
+const SHOWN: usize = 120;
+
+/// The pattern as people read it, with its host: `a.test/list/{n}?page={n}&view=*`.
+pub(super) fn pattern_text(url: &Url) -> String {
+    let mut shown = PatternText { text: url.host().to_owned(), in_query: false };
+    write_pattern(&url.in_normal_form(), &mut shown);
+    if shown.text.len() > SHOWN {
+        shown.text.truncate(shown.text.floor_char_boundary(SHOWN));
+        shown.text.push_str("...");
+    }
+    shown.text
+}
+
+fn write_pattern(url: &Url, to: &mut impl Pattern) {
+    text(to, url.path().as_bytes());
     for (name, value) in url.parameters() {
-        hash.byte(b'&');
-        hash.text(name.as_bytes());
-        hash.byte(b'=');
+        to.parameter();
+        text(to, name.as_bytes());
+        to.byte(b'=');
         match value {
-            Some(value) if is_word(value) => hash.text(value.as_bytes()),
-            _ => hash.byte(b'*'),
+            Some(value) if is_word(value) => text(to, value.as_bytes()),
+            _ => to.byte(b'*'),
         }
     }
-    hash.0
+}
+
+/// What a pattern is written to.
+trait Pattern {
+    fn byte(&mut self, byte: u8);
+    /// Before each.
+    fn parameter(&mut self) {
+        self.byte(b'&');
+    }
+    /// Digits of any number.
+    fn number(&mut self) {
+        self.byte(b'0');
+    }
+    fn id(&mut self) {
+        self.byte(b'$');
+    }
+}
+
+struct PatternText {
+    text: String,
+    in_query: bool,
+}
+
+impl Pattern for PatternText {
+    fn byte(&mut self, byte: u8) {
+        // URLs are ASCII, and have no blanks.
+        self.text.push(char::from(byte));
+    }
+
+    fn parameter(&mut self) {
+        let is_first = !std::mem::replace(&mut self.in_query, true);
+        self.byte(if is_first { b'?' } else { b'&' });
+    }
+
+    fn number(&mut self) {
+        self.text.push_str("{n}");
+    }
+
+    fn id(&mut self) {
+        self.text.push_str("{id}");
+    }
 }
 
 fn is_word(value: &str) -> bool {
@@ -41,53 +104,56 @@ impl PatternHash {
     fn new() -> PatternHash {
         PatternHash(0xcbf2_9ce4_8422_2325)
     }
+}
 
+impl Pattern for PatternHash {
+    #[inline]
     fn byte(&mut self, byte: u8) {
         self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     }
+}
 
-    /// Feeds `text` with ids and numbers replaced.
-    fn text(&mut self, text: &[u8]) {
-        let mut rest = text;
-        while let Some((first, tail)) = rest.split_first() {
-            if !first.is_ascii_alphanumeric() {
-                self.byte(*first);
-                rest = tail;
-                continue;
-            }
-            if let Some((head, after)) = rest.split_at_checked(UUID_LENGTH)
-                && is_uuid(head)
-                && !after.first().is_some_and(u8::is_ascii_alphanumeric)
-            {
-                self.byte(b'$');
-                rest = after;
-                continue;
-            }
-            let end = rest.iter().position(|b| !b.is_ascii_alphanumeric()).unwrap_or(rest.len());
-            let (run, after) = rest.split_at(end);
-            self.run(run);
+/// Writes `text` with ids and numbers replaced.
+fn text(to: &mut impl Pattern, text: &[u8]) {
+    let mut rest = text;
+    while let Some((first, tail)) = rest.split_first() {
+        if !first.is_ascii_alphanumeric() {
+            to.byte(*first);
+            rest = tail;
+            continue;
+        }
+        if let Some((head, after)) = rest.split_at_checked(UUID_LENGTH)
+            && is_uuid(head)
+            && !after.first().is_some_and(u8::is_ascii_alphanumeric)
+        {
+            to.id();
             rest = after;
+            continue;
         }
+        let end = rest.iter().position(|b| !b.is_ascii_alphanumeric()).unwrap_or(rest.len());
+        let (run, after) = rest.split_at(end);
+        write_run(to, run);
+        rest = after;
     }
+}
 
-    /// Feeds letters and digits.
-    fn run(&mut self, run: &[u8]) {
-        let has_digit = run.iter().any(u8::is_ascii_digit);
-        let has_letter = run.iter().any(u8::is_ascii_alphabetic);
-        let is_hex = run.len() >= SHORTEST_HEX && run.iter().all(u8::is_ascii_hexdigit);
-        if has_digit && has_letter && (is_hex || run.len() >= SHORTEST_ID) {
-            return self.byte(b'$');
+/// Writes letters and digits.
+fn write_run(to: &mut impl Pattern, run: &[u8]) {
+    let has_digit = run.iter().any(u8::is_ascii_digit);
+    let has_letter = run.iter().any(u8::is_ascii_alphabetic);
+    let is_hex = run.len() >= SHORTEST_HEX && run.iter().all(u8::is_ascii_hexdigit);
+    if has_digit && has_letter && (is_hex || run.len() >= SHORTEST_ID) {
+        return to.id();
+    }
+    let mut in_number = false;
+    for byte in run {
+        let is_digit = byte.is_ascii_digit();
+        if !is_digit {
+            to.byte(*byte);
+        } else if !in_number {
+            to.number();
         }
-        let mut in_number = false;
-        for byte in run {
-            let is_digit = byte.is_ascii_digit();
-            if !is_digit {
-                self.byte(*byte);
-            } else if !in_number {
-                self.byte(b'0');
-            }
-            in_number = is_digit;
-        }
+        in_number = is_digit;
     }
 }
 
@@ -100,58 +166,94 @@ fn is_uuid(text: &[u8]) -> bool {
         })
 }
 
-/// Does a page lead anywhere but to more of its own pattern? `links` are the patterns of its links to its own host;
-/// a link to another host leads elsewhere, and a page without links leads nowhere, so not to more of the same.
-pub fn leads_elsewhere(own: u64, links: impl IntoIterator<Item = u64>) -> bool {
-    let mut links = links.into_iter().peekable();
-    links.peek().is_none() || links.any(|pattern| pattern != own)
-}
-
 /// What one host's URLs and pages of a job have in common. Bounded; sorted by pattern.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatternTable {
     limits: Limits,
-    patterns: Vec<Pattern>,
+    patterns: Vec<Known>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Limits {
+    enabled: bool,
     urls: u32,
     pages: u32,
     worthless_percent: u8,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Pattern {
+/// A pattern that is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Known {
     pattern: u64,
     /// Admitted.
     urls: u32,
-    /// Fetched.
+    /// Fetched of late, and those of them that were nothing new.
     pages: u32,
-    duplicates: u32,
-    /// Pages that lead only to more of the same.
-    closed: u32,
-    /// The text of the page before, where that one led on.
-    #[serde(default)]
-    last: Option<u64>,
+    worthless: u32,
+    /// Only for a pattern with many URLs.
+    texts: Option<Box<Texts>>,
 }
 
 /// What a fetched page says about its pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeenPage {
-    /// The same bytes were seen elsewhere.
-    pub duplicate: bool,
-    pub leads_elsewhere: bool,
-    /// The SimHash of the text of a page that leads on to more of its pattern. A calendar shows the same page with
-    /// other links on it, among the navigation of the whole site: no two are equal, and all lead elsewhere.
-    pub text: Option<u64>,
+    /// Of the text and the title with all words left out that have a digit in them.
+    pub text: PageText,
+    /// It names new URLs of its own pattern.
+    pub leads_on: bool,
 }
 
-/// Bits in which the SimHashes of nearly the same text differ at most.
-const NEAR: u32 = 3;
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PageText {
+    /// SimHash; 0 where there is no word.
+    pub words: u64,
+    /// A page with a title of its own is a page of its own, however little else it says: a short text in a long template.
+    pub title: u64,
+}
 
-fn is_near(one: u64, other: u64) -> bool {
-    (one ^ other).count_ones() <= NEAR
+/// Pages at most so far apart are near-duplicates. With the numbers out of the text what is left differs by a word or
+/// two: of 2,000 words that are the same on each page, ten others make a difference of three bits and more.
+const NEAR: u32 = 2;
+
+impl PageText {
+    fn is_near(self, other: PageText) -> bool {
+        self.title == other.title && (self.words ^ other.words).count_ones() <= NEAR
+    }
+}
+
+/// The texts of a pattern's pages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Texts {
+    /// No two alike: a maze shows the same few pages with other links, a calendar the same months of another year.
+    different: VecDeque<PageText>,
+    /// The latest, in order.
+    latest: VecDeque<PageText>,
+}
+
+const DIFFERENT_TEXTS: usize = 128;
+const LATEST_TEXTS: usize = 16;
+
+impl Texts {
+    /// Is it nothing new? Either the very same text is known, or it is nearly the text of most pages before, and goes
+    /// on like that: where an end is in sight, a little that is new is worth it.
+    fn add(&mut self, page: SeenPage) -> bool {
+        let SeenPage { text, leads_on } = page;
+        let known = self.different.contains(&text);
+        if !known {
+            keep(&mut self.different, text, DIFFERENT_TEXTS);
+        }
+        let near = self.latest.iter().filter(|other| other.is_near(text)).count();
+        let is_near_most = self.latest.len() >= LATEST_TEXTS / 2 && near * 4 >= self.latest.len() * 3;
+        keep(&mut self.latest, text, LATEST_TEXTS);
+        known || (leads_on && is_near_most)
+    }
+}
+
+fn keep(texts: &mut VecDeque<PageText>, text: PageText, most: usize) {
+    if texts.len() == most {
+        texts.pop_front();
+    }
+    texts.push_back(text);
 }
 
 impl Default for PatternTable {
@@ -163,44 +265,46 @@ impl Default for PatternTable {
 impl PatternTable {
     pub fn new(rules: &TrapRules) -> PatternTable {
         let limits = Limits {
+            enabled: rules.enabled,
             urls: rules.urls_per_pattern,
-            pages: rules.pages_before_judgement,
+            pages: rules.pages_before_judgement.max(1),
             worthless_percent: rules.worthless_percent,
         };
         PatternTable { limits, patterns: Vec::new() }
     }
 
-    /// Asks for one more new URL of this pattern, and counts it if it may come in.
-    pub fn admit(&mut self, pattern: u64) -> Result<(), Skip> {
+    /// Asks for one more new URL, and counts it if it may come in.
+    pub fn admit(&mut self, url: &Url) -> Result<(), Skip> {
+        if !self.limits.enabled {
+            return Ok(());
+        }
+        let pattern = pattern_of(url);
         let at = match self.patterns.binary_search_by_key(&pattern, |known| known.pattern) {
             Ok(at) => at,
             Err(at) => self.insert(at, pattern),
         };
         let limits = self.limits;
         let Some(known) = self.patterns.get_mut(at) else { return Ok(()) };
-        known.judge(limits)?;
+        if known.is_trap(limits) {
+            return Err(known.skip(limits, url));
+        }
         known.urls = known.urls.saturating_add(1);
         Ok(())
     }
 
-    /// The same answer without counting: for `why`.
-    pub fn judge(&self, pattern: u64) -> Result<(), Skip> {
-        match self.patterns.binary_search_by_key(&pattern, |known| known.pattern) {
-            Ok(at) => self.patterns.get(at).map_or(Ok(()), |known| known.judge(self.limits)),
-            Err(_) => Ok(()),
+    /// Takes note of a fetched page. A pattern that had to make room is not known any more; nothing is noted. Nor is it
+    /// of one with few URLs: most patterns of most hosts never cost more than their count.
+    pub fn page_seen(&mut self, url: &Url, page: SeenPage) {
+        let limits = self.limits;
+        if !limits.enabled {
+            return;
         }
-    }
-
-    /// Takes note of a fetched page. A pattern that had to make room is not known any more; nothing is noted.
-    pub fn page_seen(&mut self, pattern: u64, page: SeenPage) {
+        let pattern = pattern_of(url);
         if let Ok(at) = self.patterns.binary_search_by_key(&pattern, |known| known.pattern)
             && let Some(known) = self.patterns.get_mut(at)
+            && known.urls >= limits.urls / 2
         {
-            let again = known.last.zip(page.text).is_some_and(|(last, now)| is_near(last, now));
-            known.last = page.text;
-            known.pages = known.pages.saturating_add(1);
-            known.duplicates = known.duplicates.saturating_add(u32::from(page.duplicate || again));
-            known.closed = known.closed.saturating_add(u32::from(!page.leads_elsewhere));
+            known.page_seen(limits, page);
         }
     }
 
@@ -225,30 +329,41 @@ impl PatternTable {
                 at -= usize::from(fewest < at);
             }
         }
-        self.patterns
-            .insert(at, Pattern { pattern, urls: 0, pages: 0, duplicates: 0, closed: 0, last: None });
+        self.patterns.insert(at, Known { pattern, urls: 0, pages: 0, worthless: 0, texts: None });
         at
     }
 }
 
-impl Pattern {
-    fn judge(&self, limits: Limits) -> Result<(), Skip> {
-        if self.urls < limits.urls || self.pages < limits.pages.max(1) {
-            return Ok(());
+impl Known {
+    fn page_seen(&mut self, limits: Limits, page: SeenPage) {
+        // Only the latest count: what a pattern was long ago says nothing of what it has become.
+        if self.pages >= limits.pages.saturating_mul(2) {
+            self.pages /= 2;
+            self.worthless /= 2;
         }
-        let is_nearly_all = |count: u32| {
-            u64::from(count) * 100 >= u64::from(self.pages) * u64::from(limits.worthless_percent)
-        };
-        let finding = if is_nearly_all(self.duplicates) {
-            format!("{} are duplicates", self.duplicates)
-        } else if is_nearly_all(self.closed) {
-            format!("{} lead only to more of the same", self.closed)
-        } else {
-            return Ok(());
-        };
-        let detail =
-            format!("{} URLs of one pattern, and of {} fetched pages {finding}", self.urls, self.pages);
-        Err(Skip::new(SkipReason::Trap, detail))
+        let worthless = self.texts.get_or_insert_default().add(page);
+        self.pages = self.pages.saturating_add(1);
+        self.worthless = self.worthless.saturating_add(u32::from(worthless));
+    }
+
+    fn is_trap(&self, limits: Limits) -> bool {
+        self.urls >= limits.urls
+            && self.pages >= limits.pages
+            && u64::from(self.worthless) * 100 >= u64::from(self.pages) * u64::from(limits.worthless_percent)
+    }
+
+    #[cold]
+    fn skip(&self, limits: Limits, url: &Url) -> Skip {
+        let mut finding = format!(
+            "{} URLs, and of the last {} pages {} are near-duplicates of each other or empty",
+            self.urls, self.pages, self.worthless
+        );
+        let _ = write!(
+            finding,
+            " (traps.worthless_percent {}, traps.urls_per_pattern {})",
+            limits.worthless_percent, limits.urls
+        );
+        TrapSkip { rule: TrapRule::NearDuplicates, pattern: &pattern_text(url), finding: &finding }.skip()
     }
 }
 

@@ -4,8 +4,11 @@
 use super::AdmissionError;
 use super::bans::Bans;
 use super::domains::{DomainTable, NameSet, suffixes};
+use super::pattern::pattern_text;
 use super::traps::{PathShape, calendar_year_outside, repeated_segment, session_id};
-use argiope_model::{JobSpec, Millis, PublicSuffixes, Scope, Skip, SkipReason, TrapRules, Url, plural};
+use argiope_model::{
+    JobSpec, Millis, PublicSuffixes, Scope, Skip, SkipReason, TrapRule, TrapRules, TrapSkip, Url, plural,
+};
 use regex::{Regex, RegexSet};
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -26,9 +29,24 @@ pub struct JobRules {
     max_url_length: u32,
     max_path_depth: u32,
     max_query_parameters: u32,
-    traps: TrapRules,
-    calendar_years: RangeInclusive<u16>,
+    traps: Traps,
+    /// Where a domain has its own.
+    domain_traps: DomainTable<Traps>,
     authority: DomainTable<u8>,
+}
+
+/// The rules on traps in one place, as they hold today.
+#[derive(Debug)]
+struct Traps {
+    rules: TrapRules,
+    calendar_years: RangeInclusive<u16>,
+}
+
+impl Traps {
+    fn of(rules: &TrapRules, now: Millis) -> Traps {
+        let latest_year = year_of(now).saturating_add(rules.years_ahead);
+        Traps { calendar_years: rules.earliest_year..=latest_year, rules: rules.clone() }
+    }
 }
 
 /// One step on the way to a decision.
@@ -75,7 +93,11 @@ impl JobRules {
             return Err(AdmissionError::Limit { limit: "max_url_length", given, most });
         }
         let authority = spec.authority.iter().map(|(entry, bonus)| (entry.as_str(), *bonus));
-        let latest_year = year_of(now).saturating_add(spec.traps.years_ahead);
+        let domains = spec.traps.domains.keys();
+        let domain_traps = domains.map(|name| {
+            let name = name.as_str();
+            (name, Traps::of(&spec.traps.of_host(&bare_domain(name).to_ascii_lowercase()), now))
+        });
         Ok(JobRules {
             scope: ScopeRule::new(spec.scope, seeds, suffixes),
             max_depth: spec.max_depth,
@@ -86,8 +108,8 @@ impl JobRules {
             max_url_length: spec.max_url_length,
             max_path_depth: spec.max_path_depth,
             max_query_parameters: spec.query_parameter_limit(),
-            traps: spec.traps.clone(),
-            calendar_years: spec.traps.earliest_year..=latest_year,
+            traps: Traps::of(&spec.traps, now),
+            domain_traps: DomainTable::compile("traps.domains", domain_traps)?,
             authority: DomainTable::compile("authority", authority)?,
         })
     }
@@ -100,6 +122,14 @@ impl JobRules {
     /// May this host be asked at all? For seeds and where they lead, to which the other rules do not apply.
     pub fn judge_host(&self, url: &Url) -> Result<(), Skip> {
         self.bans.check(url)
+    }
+
+    /// May a resource of a crawled page be asked for? It may be on any host, have any name and be any number of links away:
+    /// a page needs it where it is. Hosts and URLs that the job is not to ask for at all are not asked for it either.
+    pub fn judge_resource(&self, url: &Url) -> Result<(), Skip> {
+        self.bans.check(url)?;
+        self.check_exclude(url, 0)?;
+        self.check_length(url, 0)
     }
 
     /// Every rule's word on a URL, also after the one that refused it.
@@ -227,7 +257,7 @@ impl JobRules {
             return Ok(());
         }
         let detail = format!("{length} characters, over max_url_length {}", self.max_url_length);
-        Err(Skip::new(SkipReason::Filtered, detail))
+        Err(Skip::new(SkipReason::UrlTooLong, detail))
     }
 
     fn tell_length(&self, url: &Url, _depth: u32) -> String {
@@ -235,7 +265,7 @@ impl JobRules {
     }
 
     fn check_parameters(&self, url: &Url, _depth: u32) -> Result<(), Skip> {
-        let count = parameter_count(url);
+        let count = parameter_count(&url.in_normal_form());
         if within(count, self.max_query_parameters) {
             return Ok(());
         }
@@ -245,34 +275,48 @@ impl JobRules {
     }
 
     fn tell_parameters(&self, url: &Url, _depth: u32) -> String {
-        let parameters = plural(parameter_count(url) as u64, "query parameter", "query parameters");
+        let parameters =
+            plural(parameter_count(&url.in_normal_form()) as u64, "query parameter", "query parameters");
         format!("{parameters} of at most {}", self.max_query_parameters)
     }
 
+    fn traps_at(&self, url: &Url) -> &Traps {
+        self.domain_traps.find(url).map_or(&self.traps, |(_, traps)| traps)
+    }
+
     fn check_traps(&self, url: &Url, _depth: u32) -> Result<(), Skip> {
-        let trap = |detail| Err(Skip::new(SkipReason::Trap, detail));
+        // What the normal form drops or merges traps nobody.
+        let url = &*url.in_normal_form();
+        let trap = |rule, finding: String| {
+            Err(TrapSkip { rule, pattern: &pattern_text(url), finding: &finding }.skip())
+        };
         // The limit on depth holds without the other traps too, and comes first: it bounds what the others cost.
         let shape = PathShape::of(url);
         let depth = shape.depth;
         if !within(depth, self.max_path_depth) {
-            return trap(format!(
-                "the path is {depth} segments deep, over max_path_depth {}",
-                self.max_path_depth
-            ));
+            let most = self.max_path_depth;
+            let finding = format!("the path is {depth} segments deep, over max_path_depth {most}");
+            return trap(TrapRule::PathDepth, finding);
         }
-        if !self.traps.enabled {
+        let Traps { rules, calendar_years } = self.traps_at(url);
+        if !rules.enabled {
             return Ok(());
         }
-        if let Some(segment) = repeated_segment(url, shape, self.traps.max_repeated_segments) {
-            let most = self.traps.max_repeated_segments;
-            return trap(format!("'{segment}' stands more than {most} times in the path"));
+        if let Some(segment) = repeated_segment(url, shape, rules.max_repeated_segments) {
+            let most = rules.max_repeated_segments;
+            let finding =
+                format!("'{segment}' is in the path more than {most} times (traps.max_repeated_segments)");
+            return trap(TrapRule::RepeatedSegment, finding);
         }
-        if let Some(year) = calendar_year_outside(url, shape, &self.calendar_years) {
-            let (first, last) = (self.calendar_years.start(), self.calendar_years.end());
-            return trap(format!("a calendar in the year {year}, outside of {first} to {last}"));
+        if let Some(year) = calendar_year_outside(url, shape, calendar_years) {
+            let (first, last) = (calendar_years.start(), calendar_years.end());
+            let finding = format!(
+                "a calendar in the year {year}, outside of {first} to {last} (traps.earliest_year, traps.years_ahead)"
+            );
+            return trap(TrapRule::Calendar, finding);
         }
         if let Some(session) = session_id(url, shape) {
-            return trap(format!("'{session}' is a session id"));
+            return trap(TrapRule::SessionId, format!("'{session}' is a session id (traps.enabled)"));
         }
         Ok(())
     }
@@ -280,7 +324,7 @@ impl JobRules {
     fn tell_traps(&self, url: &Url, _depth: u32) -> String {
         let segments = plural(PathShape::of(url).depth as u64, "segment", "segments");
         let most = self.max_path_depth;
-        if self.traps.enabled {
+        if self.traps_at(url).rules.enabled {
             format!("{segments} of at most {most}, no repetition, calendar or session id")
         } else {
             format!("{segments} of at most {most}, other traps are not looked for")
@@ -375,6 +419,11 @@ fn extensions(given: &[String]) -> Result<Vec<Box<[u8]>>, AdmissionError> {
     }
     extensions.sort_unstable();
     Ok(extensions)
+}
+
+/// A name below the entry `*.example.com`, or the entry itself.
+fn bare_domain(entry: &str) -> &str {
+    entry.trim().trim_start_matches("*.").trim_start_matches('.')
 }
 
 fn bare_extension(entry: &str) -> &str {

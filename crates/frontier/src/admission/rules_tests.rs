@@ -1,7 +1,7 @@
 //! What the rules of a job let in, what they refuse and how they say so.
 
 use super::*;
-use argiope_model::NormalRules;
+use argiope_model::{NormalRules, TrapOverride};
 
 const NOW: Millis = Millis(1_767_323_045_678); // 2026
 
@@ -146,7 +146,7 @@ fn length_parameters_and_path_depth_are_limited() {
     assert_eq!(reason(&rules_default, &format!("https://a.test/{}", "x".repeat(45))), None);
     assert_eq!(
         reason(&rules_default, &format!("https://a.test/{}", "x".repeat(46))),
-        Some(SkipReason::Filtered)
+        Some(SkipReason::UrlTooLong)
     );
     let parameters = |count: usize| {
         let names: Vec<String> = (0..count).map(|n| format!("p{n}={n}")).collect();
@@ -181,6 +181,41 @@ fn static_traps_are_refused_unless_switched_off() {
         TrapRules { earliest_year: 1900, years_ahead: 100, max_repeated_segments: 9, ..TrapRules::default() };
     let wide = rules(&JobSpec { traps: wide, ..any() }, &[]);
     assert_eq!(reason(&wide, "https://a.test/calendar/1901/01/a/a/a/a"), None);
+}
+
+#[test]
+fn traps_can_be_different_for_a_domain() {
+    let far = TrapOverride { years_ahead: Some(100), ..TrapOverride::default() };
+    let off = TrapOverride { enabled: Some(false), ..TrapOverride::default() };
+    let domains = [("Example.com".to_owned(), off), ("*.b.test".to_owned(), far)].into();
+    let rules = rules(&JobSpec { traps: TrapRules { domains, ..TrapRules::default() }, ..any() }, &[]);
+    let calendar = "/calendar/2032/01";
+    assert_eq!(reason(&rules, &format!("https://a.test{calendar}")), Some(SkipReason::Trap));
+    assert_eq!(reason(&rules, &format!("https://b.test{calendar}")), None);
+    assert_eq!(reason(&rules, "https://b.test/a/b/a/b/a/b/a/b"), Some(SkipReason::Trap));
+    assert_eq!(reason(&rules, &format!("https://www.example.com{calendar}")), None);
+    let skip = rules.judge(&url(&format!("https://a.test{calendar}")), 0).unwrap_err();
+    let told = TrapSkip::parse(&skip.detail).unwrap();
+    assert_eq!((told.rule, told.pattern), (TrapRule::Calendar, "a.test/calendar/{n}/{n}"));
+    assert!(told.finding.contains("2032") && told.finding.contains("traps.years_ahead"), "{}", told.finding);
+}
+
+#[test]
+fn resources_are_asked_for_wherever_they_are_but_where_nothing_is() {
+    let spec = JobSpec {
+        max_depth: Some(0),
+        include: vec!["/pages/".into()],
+        exclude: vec!["/tracking/".into()],
+        blacklist: vec!["ads.test".into()],
+        max_url_length: 60,
+        ..JobSpec::default()
+    };
+    let rules = rules(&spec, &["https://a.test/"]);
+    let judged = |text: &str| rules.judge_resource(&url(text)).err().map(|skip| skip.reason);
+    assert_eq!(judged("https://cdn.test/a/a/a/a/a/logo.png?v=1"), None);
+    assert_eq!(judged("https://cdn.test/tracking/x.gif"), Some(SkipReason::Filtered));
+    assert_eq!(judged("https://x.ads.test/x.gif"), Some(SkipReason::Blacklisted));
+    assert_eq!(judged(&format!("https://a.test/{}.png", "x".repeat(60))), Some(SkipReason::UrlTooLong));
 }
 
 #[test]

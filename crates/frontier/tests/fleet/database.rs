@@ -2,7 +2,7 @@
 //! a worker is fenced.
 
 use argiope_frontier::memory::MemoryState;
-use argiope_frontier::ownership::{LEASE, Leases, Seat};
+use argiope_frontier::ownership::{LEASE, Leases, Seat, Sight};
 use argiope_frontier::read_job_counts;
 use argiope_frontier::state::{Change, HostKey, Restore, ShardState, Shards, StateBatch, StateError};
 use argiope_frontier::{JobCounts, LastStop};
@@ -107,8 +107,11 @@ impl Database {
         name: &str,
         held: &[(u16, u64)],
         now: u64,
+        sight: &Sight,
     ) -> Result<Vec<(u16, u64)>, Expelled> {
-        self.expel_the_dead(now);
+        if sight.has_lasted(2 * LEASE) {
+            self.expel_the_dead(now);
+        }
         let until = now + millis(LEASE);
         self.members.get_mut(name).ok_or(Expelled)?.until = until;
         let mut renewed = Vec::new();
@@ -124,8 +127,9 @@ impl Database {
 
     /// What a dead worker was given is for others. From here on nothing it does counts.
     fn expel_the_dead(&mut self, now: u64) {
+        let is_dead = |member: &Member| member.until + millis(LEASE) <= now;
         let dead: Vec<String> =
-            self.members.iter().filter(|(_, m)| m.until <= now).map(|(name, _)| name.clone()).collect();
+            self.members.iter().filter(|(_, m)| is_dead(m)).map(|(name, _)| name.clone()).collect();
         for name in dead {
             self.leave(&name);
         }
@@ -142,7 +146,8 @@ impl Database {
             .iter()
             .map(|row| match &row.owner {
                 Some(owner) if row.until > now => Seat::Owned(owner),
-                _ => Seat::Free,
+                Some(_) => Seat::Lapsed,
+                None => Seat::Free,
             })
             .collect()
     }

@@ -5,11 +5,11 @@ mod web;
 mod worker;
 
 use argiope_frontier::{Discovery, HostIndex, JobCounts, Token, message::Message};
-use argiope_model::{FingerprintKey, JobId, Millis, PublicSuffixes, shard_of};
+use argiope_model::{FingerprintKey, JobId, Millis, PublicSuffixes, Visit, shard_of};
 use argiope_politeness::{HumanDuration, PolitenessRules, PolitenessSettings};
 use database::Database;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 use std::time::Duration;
 use web::{Web, Witness};
@@ -35,6 +35,10 @@ pub(crate) struct Plan {
     pub(crate) crashes: u32,
     pub(crate) pauses: u32,
     pub(crate) cut_offs: u32,
+    /// The database is away for all, mostly for longer than a lease.
+    pub(crate) outages: u32,
+    /// All stop at once, as machines do that are suspended, for longer than a lease.
+    pub(crate) suspensions: u32,
     /// Shards that are handed over are not always waited for.
     pub(crate) hasty: bool,
     /// Of the first job, over all workers.
@@ -65,6 +69,8 @@ impl Plan {
             crashes: 0,
             pauses: 0,
             cut_offs: 0,
+            outages: 0,
+            suspensions: 0,
             hasty: false,
             max_pages: None,
             sent_ahead: false,
@@ -85,6 +91,8 @@ impl Plan {
             crashes: upto(3, 3),
             pauses: upto(4, 4),
             cut_offs: upto(2, 5),
+            outages: upto(2, 6),
+            suspensions: upto(1, 7),
             hasty: true,
             ..Plan::calm(seed)
         }
@@ -99,6 +107,12 @@ pub(crate) struct Told {
     pub(crate) requests: u64,
     pub(crate) pages: u64,
     pub(crate) fetched_again: u64,
+    /// Requests that had been made before: the same try of the same visit.
+    pub(crate) asked_again: u64,
+    /// What was asked for and had not ended, for all that the database knows, when a worker died or lost a shard: as many may
+    /// be asked for again.
+    pub(crate) at_risk: u64,
+    pub(crate) outages: u64,
     pub(crate) redirects: u64,
     pub(crate) robots_elsewhere: u64,
     pub(crate) messages: u64,
@@ -140,6 +154,8 @@ pub(crate) enum Event {
     Crash,
     Pause,
     CutOff,
+    Outage,
+    Suspend,
     SecondJob,
     Check,
 }
@@ -152,6 +168,10 @@ pub(crate) struct World {
     pub(crate) database: Database,
     pub(crate) witnesses: BTreeMap<u32, Witness>,
     pub(crate) last_request: u64,
+    /// Until then the database answers nobody.
+    pub(crate) away_until: u64,
+    /// Every try of every visit that was ever asked for.
+    asked: BTreeSet<(u32, String, u8, usize)>,
     pub(crate) told: Told,
     pub(crate) key: FingerprintKey,
     pub(crate) suffixes: Arc<PublicSuffixes>,
@@ -212,6 +232,12 @@ impl World {
         self.last_request = now;
     }
 
+    /// A try of a visit is under way: is it the first time?
+    pub(crate) fn note_visit(&mut self, visit: &Visit) {
+        let key = (visit.job.0, visit.scheduled_url().to_string(), visit.attempt, visit.hops.len());
+        self.told.asked_again += u64::from(!self.asked.insert(key));
+    }
+
     pub(crate) fn end_request(&mut self, host: u32) {
         let witness = self.witnesses.entry(host).or_default();
         witness.asked_by = None;
@@ -247,6 +273,8 @@ impl Fleet {
             database: Database::new(plan.seed, SHARDS, plan.max_pages, plan.sent_ahead),
             witnesses: BTreeMap::new(),
             last_request: START,
+            away_until: START,
+            asked: BTreeSet::new(),
             told: Told::default(),
             key: FingerprintKey::new([4; 16]),
             suffixes: Arc::new(PublicSuffixes::bundled()),
@@ -266,12 +294,14 @@ impl Fleet {
         for _ in 0..self.world.plan.workers {
             self.join();
         }
-        let Plan { joins, leaves, crashes, pauses, cut_offs, .. } = self.world.plan;
+        let Plan { joins, leaves, crashes, pauses, cut_offs, outages, suspensions, .. } = self.world.plan;
         self.trouble(joins, &Event::Join);
         self.trouble(leaves, &Event::Leave);
         self.trouble(crashes, &Event::Crash);
         self.trouble(pauses, &Event::Pause);
         self.trouble(cut_offs, &Event::CutOff);
+        self.trouble(outages, &Event::Outage);
+        self.trouble(suspensions, &Event::Suspend);
         self.trouble(1, &Event::SecondJob);
         self.world.push(usize::MAX, START, Event::Check);
     }
@@ -366,6 +396,19 @@ impl Fleet {
                 {
                     worker.cut_off_until = worker.cut_off_until.max(until);
                     self.world.calm_from = self.world.calm_from.max(until);
+                }
+            }
+            Event::Outage => {
+                let until = self.world.now + 5_000 + self.world.chance(90_000);
+                self.world.away_until = self.world.away_until.max(until);
+                self.world.calm_from = self.world.calm_from.max(until);
+                self.world.told.outages += 1;
+            }
+            Event::Suspend => {
+                let until = self.world.now + 16_000 + self.world.chance(60_000);
+                self.world.calm_from = self.world.calm_from.max(until);
+                for worker in self.workers.iter_mut().flatten() {
+                    worker.paused_until = worker.paused_until.max(until);
                 }
             }
             Event::SecondJob => self.submit(SECOND),

@@ -4,7 +4,7 @@ use super::database::Refusal;
 use super::web::{Says, Web};
 use super::{Event, FIRST, SECOND, SHARDS, World};
 use argiope_frontier::memory::MemoryState;
-use argiope_frontier::ownership::{Leases, RENEW_EVERY, moves};
+use argiope_frontier::ownership::{LEASE, Leases, RENEW_EVERY, Sight, moves};
 use argiope_frontier::state::{Change, ShardState, StateBatch, StateError};
 use argiope_frontier::{
     Answer, Completion, Discovery, Disposition, Frontier, FrontierConfig, JobLimits, LastStop,
@@ -19,6 +19,8 @@ use std::time::Duration;
 
 /// A shard that is handed over is waited for this long at most.
 const GRACE: u64 = 3_000;
+/// As an engine does that waits until all of it is stored.
+const PATIENT: u64 = 3_600_000;
 
 struct Flight {
     shard: u16,
@@ -52,6 +54,13 @@ pub(crate) struct Worker {
     pub(crate) name: String,
     frontier: Frontier,
     pub(crate) leases: Leases,
+    sight: Sight,
+    /// The last renewal failed: nothing new is asked for until one succeeds.
+    unrenewed: bool,
+    /// Shards whose leases have ended; whether they are still its own the next renewal says.
+    lapsed: BTreeSet<u16>,
+    /// Answers that came for those.
+    late: Vec<Token>,
     flights: BTreeMap<Token, Flight>,
     records: BTreeMap<Token, Record>,
     /// Applied and not committed, where that takes its time.
@@ -70,6 +79,13 @@ pub(crate) struct Worker {
     wake_at: Option<u64>,
     /// Shards that requests were made for since anybody looked.
     pub(crate) requests_of: Vec<u16>,
+}
+
+/// Visits of some shards that end by these changes.
+fn ended_by(batch: &StateBatch, is_of: impl Fn(u16) -> bool) -> usize {
+    let ends =
+        |change: &&Change| matches!(change, Change::Unqueue { .. }) && change.shard().is_some_and(&is_of);
+    batch.changes.iter().filter(ends).count()
 }
 
 fn limits(world: &World, job: JobId) -> JobLimits {
@@ -104,6 +120,10 @@ impl Worker {
             name: format!("worker-{index}"),
             frontier,
             leases: Leases::default(),
+            sight: Sight::default(),
+            unrenewed: false,
+            lapsed: BTreeSet::new(),
+            late: Vec::new(),
             flights: BTreeMap::new(),
             records: BTreeMap::new(),
             unwritten: VecDeque::new(),
@@ -128,8 +148,19 @@ impl Worker {
         !self.flights.is_empty() || !self.records.is_empty() || !self.unwritten.is_empty() || self.draining
     }
 
+    /// Visits that were asked for and that the database does not know to have ended; of all shards, or of one.
+    fn at_risk(&self, of: Option<u16>) -> u64 {
+        let is_of = |shard: u16| of.is_none_or(|of| of == shard);
+        let flights = self.flights.values().filter(|flight| is_of(flight.shard)).count();
+        let records = self.records.values().filter(|record| is_of(record.shard)).count();
+        let unwritten = self.unwritten.iter().map(|applied| ended_by(&applied.batch, is_of)).sum::<usize>();
+        (flights + records + unwritten) as u64
+    }
+
     /// kill -9.
     pub(crate) fn die(&mut self, world: &mut World) {
+        let unapplied = ended_by(&self.frontier.take_changes(), |_| true) as u64;
+        world.told.at_risk += unapplied + self.at_risk(None);
         for flight in self.flights.values().filter(|flight| !flight.over) {
             world.end_request(flight.host);
         }
@@ -156,14 +187,20 @@ impl Worker {
     }
 
     fn is_cut_off(&self, world: &World) -> bool {
-        world.now < self.cut_off_until
+        world.now < self.back_at(world)
+    }
+
+    /// When it sees the database again.
+    fn back_at(&self, world: &World) -> u64 {
+        self.cut_off_until.max(world.away_until)
     }
 
     fn handle(&mut self, world: &mut World, event: Event) {
         let needs_database =
             matches!(event, Event::Renewed { .. } | Event::Stored(_) | Event::Ended(_) | Event::Write);
         if needs_database && self.is_cut_off(world) {
-            return world.push(self.index, self.cut_off_until, event);
+            let back_at = self.back_at(world);
+            return world.push(self.index, back_at, event);
         }
         match event {
             Event::Tick => self.tick(world),
@@ -186,10 +223,12 @@ impl Worker {
         let next = world.now + RENEW_EVERY.as_millis() as u64;
         world.push(self.index, next, Event::Tick);
         if self.is_cut_off(world) {
+            self.unrenewed = true;
             return;
         }
+        self.sight.seen(world.millis());
         let held: Vec<(u16, u64)> = self.leases.all().collect();
-        match world.database.renew(&self.name, &held, world.now) {
+        match world.database.renew(&self.name, &held, world.now, &self.sight) {
             Ok(shards) => {
                 let sent_at = world.now;
                 world.soon(self.index, 200, Event::Renewed { sent_at, shards });
@@ -214,6 +253,7 @@ impl Worker {
     }
 
     fn renewed(&mut self, world: &mut World, sent_at: u64, shards: &[(u16, u64)]) {
+        self.unrenewed = false;
         for (shard, epoch) in shards {
             self.leases.renewed(*shard, *epoch, Millis(sent_at));
         }
@@ -224,15 +264,20 @@ impl Worker {
             world.told.lost += 1;
             self.lose(world, shard);
         }
+        let lapsed = self.leases.lapsed(world.millis());
+        self.lapsed.retain(|shard| lapsed.contains(shard));
+        for token in std::mem::take(&mut self.late) {
+            self.answered(world, token);
+        }
         self.open_jobs(world);
         let workers = world.database.workers(world.now);
         let seats = world.database.seats(world.now);
-        let moves = moves(&self.name, &workers, &seats, self.closing.len());
+        let moves = moves(&self.name, &workers, &seats, self.closing.len(), &self.sight, LEASE);
         for shard in moves.take {
             self.take_over(world, shard);
         }
         for shard in moves.hand_over.into_iter().filter(|shard| self.leases.epoch(*shard).is_some()) {
-            let grace = if world.plan.hasty { world.chance(GRACE) } else { GRACE };
+            let grace = if world.plan.hasty { world.chance(GRACE) } else { PATIENT };
             let give_up_at = world.now + grace;
             if self.closing.insert(shard, give_up_at).is_none() {
                 self.frontier.hand_over(shard, world.millis());
@@ -269,15 +314,27 @@ impl Worker {
         self.frontier.restore_shard(state, shard, &opens, last_stop, world.millis()).unwrap();
     }
 
-    /// Shards whose lease has lapsed are dropped before anything is asked of their hosts.
+    /// What is under way for shards whose lease has lapsed is given up, and nothing is asked of their hosts until it is
+    /// renewed. Answers that have come are held: if nobody took the shard they are as good as any.
     fn look_at_the_clock(&mut self, world: &mut World) {
         for shard in self.leases.lapsed(world.millis()) {
+            if !self.lapsed.insert(shard) {
+                continue;
+            }
             world.told.lapsed += 1;
-            self.lose(world, shard);
+            let waiting = self.flights.iter().filter(|(_, flight)| flight.shard == shard && !flight.over);
+            for token in waiting.map(|(token, _)| *token).collect::<Vec<_>>() {
+                let flight = self.flights.remove(&token).unwrap();
+                world.end_request(flight.host);
+                world.told.at_risk += 1;
+                self.frontier.take_back(token, true, world.millis());
+            }
         }
     }
 
     fn lose(&mut self, world: &mut World, shard: u16) {
+        world.told.at_risk += self.at_risk(Some(shard));
+        self.lapsed.remove(&shard);
         self.leases.gone(shard);
         self.closing.remove(&shard);
         self.frontier.drop_shard(shard, world.millis());
@@ -322,7 +379,7 @@ impl Worker {
         }
         if self.is_cut_off(world) {
             // Nothing new is asked for that could not be written down.
-            let at = self.cut_off_until;
+            let at = self.back_at(world);
             return self.wake_by(world, at);
         }
         self.apply(world);
@@ -336,7 +393,8 @@ impl Worker {
             self.has_left = true;
             return;
         }
-        if !self.is_dead {
+        // A process has one lease for all its shards.
+        if !self.is_dead && self.lapsed.is_empty() && !self.unrenewed {
             self.dispatch(world);
             self.apply(world);
         }
@@ -348,6 +406,7 @@ impl Worker {
         let taken = self.frontier.batches_taken();
         if self.doomed && !batch.is_empty() && !self.is_dead {
             world.database.send_ahead(&batch);
+            world.told.at_risk += ended_by(&batch, |_| true) as u64;
             self.die(world);
         }
         if self.is_dead {
@@ -503,6 +562,7 @@ impl Worker {
                     );
                     let shard = dispatch.ticket.at.host.shard;
                     let (host, _) = Web::place(&dispatch.visit.url);
+                    world.note_visit(&dispatch.visit);
                     let visit = Some((dispatch.visit, dispatch.ticket));
                     self.ask(
                         world,
@@ -542,6 +602,10 @@ impl Worker {
     fn answered(&mut self, world: &mut World, token: Token) {
         let Some(flight) = self.flights.get(&token) else { return };
         let now = world.millis();
+        let is_leased = self.leases.epoch(flight.shard).is_some();
+        if !flight.aborted && is_leased && !self.leases.holds(flight.shard, now) {
+            return self.late.push(token);
+        }
         let result = match &flight.says {
             _ if flight.aborted => AnswerResult::Failed(FailureKind::Reset),
             Says::Failure(FailureKind::Status(status)) => AnswerResult::Status(*status),

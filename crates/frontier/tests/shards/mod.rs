@@ -451,6 +451,45 @@ fn a_redirect_to_another_shard_goes_on_there_once() {
 }
 
 #[test]
+fn a_url_that_has_ended_is_asked_for_again_when_its_shard_is_told_so() {
+    let mut owner = whole(&spec());
+    let here = page(&owner, 2, "/again");
+    owner.add(&[&here]);
+    let first = owner.fetch();
+    owner.answer(first.token, AnswerResult::Status(404));
+    owner.complete(first.token, Completion::Done { counted: true });
+    send(&mut owner, 2, &Message::Again(first.visit.clone()));
+    deliver(&mut owner, 2);
+    let second = owner.fetch();
+    assert_eq!((&second.visit.url, second.visit.attempt), (&first.visit.url, 0));
+    owner.page(second.token);
+    // One that is not for this shard is refused.
+    send(&mut owner, 1, &Message::Again(first.visit.clone()));
+    assert_eq!(deliver(&mut owner, 1).refused[0].skip.reason, SkipReason::NotCrawlable);
+    assert!(owner.frontier.progress(JOB).unwrap().is_finished());
+}
+
+#[test]
+fn a_job_that_is_handed_in_again_asks_again_for_a_robots_txt_that_was_unreachable() {
+    let careful = JobSpec { respect_robots: true, ..spec() };
+    let mut owner = whole(&careful);
+    let here = page(&owner, 2, "/");
+    owner.add(&[&here]);
+    for _ in 0..3 {
+        let Asked::Robots(robots) = owner.ask_later() else { panic!("no robots.txt") };
+        owner.answer_robots(robots.token, robots_txt(503, ""));
+    }
+    owner.now = owner.now + 60 * SECOND;
+    assert!(rests(&mut owner));
+    assert_eq!(owner.frontier.blocked_shards(JOB, owner.now + 600 * SECOND).len(), 1);
+    send(&mut owner, 2, &Message::Begin { job: JOB });
+    assert!(deliver(&mut owner, 2).begins);
+    owner.frontier.forget_robots_failures(&owner.state, owner.now).unwrap();
+    assert!(owner.frontier.blocked_shards(JOB, owner.now + 600 * SECOND).is_empty());
+    assert_eq!(owner.robots().errand.origin.host(), url(&here).host());
+}
+
+#[test]
 fn a_host_that_a_seed_leads_to_is_in_scope_where_it_is_crawled() {
     let mut owner = whole(&spec());
     let grown = url(&page(&owner, 2, "/"));

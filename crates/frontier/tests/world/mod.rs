@@ -678,7 +678,8 @@ fn crawl_delay(plan: &Plan, host: u32) -> u64 {
 }
 
 fn priority_of(host: u32, page: u32) -> u8 {
-    (mix(u64::from(host) * 31 + u64::from(page)) % 90) as u8
+    // 0 and 1 have the same place in a queue.
+    (mix(u64::from(host) * 31 + u64::from(page)) % 90) as u8 + 1
 }
 
 /// `http://h12.test/p3` is page 3 of host 12; robots.txt is none.

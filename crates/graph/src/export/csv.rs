@@ -1,4 +1,5 @@
-//! CSV: a file of edges by name, and a file of nodes. Spreadsheets, pandas and Gephi read both.
+//! CSV: a file of edges by name, and a file of nodes. Spreadsheets, pandas and Gephi read both. Texts of pages that begin
+//! like a formula get an apostrophe before them; names, which begin with a scheme or are hosts, stay what they are.
 
 use super::{Attribute, Document};
 use crate::ranked::Value;
@@ -33,6 +34,9 @@ pub fn write_nodes(document: &Document<'_>, to: &mut dyn Write) -> io::Result<()
 
 fn text(attribute: &Attribute<'_>, node: u32) -> String {
     match (attribute.value)(node) {
+        Some(Value::Text(text)) if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) => {
+            format!("'{text}")
+        }
         Some(Value::Text(text)) => text.to_owned(),
         Some(Value::Integer(number)) => number.to_string(),
         Some(Value::Real(number)) => format!("{number:e}"),

@@ -261,6 +261,18 @@ fn csv_has_edges_and_nodes_by_name() {
 }
 
 #[test]
+fn no_text_of_a_page_is_a_formula_in_csv() {
+    let mut sample = Sample::new();
+    let formula = Some(String::from("=1+2"));
+    sample.ranked.columns[0].values = Values::Text(vec![formula, None, Some(String::from("plain"))]);
+    let mut bytes = Vec::new();
+    write_csv_nodes(&sample.document(), &mut bytes).unwrap();
+    let mut rows = ::csv::Reader::from_reader(bytes.as_slice());
+    let texts: Vec<String> = rows.records().map(|row| row.unwrap()[5].to_owned()).collect();
+    assert_eq!(texts, ["'=1+2", "", "plain"]);
+}
+
+#[test]
 fn json_has_nodes_and_links() {
     let value: serde_json::Value = serde_json::from_str(&Sample::new().written(Format::Json)).unwrap();
     assert_eq!(value["directed"], true);

@@ -10,6 +10,9 @@ const JAPANESE: &str = "日本語のページ";
 /// [`JAPANESE`] in Shift_JIS.
 const JAPANESE_BYTES: &[u8] = b"\x93\xfa\x96\x7b\x8c\xea\x82\xcc\x83\x79\x81\x5b\x83\x57";
 
+/// [`JAPANESE`] in ISO-2022-JP, seven bits a byte.
+const JAPANESE_SEVEN_BITS: &[u8] = b"\x1b$BF|K\x5c8l$N%Z!<%8\x1b(B";
+
 /// Path, Content-Type, bytes of the page; the title is what a reader must get.
 fn pages() -> Vec<(&'static str, &'static str, Vec<u8>, &'static str)> {
     let utf_16 = |little: bool| {
@@ -36,7 +39,13 @@ fn pages() -> Vec<(&'static str, &'static str, Vec<u8>, &'static str)> {
         ("/c/bom-utf-16be", "text/html", utf_16(false), JAPANESE),
         ("/c/bom-utf-8", "text/html; charset=windows-1252", marked, WESTERN),
         ("/c/nothing-said", "text/html", html("", JAPANESE.as_bytes()), JAPANESE),
+        ("/c/nothing-said-seven-bits", "text/html", html("", &with_blank(JAPANESE_SEVEN_BITS)), JAPANESE),
     ]
+}
+
+/// Two escapes may not follow each other.
+fn with_blank(text: &[u8]) -> Vec<u8> {
+    [text, b" "].concat()
 }
 
 fn html(head: &str, title: &[u8]) -> Vec<u8> {

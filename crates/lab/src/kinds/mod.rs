@@ -1,16 +1,20 @@
 //! The kinds of sites. Each has all the ordinary pages and, linked from its front page, what makes it special:
 //! its [`Feature`]s, with what a correct crawl does about them.
 
+mod archive;
 mod big;
 mod charsets;
+pub(crate) mod cookies;
 mod directives;
 mod duplicates;
+mod embedded;
 mod errors;
 mod oddities;
 mod redirects;
 mod robots;
 mod shop;
 mod sitemaps;
+mod spellings;
 mod transport;
 mod traps;
 
@@ -28,6 +32,11 @@ pub(crate) use robots::ordinary_robots;
 #[serde(rename_all = "snake_case")]
 pub enum SiteKind {
     Ordinary,
+    /// Sets a cookie and redirects to the same URL whoever has none.
+    Cookies,
+    /// Answers only who has sent its form ([`crate::LOGIN_USER`]). No crawl gets anywhere without being told how, so it is
+    /// not among [`SiteKind::ALL`].
+    Login,
     /// All redirect statuses, chains, loops, to other hosts.
     Redirects,
     /// 404, 410, 403, 500, and a 503 that heals.
@@ -44,6 +53,8 @@ pub enum SiteKind {
     Endless,
     /// Numbered products, which are many and no trap.
     Shop,
+    /// Numbered entries with texts of their own that lead to nothing but each other: no trap either.
+    Archive,
     /// Each answer takes 300 ms.
     Slow,
     /// Drips, silences, resets, wrong lengths, chunks.
@@ -58,6 +69,10 @@ pub enum SiteKind {
     Directives,
     /// Pages that only sitemaps name: XML, index, gzip, text, RSS, Atom.
     Sitemaps,
+    /// Pages that are there in one spelling of their URL only.
+    Spellings,
+    /// Pictures, drawings, frames, objects and a feed; some pictures are broken.
+    Embedded,
     RobotsMissing,
     RobotsForbidden,
     /// Disallowed folders, and a redirect into one.
@@ -67,12 +82,16 @@ pub enum SiteKind {
     RobotsCrawlDelay,
     /// A byte order mark before the first group.
     RobotsBom,
+    /// In UTF-16.
+    RobotsUtf16,
     /// 600 KB.
     RobotsHuge,
     /// 503, always.
     RobotsBroken,
     /// 503 the first time.
     RobotsFlaky,
+    /// 429 with Retry-After the first time.
+    RobotsBusy,
     RobotsRedirect,
     /// A group of its own for this crawler.
     RobotsGroups,
@@ -85,8 +104,9 @@ pub enum SiteKind {
 }
 
 impl SiteKind {
-    pub const ALL: [SiteKind; 30] = [
+    pub const ALL: [SiteKind; 36] = [
         SiteKind::Ordinary,
+        SiteKind::Cookies,
         SiteKind::Redirects,
         SiteKind::Errors,
         SiteKind::Busy,
@@ -95,6 +115,7 @@ impl SiteKind {
         SiteKind::Calendar,
         SiteKind::Endless,
         SiteKind::Shop,
+        SiteKind::Archive,
         SiteKind::Slow,
         SiteKind::Transport,
         SiteKind::Big,
@@ -102,15 +123,19 @@ impl SiteKind {
         SiteKind::Oddities,
         SiteKind::Directives,
         SiteKind::Sitemaps,
+        SiteKind::Spellings,
+        SiteKind::Embedded,
         SiteKind::RobotsMissing,
         SiteKind::RobotsForbidden,
         SiteKind::RobotsPaths,
         SiteKind::RobotsWildcards,
         SiteKind::RobotsCrawlDelay,
         SiteKind::RobotsBom,
+        SiteKind::RobotsUtf16,
         SiteKind::RobotsHuge,
         SiteKind::RobotsBroken,
         SiteKind::RobotsFlaky,
+        SiteKind::RobotsBusy,
         SiteKind::RobotsRedirect,
         SiteKind::RobotsGroups,
         SiteKind::RobotsAll,
@@ -195,12 +220,15 @@ pub(crate) fn features(web: &Web, site: &Site) -> Vec<Feature> {
         SiteKind::Duplicates => duplicates::features(web),
         SiteKind::Calendar | SiteKind::Endless => traps::features(site.kind),
         SiteKind::Shop => shop::features(web),
+        SiteKind::Archive => archive::features(web),
         SiteKind::Transport => transport::features(),
         SiteKind::Big => big::features(),
         SiteKind::Charsets => charsets::features(),
         SiteKind::Oddities => oddities::features(),
         SiteKind::Directives => directives::features(),
         SiteKind::Sitemaps => sitemaps::features(),
+        SiteKind::Spellings => spellings::features(),
+        SiteKind::Embedded => embedded::features(),
         other => robots::features(other),
     }
 }
@@ -208,7 +236,7 @@ pub(crate) fn features(web: &Web, site: &Site) -> Vec<Feature> {
 /// What a site answers because of its kind; `None` leaves it to the ordinary web.
 pub(crate) fn answer(web: &Web, site: &Site, target: &str, earlier: u32) -> Option<Answer> {
     match site.kind {
-        SiteKind::Ordinary => None,
+        SiteKind::Ordinary | SiteKind::Cookies | SiteKind::Login => None,
         SiteKind::Redirects => redirects::answer(web, site, target),
         SiteKind::Errors => errors::answer(web, site, target, earlier),
         SiteKind::Busy => errors::busy(web, site, target, earlier),
@@ -216,6 +244,7 @@ pub(crate) fn answer(web: &Web, site: &Site, target: &str, earlier: u32) -> Opti
         SiteKind::Duplicates => duplicates::answer(web, site, target),
         SiteKind::Calendar | SiteKind::Endless => traps::answer(web, site, target),
         SiteKind::Shop => shop::answer(web, site, target),
+        SiteKind::Archive => archive::answer(web, site, target),
         SiteKind::Slow => Some(slow(web, site, target)),
         SiteKind::Transport => transport::answer(web, site, target),
         SiteKind::Big => big::answer(target),
@@ -223,6 +252,8 @@ pub(crate) fn answer(web: &Web, site: &Site, target: &str, earlier: u32) -> Opti
         SiteKind::Oddities => oddities::answer(web, site, target),
         SiteKind::Directives => directives::answer(web, site, target),
         SiteKind::Sitemaps => sitemaps::answer(web, site, target),
+        SiteKind::Spellings => spellings::answer(web, site, target),
+        SiteKind::Embedded => embedded::answer(web, site, target),
         SiteKind::Dead => Some(Answer::error(503).delivered(Delivery::Reset)),
         other => robots::answer(web, site, other, target, earlier),
     }
@@ -239,7 +270,7 @@ pub(crate) fn counter(web: &Web, site: &Site, target: &str) -> Option<String> {
     let counted = match site.kind {
         SiteKind::Errors => target.starts_with("/error/"),
         SiteKind::Busy => web.page_number(site, target).is_some(),
-        SiteKind::RobotsFlaky => target == "/robots.txt",
+        SiteKind::RobotsFlaky | SiteKind::RobotsBusy => target == "/robots.txt",
         SiteKind::Overloaded => return (target != "/robots.txt").then(String::new),
         _ => false,
     };

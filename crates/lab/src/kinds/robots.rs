@@ -31,9 +31,12 @@ pub(super) fn features(kind: SiteKind) -> Vec<Feature> {
             Feature::refused("/w/a/secret/b", DISALLOWED),
             Feature::linked("/w/a/secret/public", 200),
         ],
-        SiteKind::RobotsBom | SiteKind::RobotsHuge | SiteKind::RobotsFlaky | SiteKind::RobotsRedirect => {
-            private()
-        }
+        SiteKind::RobotsBom
+        | SiteKind::RobotsUtf16
+        | SiteKind::RobotsHuge
+        | SiteKind::RobotsFlaky
+        | SiteKind::RobotsBusy
+        | SiteKind::RobotsRedirect => private(),
         SiteKind::RobotsGroups => {
             vec![Feature::linked("/private/1", 200), Feature::refused("/not-for-argiope/1", DISALLOWED)]
         }
@@ -57,10 +60,12 @@ pub(super) fn answer(web: &Web, site: &Site, kind: SiteKind, target: &str, earli
         ),
         SiteKind::RobotsCrawlDelay => Answer::text("User-agent: *\nCrawl-delay: 1\nDisallow: /admin/\n"),
         SiteKind::RobotsBom => Answer::text(format!("\u{feff}{PRIVATE}")),
+        SiteKind::RobotsUtf16 => Answer::bytes("text/plain", utf16(PRIVATE)),
         SiteKind::RobotsHuge => Answer::text(huge()),
         SiteKind::RobotsBroken => Answer::error(503),
         SiteKind::RobotsFlaky if earlier == 0 => Answer::error(503),
-        SiteKind::RobotsFlaky => Answer::text(PRIVATE),
+        SiteKind::RobotsBusy if earlier == 0 => Answer::error(429).header("Retry-After", "1"),
+        SiteKind::RobotsFlaky | SiteKind::RobotsBusy => Answer::text(PRIVATE),
         SiteKind::RobotsRedirect => Answer::redirect(301, "/elsewhere/robots.txt"),
         SiteKind::RobotsGroups => Answer::text(
             "User-agent: otherbot\nUser-agent: anotherbot\nDisallow: /\n\nUser-agent: *\nDisallow: /private/\n\n\
@@ -81,6 +86,11 @@ fn page(web: &Web, site: &Site, kind: SiteKind, target: &str) -> Option<Answer> 
     }
     let known = features(kind).iter().any(|feature| feature.path == target);
     known.then(|| special(web, site, path_of(target)))
+}
+
+/// As an editor of Windows saves it.
+fn utf16(text: &str) -> Vec<u8> {
+    format!("\u{feff}{text}").encode_utf16().flat_map(u16::to_le_bytes).collect()
 }
 
 /// Over the 500 KiB that must be read, with a rule for everybody at the end that nobody has to see.

@@ -76,8 +76,8 @@ fn endless(web: &Web, site: &Site, target: &str) -> Option<Vec<String>> {
     (path == "/sessions/start").then(|| {
         vec![
             format!("{};jsessionid={session:016X}", page(1)),
-            format!("{}?PHPSESSID={session:x}", page(2)),
-            format!("{}?sid={session:x}", page(3)),
+            format!("{}?PHPSESSID={session:016x}", page(2)),
+            format!("{}?sid={session:016x}", page(3)),
         ]
     })
 }

@@ -274,9 +274,14 @@ impl Appender for FileAppender {
         if start == 0 {
             self.encoder.warcinfo(&self.shared.options.info, &file.name, super::now(), &mut self.buffer);
         }
-        let prepared: Vec<Prepared> =
-            exchanges.iter().map(|exchange| self.prepare(exchange, start)).collect::<Result<_>>()?;
-        if let Err(unwritten) = write_whole(&*file.file, &self.buffer, start) {
+        let prepared = exchanges.iter().map(|exchange| self.prepare(exchange, start)).collect::<Result<_>>();
+        // What was not written is not referred to.
+        let prepared: Vec<Prepared> = prepared.inspect_err(|_| self.encoder.forget_requests())?;
+        let written = write_whole(&*file.file, &self.buffer, start);
+        if written.is_err() {
+            self.encoder.forget_requests();
+        }
+        if let Err(unwritten) = written {
             if !unwritten.cut_back {
                 // What lies beyond the good length is cut by the next recovery.
                 file.ended.store(true, Ordering::Release);

@@ -134,11 +134,12 @@ pub(super) fn kind_code(kind: RequestKind) -> i64 {
         RequestKind::Page => 0,
         RequestKind::Robots => 1,
         RequestKind::Sitemap => 2,
+        RequestKind::Resource => 3,
     }
 }
 
 pub(super) fn kind_of(code: i64) -> Option<RequestKind> {
-    [RequestKind::Page, RequestKind::Robots, RequestKind::Sitemap]
+    [RequestKind::Page, RequestKind::Robots, RequestKind::Sitemap, RequestKind::Resource]
         .into_iter()
         .find(|kind| kind_code(*kind) == code)
 }

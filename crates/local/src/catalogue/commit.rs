@@ -3,15 +3,16 @@
 use super::counts::{Changes, Counted};
 use super::fetch::{self, RequestKey, request_key};
 use super::page::{self, Place};
-use super::{Next, SqliteCatalogue, hosts, jobs};
+use super::{Next, SqliteCatalogue, hosts, jobs, resource};
 use argiope_model::{JobId, SkipReason};
 use argiope_store::catalogue::{
-    Batch, Committed, ErrorRow, FetchRow, KEPT_BATCHES, PageRow, PlacedPage, RobotsRow, SkippedRow, url_key,
+    Batch, Committed, ErrorRow, FetchRow, KEPT_BATCHES, PageKey, PageRow, PlacedPage, RobotsRow, SkippedRow,
+    limit_of_cuts, url_key,
 };
 use rusqlite::{Connection, OptionalExtension, Statement, TransactionBehavior, params};
 use sha2::{Digest, Sha256};
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 pub(super) fn next_numbers(connection: &Connection) -> rusqlite::Result<Next> {
     let last = connection
@@ -36,6 +37,7 @@ pub(super) fn commit(catalogue: &mut SqliteCatalogue, batch: &Batch) -> rusqlite
     let number = next.batch;
     let mut changes = Changes::default();
     let mut placed = Vec::with_capacity(batch.pages.len());
+    forget_pages(&transaction, &batch.forgotten, &mut changes)?;
     {
         let mut insert = transaction.prepare_cached(page::INSERT)?;
         for row in &batch.pages {
@@ -61,6 +63,7 @@ pub(super) fn commit(catalogue: &mut SqliteCatalogue, batch: &Batch) -> rusqlite
             next.fetch += 1;
         }
     }
+    resource::store(&transaction, &batch.resources, &mut changes)?;
     let limit = catalogue.skipped_limit;
     store_skipped(&transaction, &batch.skipped, limit, &mut catalogue.skipped_stored, &mut changes)?;
     for row in &batch.hosts {
@@ -75,6 +78,34 @@ pub(super) fn commit(catalogue: &mut SqliteCatalogue, batch: &Batch) -> rusqlite
     transaction.commit()?;
     catalogue.next = Next { batch: number + 1, ..next };
     Ok(Committed { batch: number, pages: placed })
+}
+
+/// Takes pages out, with what they had counted. Files that list them are written anew; a pipe cannot be.
+fn forget_pages(connection: &Connection, keys: &[PageKey], changes: &mut Changes) -> rusqlite::Result<()> {
+    let mut delete = connection.prepare_cached(include_str!("sql/page_forget.sql"))?;
+    let mut jobs = BTreeSet::new();
+    for key in keys {
+        let mut rows =
+            delete.query(params![key.url_key as i64, key.job.0, key.round, key.started.0 as i64])?;
+        let Some(gone) = rows.next()? else { continue };
+        let error: Option<String> = gone.get(1)?;
+        let counted = Counted {
+            status: gone.get(0)?,
+            error: error.as_deref(),
+            bytes: gone.get::<_, Option<i64>>(2)?.unwrap_or(0) as u64,
+            noindex: gone.get(3)?,
+            duplicate: gone.get(4)?,
+            redirected: gone.get(5)?,
+        };
+        changes.forgotten_page(key.job, &counted);
+        jobs.insert(key.job);
+    }
+    for job in jobs {
+        connection
+            .prepare_cached("UPDATE outputs SET seq = 0, length = 0 WHERE job = ?1 AND path <> '-'")?
+            .execute([job.0])?;
+    }
+    Ok(())
 }
 
 /// False if the page is there already.
@@ -147,16 +178,24 @@ fn store_skipped(
     let mut insert = connection.prepare_cached(include_str!("sql/skipped_insert.sql"))?;
     for row in rows {
         let count = stored_refusals(connection, row.job, stored)?;
+        let limit = if SkipReason::CUTS.contains(&row.reason) { limit_of_cuts(limit) } else { limit };
         if *count >= limit {
-            changes.skip(row.job, row.reason);
+            changes.skip(row);
             continue;
         }
-        let key = url_key(&row.url) as i64;
-        let new =
-            insert.execute(params![key, row.job.0, row.reason.as_str(), row.url, row.detail, row.source])?;
+        let new = insert.execute(params![
+            row.stored_key() as i64,
+            row.job.0,
+            row.reason.as_str(),
+            row.url,
+            row.detail,
+            row.source,
+            row.url_key as i64,
+            row.amount as i64
+        ])?;
         if new > 0 {
             *count += 1;
-            changes.skip(row.job, row.reason);
+            changes.skip(row);
         }
     }
     Ok(())
@@ -173,14 +212,19 @@ fn forget_refusal(
     if *count == 0 {
         return Ok(());
     }
-    let reason: Option<String> = connection
-        .prepare_cached(include_str!("sql/skipped_forget.sql"))?
-        .query_row(params![row.url_key as i64, row.job.0], |found| found.get(0))
-        .optional()?;
-    if let Some(reason) = reason {
-        *count = count.saturating_sub(1);
-        if let Some(reason) = SkipReason::parse(&reason) {
-            changes.forget_skip(row.job, reason);
+    let mut forget = connection.prepare_cached(include_str!("sql/skipped_forget.sql"))?;
+    // What was merged is stored under its spelling, and this is the one that was fetched.
+    let spelling = Some(url_key(&row.page.url)).filter(|key| *key != row.url_key);
+    for key in [Some(row.url_key), spelling].into_iter().flatten() {
+        let reason: Option<String> =
+            forget.query_row(params![key as i64, row.job.0], |found| found.get(0)).optional()?;
+        if let Some(reason) = reason {
+            *count = count.saturating_sub(1);
+            if let Some(reason) =
+                SkipReason::parse(&reason).filter(|reason| *reason != SkipReason::OverLinkLimit)
+            {
+                changes.forget_skip(row.job, reason);
+            }
         }
     }
     Ok(())
@@ -224,7 +268,7 @@ fn store_errors(connection: &Connection, rows: &[ErrorRow]) -> rusqlite::Result<
     let mut insert = connection.prepare_cached(include_str!("sql/error_insert.sql"))?;
     for row in rows {
         insert.execute(params![
-            url_key(&row.url) as i64,
+            row.url_key as i64,
             row.job.0,
             row.round,
             row.attempt,

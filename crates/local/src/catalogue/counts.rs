@@ -1,7 +1,7 @@
 //! Counters of jobs: gathered over a batch in memory, added to the stored ones in its transaction.
 
 use argiope_model::{JobId, SkipReason};
-use argiope_store::catalogue::{FetchRow, JobCounts, PageRow, error_kind};
+use argiope_store::catalogue::{FetchRow, JobCounts, PageRow, SkippedRow, error_kind};
 use rusqlite::{Connection, params};
 use std::collections::BTreeMap;
 
@@ -16,6 +16,8 @@ struct Change {
     noindex: i64,
     duplicates: i64,
     redirected: i64,
+    resources: i64,
+    broken_resources: i64,
     by_status: BTreeMap<u16, i64>,
     by_error: BTreeMap<String, i64>,
     by_skip: BTreeMap<SkipReason, i64>,
@@ -69,6 +71,10 @@ impl Changes {
         change.page(after, 1);
     }
 
+    pub(super) fn forgotten_page(&mut self, job: JobId, before: &Counted<'_>) {
+        self.of(job).page(before, -1);
+    }
+
     pub(super) fn fetch(&mut self, row: &FetchRow, id: u64) {
         let change = self.of(row.job);
         extend(&mut change.fetches_range, id);
@@ -76,8 +82,16 @@ impl Changes {
         change.received = change.received.saturating_add(row.bytes as i64);
     }
 
-    pub(super) fn skip(&mut self, job: JobId, reason: SkipReason) {
-        *self.of(job).by_skip.entry(reason).or_default() += 1;
+    /// `before` is whether it was broken when it was stored last, if it was.
+    pub(super) fn resource(&mut self, job: JobId, is_broken: bool, before: Option<bool>) {
+        let change = self.of(job);
+        change.resources += i64::from(before.is_none());
+        change.broken_resources += i64::from(is_broken) - i64::from(before.unwrap_or(false));
+    }
+
+    pub(super) fn skip(&mut self, row: &SkippedRow) {
+        let count = self.of(row.job).by_skip.entry(row.reason).or_default();
+        *count = count.saturating_add_unsigned(row.counted());
     }
 
     pub(super) fn forget_skip(&mut self, job: JobId, reason: SkipReason) {
@@ -97,6 +111,8 @@ impl Changes {
                 ("noindex", change.noindex),
                 ("duplicates", change.duplicates),
                 ("redirected", change.redirected),
+                ("resources", change.resources),
+                ("broken_resources", change.broken_resources),
             ];
             for (word, count) in totals.into_iter().filter(|(_, count)| *count != 0) {
                 add.execute(params![job.0, "total", word, count])?;

@@ -35,6 +35,7 @@ pub(super) fn delete(connection: &mut Connection, job: JobId) -> rusqlite::Resul
     for (table, column) in [
         ("pages", "job"),
         ("fetches", "job"),
+        ("resources", "job"),
         ("skipped", "job"),
         ("errors", "job"),
         ("job_counts", "job"),

@@ -13,6 +13,7 @@ mod jobs;
 mod open;
 mod page;
 mod reader;
+mod resource;
 mod summary;
 
 pub use open::CatalogueSettings;

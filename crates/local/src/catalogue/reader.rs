@@ -4,11 +4,12 @@
 use super::error::{damaged, database_error};
 use super::fetch::fetch_row;
 use super::page::stored_page;
-use super::{counts, hosts, jobs, open, summary};
+use super::{counts, hosts, jobs, open, resource, summary};
 use argiope_model::{JobId, Millis, SkipReason};
 use argiope_store::catalogue::{
     BriefKind, CatalogueReader, Each, ErrorRow, FetchRow, FilePosition, HostFigures, HostOrder, HostRow, Job,
-    JobCounts, JobStats, OutputPosition, PageBrief, PageQuery, RobotsRow, SkippedRow, StoredPage, url_key,
+    JobCounts, JobStats, OutputPosition, PageBrief, PageQuery, ResourceRow, RobotsRow, SkippedRow,
+    StoredPage, note_key, url_key,
 };
 use argiope_store::error::{ErrorKind, Result, StoreError};
 use argiope_store::links::LinksPosition;
@@ -237,8 +238,8 @@ impl CatalogueReader for SqliteReader {
         Ok(())
     }
 
-    fn page(&self, job: Option<JobId>, url: &str) -> Result<Option<StoredPage>> {
-        let parameters = params![url_key(url) as i64, url, job.map(|job| job.0)];
+    fn page(&self, job: Option<JobId>, normal: &str) -> Result<Option<StoredPage>> {
+        let parameters = params![url_key(normal) as i64, job.map(|job| job.0)];
         self.connection
             .prepare_cached(include_str!("sql/page_by_url.sql"))
             .and_then(|mut statement| statement.query_row(parameters, stored_page).optional())
@@ -259,11 +260,61 @@ impl CatalogueReader for SqliteReader {
         Ok(())
     }
 
-    fn skipped_url(&self, job: Option<JobId>, url: &str) -> Result<Option<SkippedRow>> {
-        let parameters = params![url_key(url) as i64, url, job.map(|job| job.0)];
+    fn skipped_url(&self, job: Option<JobId>, normal: &str) -> Result<Option<SkippedRow>> {
+        let parameters = params![url_key(normal) as i64, job.map(|job| job.0)];
         self.connection
             .prepare_cached(include_str!("sql/skipped_by_url.sql"))
             .and_then(|mut statement| statement.query_row(parameters, skipped_row).optional())
+            .map(|found| found.map(|(_, row)| row))
+            .map_err(|e| self.error(e))
+    }
+
+    fn notes(&self, job: JobId, normal: &str) -> Result<Vec<SkippedRow>> {
+        let mut notes = Vec::new();
+        for reason in SkipReason::ABOUT_PAGES {
+            let parameters = params![note_key(reason, url_key(normal)) as i64, job.0];
+            let found = self
+                .connection
+                .prepare_cached(include_str!("sql/skipped_by_url.sql"))
+                .and_then(|mut statement| statement.query_row(parameters, skipped_row).optional());
+            notes.extend(found.map_err(|e| self.error(e))?.map(|(_, row)| row));
+        }
+        Ok(notes)
+    }
+
+    fn cuts(&self, job: JobId, each: Each<'_, SkippedRow>) -> Result<()> {
+        let mut row_only = |(_, row): (u64, SkippedRow)| each(row);
+        self.in_pieces(
+            0,
+            |(id, _)| *id,
+            &mut row_only,
+            |after, each| {
+                let parameters = params![after, job.0, PIECE];
+                self.stream(include_str!("sql/skipped_cuts.sql"), parameters, skipped_row, each)
+            },
+        )?;
+        Ok(())
+    }
+
+    fn resources(&self, job: Option<JobId>, each: Each<'_, ResourceRow>) -> Result<()> {
+        let mut row_only = |(_, row): (u64, ResourceRow)| each(row);
+        self.in_pieces(
+            0,
+            |(id, _)| *id,
+            &mut row_only,
+            |after, each| {
+                let parameters = params![after, job.map(|job| job.0), PIECE];
+                self.stream(resource::SELECT, parameters, resource::row, each)
+            },
+        )?;
+        Ok(())
+    }
+
+    fn resource(&self, job: Option<JobId>, normal: &str) -> Result<Option<ResourceRow>> {
+        let parameters = params![url_key(normal) as i64, job.map(|job| job.0)];
+        self.connection
+            .prepare_cached(resource::BY_URL)
+            .and_then(|mut statement| statement.query_row(parameters, resource::row).optional())
             .map(|found| found.map(|(_, row)| row))
             .map_err(|e| self.error(e))
     }
@@ -285,10 +336,10 @@ impl CatalogueReader for SqliteReader {
         Ok(())
     }
 
-    fn fetches_of(&self, job: Option<JobId>, url: &str, limit: usize) -> Result<Vec<FetchRow>> {
+    fn fetches_of(&self, job: Option<JobId>, normal: &str, limit: usize) -> Result<Vec<FetchRow>> {
         let (first, last) = self.range(job, "first_fetch", "last_fetch")?;
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let parameters = params![first, last, url_key(url) as i64, job.map(|job| job.0), limit];
+        let parameters = params![first, last, url_key(normal) as i64, job.map(|job| job.0), limit];
         self.requests(requests!("sql/fetches_of_url.sql"), parameters)
     }
 
@@ -369,6 +420,8 @@ fn skipped_row(row: &Row<'_>) -> rusqlite::Result<(u64, SkippedRow)> {
         url: row.get(3)?,
         detail: row.get(4)?,
         source: row.get(5)?,
+        url_key: row.get::<_, i64>(6)? as u64,
+        amount: row.get::<_, i64>(7)? as u64,
     };
     Ok((row.get::<_, i64>(0)? as u64, skipped))
 }
@@ -385,5 +438,6 @@ fn error_row(row: &Row<'_>) -> rusqlite::Result<ErrorRow> {
         status: row.get(7)?,
         at: Millis(row.get::<_, i64>(8)? as u64),
         dead_letter: row.get(9)?,
+        url_key: row.get::<_, i64>(10)? as u64,
     })
 }

@@ -198,7 +198,7 @@ impl GraphCatalogue {
                     });
                 }
                 RequestKind::Robots => self.tell_robots(fetch),
-                RequestKind::Page | RequestKind::Sitemap => {}
+                RequestKind::Page | RequestKind::Sitemap | RequestKind::Resource => {}
             }
         }
         for row in &batch.pages {

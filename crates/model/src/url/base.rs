@@ -1,7 +1,7 @@
 //! What the links of a page are resolved against.
 
 use super::plain::PlainBase;
-use super::{MAX_INPUT, NormalRules, Url, UrlError, invalid, normalize, origin_of};
+use super::{MAX_INPUT, NormalRules, Url, UrlError, invalid, origin_of, request_form};
 use std::cell::OnceCell;
 
 /// What the links of a page are resolved against: its own URL, or its `<base>`.
@@ -52,7 +52,7 @@ impl Base {
 
     /// By the `url` crate alone.
     pub(super) fn join_generally(&self, href: &str, rules: &NormalRules) -> Result<Url, UrlError> {
-        normalize(&self.parsed()?.join(href).map_err(invalid)?, rules)
+        request_form(&self.parsed()?.join(href).map_err(invalid)?, rules)
     }
 }
 

@@ -1,12 +1,47 @@
-//! The normal form of a path and of a query, appended to a buffer that already holds scheme and host.
+//! The normal form of a request form: of its path and of its query. Both have the same origin.
 
 use super::escape::{PATH, QUERY, push_escaped};
-use super::rules::NormalRules;
+use super::rules::{NormalRules, Parameters};
 use std::cmp::Ordering;
+
+/// The normal form of a request form whose path lies between the two positions.
+pub(super) fn of_request(text: &[u8], path_start: usize, path_end: usize, rules: &NormalRules) -> Vec<u8> {
+    let origin = text.get(..path_start).unwrap_or_default();
+    let path = text.get(path_start..path_end).unwrap_or_default();
+    let slashes = path.iter().take_while(|b| **b == b'/').count();
+    let mut out = Vec::with_capacity(text.len() + 1);
+    out.extend_from_slice(origin);
+    out.push(b'/');
+    let parameters = rules.parameters(origin);
+    push_segments(&mut out, path_start, path.get(slashes..).unwrap_or_default(), parameters);
+    finish_path(&mut out, path_start, rules);
+    if let Some(query) = text.get(path_end + 1..) {
+        push_query(&mut out, query, parameters);
+    }
+    out
+}
+
+/// Is this path, which has nothing to unescape or to drop, its own normal form?
+pub(super) fn path_stays(path: &[u8], rules: &NormalRules) -> bool {
+    !rules.strip_trailing_slash || path.len() == 1 || path.last() != Some(&b'/')
+}
+
+/// Is this query, which has nothing to escape or unescape, its own normal form?
+pub(super) fn query_stays(query: &[u8], origin: &[u8], rules: &NormalRules) -> bool {
+    let parameters = rules.parameters(origin);
+    let mut before: Option<&[u8]> = None;
+    query.split(|b| *b == b'&').all(|parameter| {
+        let stays = !parameter.is_empty()
+            && !parameters.drops_from_query(parameter)
+            && before.is_none_or(|before| order(before, parameter) != Ordering::Greater);
+        before = Some(parameter);
+        stays
+    })
+}
 
 /// Appends the segments of `path`, resolving dot segments against what stands in `out` from `path_start` on, and
 /// leaving out empty segments and session ids. `out` must end with the slash before the first segment.
-pub(super) fn push_segments(out: &mut Vec<u8>, path_start: usize, path: &[u8], rules: &NormalRules) {
+pub(super) fn push_segments(out: &mut Vec<u8>, path_start: usize, path: &[u8], rules: &Parameters) {
     let mut segments = path.split(|b| *b == b'/').peekable();
     while let Some(raw) = segments.next() {
         let start = out.len();
@@ -26,7 +61,7 @@ pub(super) fn push_segments(out: &mut Vec<u8>, path_start: usize, path: &[u8], r
 }
 
 /// Takes the last whole segment off a path that ends with a slash; the root stays.
-fn pop_segment(out: &mut Vec<u8>, path_start: usize) {
+pub(super) fn pop_segment(out: &mut Vec<u8>, path_start: usize) {
     let parents = out.get(path_start..out.len().saturating_sub(1)).unwrap_or(&[]);
     if let Some(slash) = parents.iter().rposition(|b| *b == b'/') {
         out.truncate(path_start + slash + 1);
@@ -34,12 +69,12 @@ fn pop_segment(out: &mut Vec<u8>, path_start: usize) {
 }
 
 /// `a;jsessionid=1;v=2` -> `a;v=2`, on the segment that begins at `start`.
-fn drop_session_ids(out: &mut Vec<u8>, start: usize, rules: &NormalRules) {
+fn drop_session_ids(out: &mut Vec<u8>, start: usize, rules: &Parameters) {
     let segment = out.get(start..).unwrap_or(&[]);
     if !segment.contains(&b';') {
         return;
     }
-    let is_session = |parameter: &[u8]| rules.drops_path_parameter(name_of(parameter));
+    let is_session = |parameter: &[u8]| rules.drops_from_path(parameter);
     if !segment.split(|b| *b == b';').skip(1).any(is_session) {
         return;
     }
@@ -57,14 +92,14 @@ fn drop_session_ids(out: &mut Vec<u8>, start: usize, rules: &NormalRules) {
 }
 
 /// A path other than `/` loses its last slash, where the job wants that.
-pub(super) fn finish_path(out: &mut Vec<u8>, path_start: usize, rules: &NormalRules) {
+fn finish_path(out: &mut Vec<u8>, path_start: usize, rules: &NormalRules) {
     if rules.strip_trailing_slash && out.len() > path_start + 1 && out.last() == Some(&b'/') {
         out.pop();
     }
 }
 
 /// Appends `?` and the parameters that remain, sorted by name and then by value; nothing where none remain.
-pub(super) fn push_query(out: &mut Vec<u8>, query: &[u8], rules: &NormalRules) {
+fn push_query(out: &mut Vec<u8>, query: &[u8], rules: &Parameters) {
     let question_mark = out.len();
     let mut previous = None;
     let mut sorted = true;
@@ -76,7 +111,7 @@ pub(super) fn push_query(out: &mut Vec<u8>, query: &[u8], rules: &NormalRules) {
         let start = out.len();
         push_escaped(out, raw, &QUERY);
         let parameter = out.get(start..).unwrap_or(&[]);
-        if rules.drops_query_parameter(name_of(parameter)) {
+        if rules.drops_from_query(parameter) {
             out.truncate(start - 1);
             continue;
         }
@@ -109,7 +144,7 @@ fn order(a: &[u8], b: &[u8]) -> Ordering {
 }
 
 fn name_of(parameter: &[u8]) -> &[u8] {
-    parameter.split(|b| *b == b'=').next().unwrap_or(parameter)
+    super::rules::split(parameter).0
 }
 
 #[cfg(test)]
@@ -118,13 +153,18 @@ mod tests {
 
     fn path(path: &str) -> String {
         let mut out = b"/".to_vec();
-        push_segments(&mut out, 0, path.trim_start_matches('/').as_bytes(), &NormalRules::default());
+        push_segments(
+            &mut out,
+            0,
+            path.trim_start_matches('/').as_bytes(),
+            NormalRules::default().parameters(b"https://h.test"),
+        );
         String::from_utf8(out).unwrap()
     }
 
     fn query(query: &str) -> String {
         let mut out = Vec::new();
-        push_query(&mut out, query.as_bytes(), &NormalRules::default());
+        push_query(&mut out, query.as_bytes(), NormalRules::default().parameters(b"https://h.test"));
         String::from_utf8(out).unwrap()
     }
 
@@ -140,10 +180,11 @@ mod tests {
 
     #[test]
     fn session_ids_leave_the_path_and_other_parameters_stay() {
-        assert_eq!(path("/a;jsessionid=12?"), "/a");
-        assert_eq!(path("/a;JSESSIONID=12/b;v=1;jsessionid=3;w"), "/a/b;v=1;w");
-        assert_eq!(path("/a/..;jsessionid=1/b"), "/b");
-        assert_eq!(path("/a/;jsessionid=1/b"), "/a/b");
+        assert_eq!(path("/a;jsessionid=0123456789ABCDEF"), "/a");
+        assert_eq!(path("/a;JSESSIONID=0123456789ABCDEF/b;v=1;jsessionid=0123456789ABCDEF;w"), "/a/b;v=1;w");
+        assert_eq!(path("/a/..;jsessionid=0123456789ABCDEF/b"), "/b");
+        assert_eq!(path("/a/;jsessionid=0123456789ABCDEF/b"), "/a/b");
+        assert_eq!(path("/a;jsessionid=12"), "/a;jsessionid=12");
     }
 
     #[test]
@@ -154,7 +195,8 @@ mod tests {
         assert_eq!(query("&&b=&&a&"), "?a&b=");
         assert_eq!(query(""), "");
         assert_eq!(query("utm_source=x&ref=y"), "");
-        assert_eq!(query("q=1&%75tm_source=x&PHPSESSID=3"), "?q=1");
+        assert_eq!(query("q=1&%75tm_source=x&PHPSESSID=3ka9f8q2m4c7d1e5"), "?q=1");
+        assert_eq!(query("sid=77"), "?sid=77");
         assert_eq!(query("a[]=2&a[]=1"), "?a%5B%5D=1&a%5B%5D=2");
     }
 }

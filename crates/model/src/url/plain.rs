@@ -1,16 +1,16 @@
-//! The short way to a normal form, for the references that pages mostly hold: paths, queries and URLs of plain host
-//! names. It answers `None` for anything it is not sure about; the general parser of the `url` crate then decides,
-//! and wherever this one answers, both agree (`properties.rs`).
+//! The short way, for the references that pages mostly hold: paths, queries and URLs of plain host names. It answers
+//! `None` for anything it is not sure about; the general parser of the `url` crate then decides, and wherever this one
+//! answers, both agree (`properties.rs`).
 
-use super::escape::{END, ESCAPE, PARAMETER, PATH, PECULIAR, QUERY, class_of};
-use super::normal::{finish_path, push_query, push_segments};
+use super::escape::{END, ESCAPE, ILLEGAL, PARAMETER, PATH, PECULIAR, QUERY, class_of};
+use super::normal::{path_stays, pop_segment, push_segments, query_stays};
 use super::rules::NormalRules;
 use super::{Scheme, Url, UrlError};
 use std::sync::LazyLock;
 
 static USUAL_RULES: LazyLock<NormalRules> = LazyLock::new(NormalRules::default);
 
-/// A base that is itself in normal form and has nothing odd about it.
+/// A base whose path is its own normal form and has nothing odd about it.
 pub(super) struct PlainBase {
     scheme: Scheme,
     /// `https://example.com`
@@ -30,7 +30,7 @@ impl PlainBase {
             return None;
         }
         let mut normal = b"/".to_vec();
-        push_segments(&mut normal, 0, segments, &USUAL_RULES);
+        push_segments(&mut normal, 0, segments, USUAL_RULES.parameters(b""));
         if normal != path.as_bytes() {
             return None;
         }
@@ -61,11 +61,18 @@ impl PlainBase {
     }
 
     fn page_itself(&self, rules: &NormalRules) -> Result<Url, UrlError> {
-        let query = self.query.as_deref().unwrap_or(&[]);
-        let mut out = Vec::with_capacity(self.origin.len() + self.path.len() + query.len() + 1);
+        let query = self.query.as_deref();
+        let mut out = Vec::with_capacity(
+            self.origin.len() + self.path.len() + query.map_or(0, |query| query.len() + 1),
+        );
         out.extend_from_slice(&self.origin);
         out.extend_from_slice(&self.path);
-        finish(out, self.origin.len(), query, rules)
+        let path_end = out.len();
+        if let Some(query) = query {
+            out.push(b'?');
+            out.extend_from_slice(query);
+        }
+        Url::complete(out, self.origin.len(), path_end, rules)
     }
 
     fn absolute(&self, scheme: Scheme, rest: &[u8], rules: &NormalRules) -> Option<Result<Url, UrlError>> {
@@ -190,7 +197,7 @@ fn decimal(digits: &[u8], longest: usize) -> Option<u32> {
 }
 
 /// Appends path and query of `reference` to an origin; its path goes below `directory`, or is absolute where that is
-/// empty.
+/// empty. The directory is in normal form.
 fn push_reference(
     mut out: Vec<u8>,
     directory: &[u8],
@@ -200,14 +207,8 @@ fn push_reference(
     let path_start = out.len();
     let scanned = scan(reference)?;
     let path = reference.get(..scanned.path_end)?;
-    let query = reference.get(scanned.query_start..scanned.query_end)?;
     out.extend_from_slice(directory);
-    if scanned.path_is_normal {
-        out.extend_from_slice(path);
-        if out.len() == path_start {
-            out.push(b'/');
-        }
-    } else {
+    if scanned.has_dot_segment {
         let segments = match path {
             [b'/', segments @ ..] => {
                 out.push(b'/');
@@ -215,30 +216,60 @@ fn push_reference(
             }
             segments => segments,
         };
-        push_segments(&mut out, path_start, segments, rules);
+        push_resolved(&mut out, path_start, segments);
+    } else {
+        out.extend_from_slice(path);
+        if out.len() == path_start {
+            out.push(b'/');
+        }
     }
-    Some(finish(out, path_start, query, rules))
-}
-
-fn finish(mut out: Vec<u8>, path_start: usize, query: &[u8], rules: &NormalRules) -> Result<Url, UrlError> {
-    finish_path(&mut out, path_start, rules);
     let path_end = out.len();
-    if !query.is_empty() {
-        push_query(&mut out, query, rules);
+    let mut is_normal = scanned.path_is_normal && path_stays(out.get(path_start..)?, rules);
+    if let Some(query) = scanned.query {
+        out.push(b'?');
+        out.extend_from_slice(query);
+        let origin = out.get(..path_start)?;
+        is_normal = is_normal && scanned.query_is_normal && query_stays(query, origin, rules);
     }
-    Url::from_parts(out, path_start, path_end)
+    Some(match is_normal {
+        true => Url::from_parts(out, path_start, path_end, None),
+        false => Url::complete(out, path_start, path_end, rules),
+    })
 }
 
-struct Scanned {
+/// Appends segments as they stand, resolving dot segments against what is in `out` from `path_start` on. `out` must end
+/// with the slash before the first segment; no segment but the last is empty.
+fn push_resolved(out: &mut Vec<u8>, path_start: usize, path: &[u8]) {
+    let mut segments = path.split(|b| *b == b'/').peekable();
+    while let Some(segment) = segments.next() {
+        match segment {
+            b"" | b"." => {}
+            b".." => pop_segment(out, path_start),
+            segment => {
+                out.extend_from_slice(segment);
+                if segments.peek().is_some() {
+                    out.push(b'/');
+                }
+            }
+        }
+    }
+}
+
+struct Scanned<'r> {
     path_end: usize,
-    query_start: usize,
-    query_end: usize,
+    /// What follows the question mark, if there is one.
+    query: Option<&'r [u8]>,
+    /// A segment begins with a dot.
+    has_dot_segment: bool,
+    /// Nothing in it is written otherwise in a normal form, but for what the rules say of its end.
     path_is_normal: bool,
+    /// The same of the query, but for what the rules say of its parameters.
+    query_is_normal: bool,
 }
 
-/// One look at every byte: where path and query end, and whether the path can be copied as it is. `None` where only
-/// the general parser will do.
-fn scan(reference: &[u8]) -> Option<Scanned> {
+/// One look at every byte: where path and query end, and whether they are in normal form as they stand. `None` where
+/// only the general parser will do.
+fn scan(reference: &[u8]) -> Option<Scanned<'_>> {
     let mut found = 0;
     let mut has_dot_segment = false;
     let mut path_end = reference.len();
@@ -259,19 +290,22 @@ fn scan(reference: &[u8]) -> Option<Scanned> {
         }
         previous = *byte;
     }
-    let has_dot_segment = has_dot_segment || found & ESCAPE != 0;
-    if found & PECULIAR != 0 || (found & PARAMETER != 0 && has_dot_segment) {
+    if found & (PECULIAR | ILLEGAL) != 0 {
+        return None;
+    }
+    // `%2e` is a dot, too.
+    if found & ESCAPE != 0 && reference.get(..path_end)?.windows(3).any(|w| w.eq_ignore_ascii_case(b"%2e")) {
         return None;
     }
     let mut scanned = Scanned {
         path_end,
-        query_start: path_end,
-        query_end: path_end,
-        path_is_normal: found == 0 && !has_dot_segment,
+        query: None,
+        has_dot_segment,
+        path_is_normal: found & (ESCAPE | PARAMETER) == 0,
+        query_is_normal: true,
     };
     if reference.get(path_end) == Some(&b'?') {
-        scanned.query_start = path_end + 1;
-        let query = reference.get(scanned.query_start..)?;
+        let query = reference.get(path_end + 1..)?;
         let mut length = query.len();
         let mut found = 0;
         for (at, byte) in query.iter().enumerate() {
@@ -282,10 +316,11 @@ fn scan(reference: &[u8]) -> Option<Scanned> {
             }
             found |= class;
         }
-        if found & PECULIAR != 0 {
+        if found & (PECULIAR | ILLEGAL) != 0 {
             return None;
         }
-        scanned.query_end = scanned.query_start + length;
+        scanned.query = Some(query.get(..length)?);
+        scanned.query_is_normal = found == 0;
     }
     Some(scanned)
 }

@@ -1,5 +1,5 @@
-//! What holds for every input: the normal form is a fixed point, what is stored is read back, and the short way
-//! agrees with the general one.
+//! What holds for every input: the request form is that of the `url` crate, the normal form is a fixed point, what is
+//! stored is read back, and the short way agrees with the general one.
 
 use super::*;
 use proptest::prelude::*;
@@ -21,6 +21,9 @@ fn piece() -> impl Strategy<Value = String> {
         "%2E%2e",
         ";",
         ";jsessionid=1",
+        ";jsessionid=0123456789abcdef",
+        "sid=0123456789abcdef",
+        "ref=x",
         ";v=2",
         "?",
         "&",
@@ -109,42 +112,75 @@ fn rules(strip_trailing_slash: bool) -> NormalRules {
     NormalForm { strip_trailing_slash, ..NormalForm::default() }.compile()
 }
 
-/// What every normal form looks like from outside.
-fn check_shape(url: &Url) {
+/// What every URL looks like from outside.
+fn check_shape(url: &Url, rules: &NormalRules) {
     let text = url.as_str();
     assert!(text.is_ascii(), "{text}");
     assert!(text.len() <= Url::MAX_LENGTH);
-    assert!(!text.contains(['#', '\\', ' ', '[', '|']) || url.host().starts_with('['), "{text}");
-    assert!(!url.path().contains("//") && url.path().starts_with('/'), "{text}");
+    assert!(!text.contains(['#', ' ']), "{text}");
+    assert!(url.path().starts_with('/'), "{text}");
     assert!(!url.path().split('/').any(|segment| segment == "." || segment == ".."), "{text}");
     assert!(!url.host().is_empty() && !url.host().contains('@') && !url.host_name().ends_with('.'), "{text}");
-    assert_ne!(url.query(), Some(""));
     assert_eq!(format!("{}{}", url.origin(), url.path_and_query()), text);
+    assert!(url.normal().len() <= Url::MAX_LENGTH);
+    let normal = Url::parse(url.normal(), rules).unwrap();
+    check_normal(&normal);
+    assert_eq!(normal.as_str(), url.normal(), "the normal form is its own request form");
+}
+
+/// What every normal form looks like.
+fn check_normal(url: &Url) {
+    let text = url.as_str();
+    assert!(url.is_normal(), "{url:?}");
+    assert!(!text.contains(['\\', '[', '|']) || url.host().starts_with('['), "{text}");
+    assert!(!url.path().contains("//"), "{text}");
+    assert_ne!(url.query(), Some(""));
     let names: Vec<&str> = url.parameters().map(|(name, _)| name).collect();
     assert!(names.is_sorted(), "{text}");
+}
+
+/// Both forms are the same, not only the identity.
+fn same(one: &Url, other: &Url) -> bool {
+    one.to_stored() == other.to_stored() && one.path() == other.path() && one.query() == other.query()
 }
 
 proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn the_normal_form_of_a_normal_form_is_itself(input in absolute(), strip in any::<bool>()) {
+    fn both_forms_come_back_from_the_request_form(input in absolute(), strip in any::<bool>()) {
         let rules = rules(strip);
         if let Ok(url) = Url::parse(&input, &rules) {
-            check_shape(&url);
-            prop_assert_eq!(Url::parse(url.as_str(), &rules), Ok(url.clone()));
-            prop_assert_eq!(Base::new(&url).join(url.as_str(), &rules), Ok(url.clone()));
-            prop_assert_eq!(Base::new(&url).join("", &rules), Ok(url.clone()));
+            check_shape(&url, &rules);
+            for again in [
+                Url::parse(url.as_str(), &rules),
+                Base::new(&url).join(url.as_str(), &rules),
+                Base::new(&url).join("", &rules),
+                url.under(&rules),
+            ] {
+                let again = again.unwrap();
+                prop_assert!(same(&again, &url), "{again:?} is not {url:?}");
+            }
         }
     }
 
     #[test]
     fn what_is_stored_is_read_back(input in absolute()) {
         if let Ok(url) = Url::parse(&input, &NormalRules::default()) {
-            let stored = Url::from_stored(url.as_str()).unwrap();
-            prop_assert_eq!(stored.path(), url.path());
-            prop_assert_eq!(stored.query(), url.query());
-            prop_assert_eq!(stored, url);
+            let stored = Url::from_stored(&url.to_stored()).unwrap();
+            prop_assert!(same(&stored, &url), "{stored:?} is not {url:?}");
+        }
+    }
+
+    #[test]
+    fn the_request_form_is_what_the_url_crate_writes(input in absolute()) {
+        let Ok(mut parsed) = url::Url::parse(input.trim()) else { return Ok(()) };
+        let Ok(url) = Url::parse(&input, &NormalRules::default()) else { return Ok(()) };
+        parsed.set_fragment(None);
+        let _ = parsed.set_username("");
+        let _ = parsed.set_password(None);
+        if !parsed.host_str().is_some_and(|host| host.ends_with('.')) {
+            prop_assert_eq!(url.as_str(), parsed.as_str());
         }
     }
 
@@ -152,11 +188,11 @@ proptest! {
     fn the_short_way_to_parse_agrees_with_the_general_one(input in absolute(), strip in any::<bool>()) {
         let rules = rules(strip);
         let input = input.trim();
-        let general = url::Url::parse(input).map_err(invalid).and_then(|parsed| normalize(&parsed, &rules));
+        let general = url::Url::parse(input).map_err(invalid).and_then(|parsed| request_form(&parsed, &rules));
         if let Some(short) = plain::parse(input, &rules) {
             prop_assert_eq!(short.is_ok(), general.is_ok());
             if let (Ok(short), Ok(general)) = (short, general) {
-                prop_assert_eq!(short, general);
+                prop_assert!(same(&short, &general), "{short:?} is not {general:?}");
             }
         }
     }
@@ -173,7 +209,7 @@ proptest! {
             let Some(base) = base else { continue };
             let trimmed = href.trim_matches(|c: char| c <= ' ');
             match (base.join(&href, &rules), base.join_generally(trimmed, &rules)) {
-                (Ok(short), Ok(general)) => prop_assert_eq!(short, general),
+                (Ok(short), Ok(general)) => prop_assert!(same(&short, &general), "{short:?} is not {general:?}"),
                 (short, general) => prop_assert_eq!(short.is_ok(), general.is_ok()),
             }
         }
@@ -183,11 +219,11 @@ proptest! {
     fn anything_may_come_in(input in any::<String>(), page in absolute()) {
         let rules = NormalRules::default();
         if let Ok(url) = Url::parse(&input, &rules) {
-            check_shape(&url);
+            check_shape(&url, &rules);
         }
         let _ = Url::from_stored(&input);
         if let Ok(page) = Url::parse(&page, &rules) && let Ok(url) = Base::new(&page).join(&input, &rules) {
-            check_shape(&url);
+            check_shape(&url, &rules);
         }
     }
 }

@@ -3,6 +3,7 @@
 //! decided. [`RobotsPolicy`] says what an answer to the request for robots.txt means.
 
 mod agent;
+mod charset;
 mod line;
 mod normal_form;
 mod pattern;
@@ -10,6 +11,7 @@ mod policy;
 mod rule_set;
 
 pub use agent::{is_product_token, product_token};
+pub use charset::text_of;
 pub use normal_form::path_and_query_of;
 pub use policy::{RobotsAnswer, RobotsNext, RobotsPolicy, RobotsUse, WhenUnavailable};
 
@@ -95,8 +97,9 @@ impl Robots {
     /// token or a whole User-Agent header (see [`product_token`]).
     pub fn parse(file: &[u8], user_agent: &str) -> Robots {
         let token = product_token(user_agent);
+        let text = text_of(file);
         let mut reader = GroupReader::default();
-        for directive in line::directives(file) {
+        for directive in line::directives(&text) {
             reader.take(directive, token);
         }
         reader.finish()

@@ -17,9 +17,9 @@ pub enum WhenUnavailable {
 pub struct RobotsPolicy {
     /// How long rules are used before robots.txt is asked for again.
     pub ttl: Duration,
-    /// 4xx, and redirects without end.
+    /// 4xx but 429, and redirects without end.
     pub client_error: WhenUnavailable,
-    /// 5xx, a timeout, no connection, no address.
+    /// 5xx, 429, a timeout, no connection, no address.
     pub unreachable: WhenUnavailable,
     /// The waits before each further try when there was no usable answer.
     pub retry_after: Vec<Duration>,
@@ -79,6 +79,8 @@ impl RobotsPolicy {
         let expires = now + self.ttl;
         match answer {
             RobotsAnswer::Status(200..=299) => RobotsNext::Use { rules: RobotsUse::Body, expires },
+            // A server that is asked too much has said nothing of its rules.
+            RobotsAnswer::Status(429) => self.unreachable(tries, now),
             // A redirect that was not followed leads nowhere, and so does one too many (RFC 9309 §2.3.1.2).
             RobotsAnswer::Status(300..=499) | RobotsAnswer::TooManyRedirects => {
                 RobotsNext::Use { rules: rules_for(self.client_error), expires }
@@ -133,7 +135,12 @@ mod tests {
     #[test]
     fn an_unreachable_host_is_tried_after_two_and_four_seconds_and_then_left_alone_for_an_hour() {
         let policy = RobotsPolicy::default();
-        for answer in [RobotsAnswer::Status(503), RobotsAnswer::Status(500), RobotsAnswer::NoAnswer] {
+        for answer in [
+            RobotsAnswer::Status(503),
+            RobotsAnswer::Status(500),
+            RobotsAnswer::Status(429),
+            RobotsAnswer::NoAnswer,
+        ] {
             assert_eq!(policy.next(answer, 1, NOW), RobotsNext::RetryAt(Millis(1_002_000)));
             assert_eq!(policy.next(answer, 2, NOW), RobotsNext::RetryAt(Millis(1_004_000)));
             assert_eq!(policy.next(answer, 3, NOW), RobotsNext::UnreachableUntil(Millis(4_600_000)));

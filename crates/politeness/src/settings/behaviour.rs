@@ -174,10 +174,10 @@ impl Switch<RetrySettings> {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RobotsSettings {
-    /// What a 4xx means.
+    /// What a 4xx means, but for 429.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_error: Option<WhenUnavailable>,
-    /// What a 5xx or no answer means.
+    /// What a 5xx, a 429 or no answer means.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unreachable: Option<WhenUnavailable>,
     /// The waits before each further try.

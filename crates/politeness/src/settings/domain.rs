@@ -62,6 +62,9 @@ pub struct DomainSettings {
     pub basic_auth: Option<BasicAuth>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy: Option<String>,
+    /// Certificates are not checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub insecure: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rendering: Option<Rendering>,
     #[serde(skip_serializing_if = "Option::is_none")]

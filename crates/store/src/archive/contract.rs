@@ -4,7 +4,7 @@
 
 use super::{Appended, Archive, ArchiveRef, Exchange, Position, RecoveredVisit, Response};
 use crate::error::ErrorKind;
-use crate::warc::{Digest, Truncation, VisitMetadata, VisitOutcome};
+use crate::warc::{AnswerFacts, Digest, Truncation, VisitMetadata, VisitOutcome};
 use argiope_model::{FetchTimings, Hop, JobId, Millis, RequestKind, Url, Visit};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -50,11 +50,10 @@ impl Sample {
     pub fn of(url: &str, body: Vec<u8>) -> Sample {
         let head =
             format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\r\n", body.len());
-        Sample {
-            metadata: metadata(url),
-            request: Some(b"GET / HTTP/1.1\r\nHost: example.com\r\nUser-Agent: test\r\n\r\n".to_vec()),
-            response: Some((head.into_bytes(), body)),
-        }
+        let metadata = metadata(url);
+        let (path, host) = (metadata.visit.url.path_and_query(), metadata.visit.url.host());
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: test\r\n\r\n");
+        Sample { request: Some(request.into_bytes()), metadata, response: Some((head.into_bytes(), body)) }
     }
 
     pub fn exchange(&self) -> Exchange<'_> {
@@ -106,6 +105,7 @@ pub fn metadata(url: &str) -> VisitMetadata {
         ticket: Some(String::from("1.17.3.51.2.889")),
         required_delay_ms: 1000,
         charset: Some(String::from("utf-8")),
+        answer: Some(AnswerFacts { content_type: Some(String::from("image/png")), bytes: Some(7) }),
     }
 }
 

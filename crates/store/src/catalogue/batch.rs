@@ -1,19 +1,34 @@
 //! What goes into the catalogue in one transaction, and what comes back.
 
 use super::{
-    ErrorRow, FetchRow, FilePosition, HostRow, JobStats, JobUpdate, OutputPosition, PageRow, RobotsRow,
-    SkippedRow,
+    ErrorRow, FetchRow, FilePosition, HostRow, JobStats, JobUpdate, OutputPosition, PageRow, ResourceRow,
+    RobotsRow, SkippedRow,
 };
 use crate::links::LinksPosition;
 use argiope_model::{JobId, Millis};
+
+/// Names one page, as it was at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PageKey {
+    pub job: JobId,
+    pub url_key: u64,
+    pub round: u32,
+    /// When its request began: a page that was stored again meanwhile is another one.
+    pub started: Millis,
+}
 
 /// All of it is stored, or nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     /// When the batch was closed: not before the end of any of its requests.
     pub at: Millis,
+    /// Pages that are queued again: their rows go, and what they had counted with them, before the pages below are stored.
+    /// Files that list the job's pages are then written anew from the first page on. Those that are not there are passed
+    /// over. Requests stay in the history.
+    pub forgotten: Vec<PageKey>,
     pub pages: Vec<PageRow>,
     pub fetches: Vec<FetchRow>,
+    pub resources: Vec<ResourceRow>,
     pub skipped: Vec<SkippedRow>,
     pub hosts: Vec<HostRow>,
     pub robots: Vec<RobotsRow>,
@@ -33,8 +48,10 @@ pub struct Batch {
 
 impl Batch {
     pub fn is_empty(&self) -> bool {
-        self.pages.is_empty()
+        self.forgotten.is_empty()
+            && self.pages.is_empty()
             && self.fetches.is_empty()
+            && self.resources.is_empty()
             && self.skipped.is_empty()
             && self.hosts.is_empty()
             && self.robots.is_empty()

@@ -10,7 +10,7 @@
 )]
 
 use super::*;
-use argiope_model::{FetchTimings, Hop, Page, RequestKind, SkipReason, Url};
+use argiope_model::{FetchTimings, Hop, NormalRules, Page, RequestKind, Skip, SkipReason, Url};
 use std::any::Any;
 
 /// An empty catalogue, and what keeps it alive.
@@ -25,6 +25,7 @@ macro_rules! catalogue_contract {
             a_page_is_read_back_exactly,
             pages_come_in_commit_order_and_know_their_batch,
             a_repeated_page_keeps_its_number_and_is_counted_once,
+            a_forgotten_page_is_gone_with_all_that_it_counted,
             another_round_is_another_page,
             noindex_pages_are_left_out_unless_asked_for,
             a_stream_ends_when_told_and_passes_errors_on,
@@ -32,8 +33,11 @@ macro_rules! catalogue_contract {
             requests_are_read_back_by_host_and_start,
             a_recovered_request_is_stored_once,
             robots_requests_of_one_url_are_all_kept,
+            resources_are_stored_beside_pages_and_once,
             refusals_are_stored_once_per_job,
             what_is_attempted_is_not_refused,
+            spellings_of_one_url_are_one_page_and_one_refusal,
+            what_limits_cut_is_found_by_its_page_and_by_its_job,
             counters_follow_the_rows,
             jobs_are_found_by_name_hash_and_age,
             a_job_goes_through_its_states,
@@ -231,6 +235,45 @@ pub fn a_repeated_page_keeps_its_number_and_is_counted_once(catalogue: &mut dyn 
     assert_eq!(counts.by_status, [(200, 2), (404, 1)].into());
 }
 
+pub fn a_forgotten_page_is_gone_with_all_that_it_counted(catalogue: &mut dyn Catalogue) {
+    let job = new_job(catalogue, None, "h");
+    let mut failed = page_row(job, "/a");
+    failed.page.status = None;
+    failed.page.bytes = None;
+    failed.page.error = Some("timeout: first byte after 30 s".into());
+    let first = commit_pages(catalogue, vec![failed.clone(), page_row(job, "/b")]);
+    let reached = OutputPosition { job, path: "/out.jsonl".into(), seq: first.pages[1].seq, length: 90 };
+    let outputs = vec![reached, OutputPosition { job, path: "-".into(), seq: 2, length: 90 }];
+    catalogue.commit(&Batch { outputs, ..Batch::default() }).unwrap();
+    let unknown = page_row(job, "/never").key();
+    // It was stored again, by whoever was quicker.
+    let newer = PageKey { started: Millis(99), ..page_row(job, "/b").key() };
+    catalogue.commit(&Batch { forgotten: vec![failed.key(), unknown, newer], ..Batch::default() }).unwrap();
+    let reader = catalogue.reader().unwrap();
+    assert_eq!(urls_of(&collect(|each| reader.pages(&PageQuery::of(job), each))), [url("/b")]);
+    assert!(reader.page(Some(job), &url("/a")).unwrap().is_none());
+    let counts = reader.counts(job).unwrap();
+    assert_eq!((counts.pages, counts.failed, counts.bytes), (1, 0, 100));
+    assert_eq!(counts.by_error, [].into());
+    // A file is made anew, what has gone through a pipe has gone.
+    let position = |path| reader.output_position(job, path).unwrap().unwrap();
+    assert_eq!((position("/out.jsonl").seq, position("/out.jsonl").length), (0, 0));
+    assert_eq!(position("-").seq, 2);
+    // It comes back as a new page, even with the batch that forgets it.
+    let again = Batch {
+        forgotten: vec![page_row(job, "/b").key()],
+        pages: vec![page_row(job, "/a"), page_row(job, "/b")],
+        ..Batch::default()
+    };
+    let again = catalogue.commit(&again).unwrap();
+    assert!(
+        again.pages.iter().all(|placed| !placed.repeated && placed.seq > first.pages[1].seq),
+        "{again:?}"
+    );
+    let counts = catalogue.reader().unwrap().counts(job).unwrap();
+    assert_eq!((counts.pages, counts.failed, counts.bytes), (2, 0, 200));
+}
+
 pub fn another_round_is_another_page(catalogue: &mut dyn Catalogue) {
     let job = new_job(catalogue, None, "h");
     let mut again = page_row(job, "/a");
@@ -357,15 +400,64 @@ pub fn robots_requests_of_one_url_are_all_kept(catalogue: &mut dyn Catalogue) {
     assert_eq!(collect(|each| reader.fetches(Some(job), each)).len(), 3);
 }
 
+pub fn resources_are_stored_beside_pages_and_once(catalogue: &mut dyn Catalogue) {
+    let job = new_job(catalogue, None, "h");
+    let other = new_job(catalogue, None, "i");
+    let row = |job, path: &str, status| ResourceRow {
+        status,
+        source: Some(url("/")),
+        fetched_at: Millis(7),
+        ..ResourceRow::new(job, url(path))
+    };
+    let full = ResourceRow {
+        round: 2,
+        final_url: Some(url("/moved")),
+        error: Some("truncated: x".into()),
+        content_type: Some("image/png".into()),
+        bytes: Some(u64::MAX),
+        fetch_ms: 12,
+        archive: Some("a.warc.gz:7".into()),
+        ..row(job, "/full", Some(200))
+    };
+    let missing = row(job, "/missing", Some(404));
+    let rows = vec![full.clone(), missing.clone(), row(other, "/full", None), row(job, "/heals", None)];
+    let batch = Batch { resources: rows, pages: vec![page_row(job, "/full")], ..Batch::default() };
+    assert!(!Batch { pages: Vec::new(), ..batch.clone() }.is_empty());
+    catalogue.commit(&batch).unwrap();
+    let reader = catalogue.reader().unwrap();
+    let counts = reader.counts(job).unwrap();
+    assert_eq!((counts.pages, counts.resources, counts.broken_resources), (1, 3, 2));
+    let healed = row(job, "/heals", Some(200));
+    catalogue
+        .commit(&Batch {
+            resources: vec![healed.clone(), healed.clone(), missing.clone()],
+            ..Batch::default()
+        })
+        .unwrap();
+    let counts = reader.counts(job).unwrap();
+    assert_eq!((counts.pages, counts.resources, counts.broken_resources), (1, 3, 1));
+    let expected = [full.clone(), missing.clone(), healed];
+    assert_eq!(collect(|each| reader.resources(Some(job), each)), expected);
+    assert_eq!(collect(|each| reader.resources(None, each)).len(), 4);
+    assert_eq!(reader.resource(Some(job), &url("/full")).unwrap(), Some(full));
+    assert_eq!(reader.resource(None, &url("/full")).unwrap().unwrap().job, other);
+    assert_eq!(reader.resource(Some(other), &url("/missing")).unwrap(), None);
+    assert!(reader.page(Some(job), &url("/missing")).unwrap().is_none(), "it is no page");
+    catalogue.delete_job(job).unwrap();
+    assert!(collect(|each| reader.resources(Some(job), each)).is_empty());
+}
+
 pub fn refusals_are_stored_once_per_job(catalogue: &mut dyn Catalogue) {
     let job = new_job(catalogue, None, "h");
     let other = new_job(catalogue, None, "i");
     let row = |job, path: &str, detail: &str| SkippedRow {
         job,
+        url_key: url_key(&url(path)),
         url: url(path),
         reason: SkipReason::OutOfScope,
         detail: detail.to_owned(),
         source: Some(url("/")),
+        amount: 0,
     };
     let commit = |catalogue: &mut dyn Catalogue, skipped| {
         catalogue.commit(&Batch { skipped, ..Batch::default() }).unwrap();
@@ -383,18 +475,66 @@ pub fn refusals_are_stored_once_per_job(catalogue: &mut dyn Catalogue) {
     assert_eq!(counts.by_skip, [(SkipReason::OutOfScope, 1), (SkipReason::Trap, 1)].into());
 }
 
+pub fn spellings_of_one_url_are_one_page_and_one_refusal(catalogue: &mut dyn Catalogue) {
+    let job = new_job(catalogue, None, "h");
+    let rules = NormalRules::default();
+    let parse = |text: &str| Url::parse(&url(text), &rules).unwrap();
+    let row = |text: &str, reason| SkippedRow::new(job, &parse(text), Skip::new(reason, "x"), None);
+    let page = |text: &str| {
+        let found = parse(text);
+        let page = Page { url: found.as_str().to_owned(), status: Some(200), ..Page::default() };
+        PageRow::new(job, found.identity().key_u64(), "a.test", page)
+    };
+    let refused = vec![
+        row("/no?b=1&a=2", SkipReason::Filtered),
+        row("/no?a=2&b=1", SkipReason::Filtered),
+        row("/page?ref=1", SkipReason::Merged),
+        row("/page?ref=2", SkipReason::Merged),
+        row("/page?ref=1", SkipReason::Merged),
+    ];
+    catalogue.commit(&Batch { skipped: refused, ..Batch::default() }).unwrap();
+    let pages = vec![page("/page?ref=2"), page("/x//y")];
+    catalogue.commit(&Batch { pages, ..Batch::default() }).unwrap();
+    let late = vec![
+        row("/page?ref=2", SkipReason::Merged),
+        row("/page?ref=3", SkipReason::Merged),
+        row("/x/y", SkipReason::Filtered),
+    ];
+    catalogue.commit(&Batch { skipped: late, ..Batch::default() }).unwrap();
+    let reader = catalogue.reader().unwrap();
+    let left: Vec<String> =
+        collect(|each| reader.skipped(Some(job), each)).into_iter().map(|row| row.url).collect();
+    assert_eq!(left, [url("/no?b=1&a=2"), url("/page?ref=1"), url("/page?ref=3")]);
+    let counts = reader.counts(job).unwrap();
+    assert_eq!(counts.by_skip, [(SkipReason::Filtered, 1), (SkipReason::Merged, 2)].into());
+    let found = |text: &str| reader.page(Some(job), parse(text).normal()).unwrap().map(|p| p.row.page.url);
+    assert_eq!(found("/page?ref=77"), Some(url("/page?ref=2")));
+    assert_eq!(found("/x/y"), Some(url("/x//y")));
+    let refused = reader.skipped_url(Some(job), parse("/no?a=2&b=1").normal()).unwrap();
+    assert_eq!(refused.map(|row| row.url), Some(url("/no?b=1&a=2")));
+}
+
 pub fn what_is_attempted_is_not_refused(catalogue: &mut dyn Catalogue) {
     let job = new_job(catalogue, None, "h");
     let other = new_job(catalogue, None, "i");
     let row = |job, path: &str| SkippedRow {
         job,
+        url_key: url_key(&url(path)),
         url: url(path),
         reason: SkipReason::Filtered,
         detail: "nofollow".to_owned(),
         source: Some(url("/")),
+        amount: 0,
     };
-    let links = SkippedRow { reason: SkipReason::TooManyLinks, ..row(job, "/many") };
-    let refusals = vec![row(job, "/before"), row(job, "/never"), row(other, "/before")];
+    let links = SkippedRow { reason: SkipReason::TooManyLinks, amount: 169, ..row(job, "/many") };
+    let beyond = |path: &str| SkippedRow { reason: SkipReason::OverLinkLimit, ..row(job, path) };
+    let refusals = vec![
+        row(job, "/before"),
+        row(job, "/never"),
+        row(other, "/before"),
+        beyond("/with"),
+        beyond("/over"),
+    ];
     catalogue.commit(&Batch { skipped: refusals, ..Batch::default() }).unwrap();
     let pages = vec![page_row(job, "/before"), page_row(job, "/with"), page_row(job, "/many")];
     let skipped = vec![row(job, "/with"), links.clone()];
@@ -402,12 +542,63 @@ pub fn what_is_attempted_is_not_refused(catalogue: &mut dyn Catalogue) {
     let late = vec![row(job, "/before"), row(job, "/with"), links.clone()];
     catalogue.commit(&Batch { skipped: late, ..Batch::default() }).unwrap();
     let reader = catalogue.reader().unwrap();
-    let expected = [row(job, "/never"), links];
+    let expected = [row(job, "/never"), beyond("/over"), as_stored(links)];
     assert_eq!(collect(|each| reader.skipped(Some(job), each)), expected);
     assert_eq!(reader.skipped_url(Some(job), &url("/before")).unwrap(), None);
     let counts = reader.counts(job).unwrap();
-    assert_eq!(counts.by_skip, [(SkipReason::Filtered, 1), (SkipReason::TooManyLinks, 1)].into());
+    assert_eq!(counts.by_skip, [(SkipReason::Filtered, 1), (SkipReason::TooManyLinks, 169)].into());
     assert_eq!(reader.counts(other).unwrap().skipped(), 1, "another job's refusal stands");
+}
+
+/// What is said about a page has a key of its own.
+fn as_stored(row: SkippedRow) -> SkippedRow {
+    SkippedRow { url_key: row.stored_key(), ..row }
+}
+
+pub fn what_limits_cut_is_found_by_its_page_and_by_its_job(catalogue: &mut dyn Catalogue) {
+    let job = new_job(catalogue, None, "h");
+    let other = new_job(catalogue, None, "i");
+    let row = |job, path: &str, reason, amount| SkippedRow {
+        job,
+        url_key: url_key(&url(path)),
+        url: url(path),
+        reason,
+        detail: format!("{reason} of {path}"),
+        source: Some(url("/")),
+        amount,
+    };
+    let links = row(job, "/big", SkipReason::TooManyLinks, 5);
+    let body = row(job, "/big", SkipReason::BodyTruncated, 1_000_000);
+    let trap = row(job, "/trap/1", SkipReason::Trap, 0);
+    let long = row(job, "/long", SkipReason::UrlTooLong, 0);
+    let skipped = vec![
+        row(job, "/elsewhere", SkipReason::OutOfScope, 0),
+        links.clone(),
+        body.clone(),
+        trap.clone(),
+        long.clone(),
+        row(job, "/over", SkipReason::OverLinkLimit, 0),
+        row(other, "/trap/1", SkipReason::Trap, 0),
+    ];
+    let pages = vec![page_row(job, "/big")];
+    for _ in 0..2 {
+        let (pages, skipped) = (pages.clone(), skipped.clone());
+        catalogue.commit(&Batch { pages, skipped, recovered: true, ..Batch::default() }).unwrap();
+    }
+    let reader = catalogue.reader().unwrap();
+    let (links, body) = (as_stored(links), as_stored(body));
+    assert_eq!(collect(|each| reader.cuts(job, each)), [links.clone(), body.clone(), trap, long]);
+    assert_eq!(reader.notes(job, &url("/big")).unwrap(), [links, body], "the page is there, and so are they");
+    assert_eq!(reader.notes(job, &url("/trap/1")).unwrap(), []);
+    assert_eq!(reader.notes(other, &url("/big")).unwrap(), []);
+    let expected = [
+        (SkipReason::OutOfScope, 1),
+        (SkipReason::Trap, 1),
+        (SkipReason::TooManyLinks, 5),
+        (SkipReason::UrlTooLong, 1),
+        (SkipReason::BodyTruncated, 1),
+    ];
+    assert_eq!(reader.counts(job).unwrap().by_skip, expected.into());
 }
 
 pub fn counters_follow_the_rows(catalogue: &mut dyn Catalogue) {
@@ -552,6 +743,7 @@ pub fn errors_and_dead_letters_are_kept(catalogue: &mut dyn Catalogue) {
     let job = new_job(catalogue, None, "h");
     let row = |attempt, dead_letter| ErrorRow {
         job,
+        url_key: url_key(&url("/a")),
         url: url("/a"),
         host: "a.test".into(),
         round: 0,

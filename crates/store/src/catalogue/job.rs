@@ -123,6 +123,10 @@ pub struct JobCounts {
     pub noindex: u64,
     pub duplicates: u64,
     pub redirected: u64,
+    /// Resources of pages that were asked for.
+    pub resources: u64,
+    /// Those of them that had no answer, or one that says that they are not there.
+    pub broken_resources: u64,
     /// Pages whose content went with the disk of a worker.
     pub content_lost: u64,
     pub by_status: BTreeMap<u16, u64>,
@@ -142,6 +146,8 @@ impl JobCounts {
             ("total", "noindex") => self.noindex = count,
             ("total", "duplicates") => self.duplicates = count,
             ("total", "redirected") => self.redirected = count,
+            ("total", "resources") => self.resources = count,
+            ("total", "broken_resources") => self.broken_resources = count,
             ("total", "content_lost") => self.content_lost = count,
             ("status", word) => {
                 self.pages += count;

@@ -5,7 +5,7 @@
 //! committed while it writes. What a batch holds is stored whole or not at all, and is durable when `commit` returns.
 //!
 //! A visit may be committed twice, because recovery repeats what it is not sure of. So the same page (job, URL,
-//! round) is overwritten in place and keeps its sequence number, the same refusal (job, URL) and the same request
+//! round) is overwritten in place and keeps its sequence number, and so is the same resource; the same refusal (job, URL) and the same request
 //! (URL, start, attempt, hop) are stored once, and counters count each of them once.
 
 mod batch;
@@ -16,12 +16,13 @@ mod job;
 mod page_row;
 mod rows;
 
-pub use batch::{Batch, Committed, PlacedPage};
+pub use batch::{Batch, Committed, PageKey, PlacedPage};
 pub use fetch_row::{FetchOutcome, FetchRow, RobotsRule};
 pub use job::{Job, JobCounts, JobState, JobStats, JobUpdate, NewJob};
 pub use page_row::{OpenGraph, PageRow, cap, error_kind, limits};
 pub use rows::{
-    ErrorRow, FilePosition, HostRow, OutputPosition, RobotsRow, SKIPPED_PER_JOB, SkippedRow, url_key,
+    ErrorRow, FilePosition, HostRow, OutputPosition, ResourceRow, RobotsRow, SKIPPED_PER_JOB, SkippedRow,
+    is_broken, limit_of_cuts, note_key, url_key,
 };
 
 use crate::error::Result;
@@ -147,16 +148,26 @@ pub trait CatalogueReader: Send {
 
     /// In order of their sequence numbers.
     fn pages(&self, query: &PageQuery, each: Each<'_, StoredPage>) -> Result<()>;
-    /// The latest round of a URL; of all jobs, the latest one that has it.
-    fn page(&self, job: Option<JobId>, url: &str) -> Result<Option<StoredPage>>;
+    /// The latest round of a URL; of all jobs, the latest one that has it. Any spelling finds it: `normal` is the URL's
+    /// normal form, here as below.
+    fn page(&self, job: Option<JobId>, normal: &str) -> Result<Option<StoredPage>>;
     /// URLs that were refused before a request. A URL that the job has a page of is none of them, whichever came first.
     fn skipped(&self, job: Option<JobId>, each: Each<'_, SkippedRow>) -> Result<()>;
-    fn skipped_url(&self, job: Option<JobId>, url: &str) -> Result<Option<SkippedRow>>;
+    fn skipped_url(&self, job: Option<JobId>, normal: &str) -> Result<Option<SkippedRow>>;
+    /// What limits have cut off a page or sitemap, see [`argiope_model::SkipReason::is_about_a_page`].
+    fn notes(&self, job: JobId, normal: &str) -> Result<Vec<SkippedRow>>;
+    /// Those of [`argiope_model::SkipReason::CUTS`], in the order they were stored. Quick where there are few.
+    fn cuts(&self, job: JobId, each: Each<'_, SkippedRow>) -> Result<()>;
+    /// What was asked for because pages are shown with it, in the order it was first stored.
+    fn resources(&self, job: Option<JobId>, each: Each<'_, ResourceRow>) -> Result<()>;
+    /// The latest round of a resource; of all jobs, the latest one that has it.
+    fn resource(&self, job: Option<JobId>, normal: &str) -> Result<Option<ResourceRow>>;
     /// By host, then by start.
     fn fetches(&self, job: Option<JobId>, each: Each<'_, FetchRow>) -> Result<()>;
     /// Every request made for a URL as scheduled, oldest first, `limit` at most.
-    fn fetches_of(&self, job: Option<JobId>, url: &str, limit: usize) -> Result<Vec<FetchRow>>;
-    /// Requests for a URL that were made because another one had been redirected to it, oldest first, `limit` at most.
+    fn fetches_of(&self, job: Option<JobId>, normal: &str, limit: usize) -> Result<Vec<FetchRow>>;
+    /// Requests for a URL, as it is spelled, that were made because another one had been redirected to it, oldest first,
+    /// `limit` at most.
     /// For people who ask: it may have to look through all requests of the job.
     fn hops_to(&self, job: JobId, url: &str, limit: usize) -> Result<Vec<FetchRow>>;
     fn errors(&self, job: JobId, dead_letters_only: bool, each: Each<'_, ErrorRow>) -> Result<()>;

@@ -89,6 +89,26 @@ impl PageRow {
         }
     }
 
+    pub fn key(&self) -> super::PageKey {
+        super::PageKey {
+            job: self.job,
+            url_key: self.url_key,
+            round: self.round,
+            started: self.timings.started,
+        }
+    }
+
+    /// Whether asking again may do better: there was no answer, the server had a trouble of its own (429, 5xx), or something
+    /// went wrong with the answer.
+    pub fn has_failed(&self) -> bool {
+        match self.page.status {
+            None | Some(429 | 500..) => true,
+            // What is not there, or forbidden, will be so again.
+            Some(400..=499) => false,
+            Some(_) => self.page.error.is_some(),
+        }
+    }
+
     /// Cuts every text that came from outside to its limit. Whoever builds a row calls this last, so that the row
     /// written to `-o` and the one read back are the same.
     pub fn capped(mut self) -> PageRow {

@@ -1,27 +1,152 @@
 //! The smaller rows of a batch: refusals, hosts, robots.txt versions, errors, and how far the files beside the
 //! catalogue are valid.
 
-use argiope_model::{JobId, Millis, SkipReason};
+use super::page_row::{cap, limits};
+use argiope_model::{JobId, Millis, Skip, SkipReason, Url};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 /// At most this many refused URLs are stored per job; the rest is counted only.
 pub const SKIPPED_PER_JOB: u64 = 1_000_000;
 
-/// The key by which the catalogue finds a URL: the first 8 bytes of its SHA-256. For a URL in normal form it equals
-/// [`argiope_model::Identity::key_u64`]; it is defined for texts that never became one, too.
+/// How many more are stored where a limit or a trap rule held something back ([`SkipReason::CUTS`]): links out of scope by
+/// the million must not hide those.
+pub fn limit_of_cuts(skipped_per_job: u64) -> u64 {
+    skipped_per_job.saturating_add(skipped_per_job / 10)
+}
+
+/// The key by which the catalogue finds a URL: the first 8 bytes of the SHA-256 of its normal form, as
+/// [`argiope_model::Identity::key_u64`] has it. It is defined for texts that never became a URL, too.
 pub fn url_key(text: &str) -> u64 {
     Sha256::digest(text.as_bytes()).iter().take(8).fold(0, |key, byte| (key << 8) | u64::from(*byte))
 }
 
-/// A URL that was refused before a request. Stored once per job, with its first source.
+/// A URL that was refused before a request. Stored once per job, with its first source: spellings of one URL are one,
+/// except where a spelling is what the row is about ([`SkipReason::Merged`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SkippedRow {
     pub job: JobId,
+    /// That of the URL's identity.
+    pub url_key: u64,
     pub url: String,
     pub reason: SkipReason,
     pub detail: String,
     pub source: Option<String>,
+    /// Where it is said of a page, how much of it was cut: links, or bytes of the body as far as that is known. For a
+    /// URL that is too long, how many more such URLs of the page are not stored. Otherwise 0.
+    pub amount: u64,
+}
+
+/// The key of what is said about a page, so that it stands beside the page and beside other such words about it.
+pub fn note_key(reason: SkipReason, page_key: u64) -> u64 {
+    url_key(&format!("{reason} {page_key:016x}"))
+}
+
+impl SkippedRow {
+    /// What a new row adds to the job's count of its reason. A page over the link limit counts all the links beyond it,
+    /// and the sample of those counts nothing.
+    pub fn counted(&self) -> u64 {
+        match self.reason {
+            SkipReason::TooManyLinks => self.amount.max(1),
+            SkipReason::OverLinkLimit => 0,
+            SkipReason::UrlTooLong => self.amount.saturating_add(1),
+            _ => 1,
+        }
+    }
+}
+
+impl SkippedRow {
+    pub fn new(job: JobId, url: &Url, skip: Skip, source: Option<&Url>) -> SkippedRow {
+        SkippedRow {
+            job,
+            url_key: url.identity().key_u64(),
+            url: url.as_str().to_owned(),
+            reason: skip.reason,
+            detail: skip.detail,
+            source: source.map(|url| url.as_str().to_owned()),
+            amount: 0,
+        }
+    }
+
+    /// The key under which the row is stored, once per job.
+    pub fn stored_key(&self) -> u64 {
+        match self.reason {
+            SkipReason::Merged => url_key(&self.url),
+            reason if reason.is_about_a_page() => note_key(reason, self.url_key),
+            _ => self.url_key,
+        }
+    }
+}
+
+/// What became of a resource: something that crawled pages are shown with, on any host. (job, url, round) names it; it is
+/// no page, and a page of the same URL stands beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResourceRow {
+    pub job: JobId,
+    /// Of the normal form.
+    pub url_key: u64,
+    /// As it was asked for.
+    pub url: String,
+    pub round: u32,
+    /// Where redirects have led.
+    pub final_url: Option<String>,
+    /// None where there was no answer.
+    pub status: Option<u16>,
+    pub error: Option<String>,
+    pub content_type: Option<String>,
+    /// As the server says, where only that was asked for.
+    pub bytes: Option<u64>,
+    /// The page it was first found on; the links have the others.
+    pub source: Option<String>,
+    pub fetched_at: Millis,
+    pub fetch_ms: u32,
+    /// `FILE:OFFSET`, where it is kept.
+    pub archive: Option<String>,
+}
+
+impl ResourceRow {
+    /// Of a URL in normal form.
+    pub fn new(job: JobId, url: impl Into<String>) -> ResourceRow {
+        let url = url.into();
+        ResourceRow {
+            job,
+            url_key: url_key(&url),
+            url,
+            round: 0,
+            final_url: None,
+            status: None,
+            error: None,
+            content_type: None,
+            bytes: None,
+            source: None,
+            fetched_at: Millis::default(),
+            fetch_ms: 0,
+            archive: None,
+        }
+    }
+
+    pub fn is_broken(&self) -> bool {
+        is_broken(self.status)
+    }
+
+    /// Cuts every text that came from outside to its limit.
+    pub fn capped(mut self) -> ResourceRow {
+        for (text, limit) in [
+            (&mut self.final_url, limits::URL),
+            (&mut self.error, limits::ERROR),
+            (&mut self.content_type, limits::CONTENT_TYPE),
+        ] {
+            if let Some(text) = text {
+                cap(text, limit);
+            }
+        }
+        self
+    }
+}
+
+/// No answer, one that says so, or a redirect that led nowhere.
+pub fn is_broken(status: Option<u16>) -> bool {
+    status.is_none_or(|status| status >= 300 && status != 304)
 }
 
 /// What is known of a host, all jobs together. Replaces what was known before; a robots text that is None leaves the
@@ -61,6 +186,9 @@ pub struct RobotsRow {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ErrorRow {
     pub job: JobId,
+    /// That of the URL's identity.
+    #[serde(skip)]
+    pub url_key: u64,
     pub url: String,
     pub host: String,
     pub round: u32,

@@ -1,14 +1,19 @@
-//! Results for users: pages and refusals as JSON lines, JSON or CSV, streamed from a catalogue reader to any writer.
+//! Results for users: pages, links, refusals and more as JSON lines, JSON or CSV, streamed to any writer.
 //! [`Output`] is the file of `crawl -o`, which follows the catalogue while it grows.
 
 mod file;
 mod output;
 mod record;
+mod row;
 mod writer;
 
 pub use file::write_atomically;
 pub use output::{Output, STDOUT};
-pub use record::{PageWithHtml, Record, SkippedRecord};
+pub use record::{
+    BrokenRecord, FailedRecord, HostRecord, LinkRecord, PageWithHtml, Record, RedirectRecord, ResourceRecord,
+    SkippedRecord,
+};
+pub use row::{CsvOptions, CsvRow};
 pub use writer::{Format, RecordWriter};
 
 use crate::catalogue::{CatalogueReader, PageQuery};

@@ -45,6 +45,10 @@ pub struct Output {
     writer: RecordWriter<Page, Counted>,
     /// None where the target is no regular file.
     file: Option<File>,
+    format: Format,
+    /// It has records that are no longer true: a page was asked for again. It is written anew at its end, and until then
+    /// by whoever opens it.
+    stale: bool,
 }
 
 impl Output {
@@ -90,7 +94,12 @@ impl Output {
     /// Writes the rows of a batch that has just been committed.
     pub fn write(&mut self, rows: &[PageRow], committed: &Committed) -> Result<()> {
         for (row, placed) in rows.iter().zip(&committed.pages) {
-            if row.job == self.job && !placed.repeated && placed.seq > self.seq {
+            if row.job != self.job {
+                continue;
+            }
+            if placed.repeated {
+                self.out_of_date();
+            } else if placed.seq > self.seq {
                 self.write_page(placed.seq, row)?;
             }
         }
@@ -109,8 +118,36 @@ impl Output {
         self.writer.flush().map_err(|e| StoreError::io(&self.path, e))
     }
 
+    pub fn job(&self) -> JobId {
+        self.job
+    }
+
+    /// A page that it lists has changed, or has gone. Nothing can be taken back from a pipe.
+    pub fn out_of_date(&mut self) {
+        self.stale = self.file.is_some();
+    }
+
+    /// Begins the file again, and writes all pages as they are now.
+    fn write_anew(&mut self, reader: &dyn CatalogueReader) -> Result<()> {
+        self.flush()?;
+        let about = |error| StoreError::io(&self.path, error);
+        let Some(kept) = &self.file else { return Ok(()) };
+        // Both handles have one place to write at.
+        let mut file = kept.try_clone().map_err(about)?;
+        file.set_len(0).map_err(about)?;
+        file.seek(SeekFrom::Start(0)).map_err(about)?;
+        let counted = Counted { to: BufWriter::with_capacity(BUFFER, Box::new(file)), bytes: 0 };
+        self.writer = RecordWriter::new(self.format, counted).map_err(about)?;
+        self.seq = 0;
+        self.stale = false;
+        self.catch_up(reader)
+    }
+
     /// To be committed with the next batch.
     pub fn position(&self) -> OutputPosition {
+        if self.stale {
+            return OutputPosition { job: self.job, path: self.path.clone(), seq: 0, length: 0 };
+        }
         OutputPosition {
             job: self.job,
             path: self.path.clone(),
@@ -120,7 +157,10 @@ impl Output {
     }
 
     /// Makes the file durable. The caller commits the position once more after it.
-    pub fn finish(mut self) -> Result<OutputPosition> {
+    pub fn finish(mut self, reader: &dyn CatalogueReader) -> Result<OutputPosition> {
+        if self.stale {
+            self.write_anew(reader)?;
+        }
         self.flush()?;
         if let Some(file) = &self.file {
             file.sync_all().map_err(|e| StoreError::io(&self.path, e))?;
@@ -204,6 +244,7 @@ impl Target {
         length: u64,
         include_noindex: bool,
     ) -> io::Result<Output> {
+        let format = self.format;
         let counted = Counted { to: BufWriter::with_capacity(BUFFER, to), bytes: length };
         let begun = length > 0 || (file.is_none() && seq > 0);
         let writer = if begun {
@@ -211,6 +252,6 @@ impl Target {
         } else {
             RecordWriter::new(self.format, counted)?
         };
-        Ok(Output { job, path: self.name, include_noindex, seq, writer, file })
+        Ok(Output { job, path: self.name, include_noindex, seq, writer, file, format, stale: false })
     }
 }

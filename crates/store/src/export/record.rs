@@ -1,44 +1,47 @@
 //! What can be exported: a thing with named fields in a fixed order, as an object of JSON or a row of CSV.
 
-use crate::catalogue::SkippedRow;
+use super::row::CsvRow;
+use crate::broken::BrokenUrl;
+use crate::catalogue::{HostFigures, HostRow, PageRow, ResourceRow, SkippedRow};
+use crate::links::{Link, PageLinks};
 use argiope_model::Page;
 use serde::Serialize;
-use std::io::{self, Write};
+use std::io::Write;
 
 /// serde writes its JSON; this writes its row of CSV. Unknown values are null there and empty here.
 pub trait Record: Serialize {
     const FIELDS: &'static [&'static str];
 
     /// Writes every field but does not end the row.
-    fn write_fields<W: Write>(&self, row: &mut csv::Writer<W>) -> csv::Result<()>;
+    fn write_fields<W: Write>(&self, row: &mut CsvRow<W>) -> csv::Result<()>;
 }
 
 impl Record for Page {
     const FIELDS: &'static [&'static str] = &Page::FIELDS;
 
-    fn write_fields<W: Write>(&self, row: &mut csv::Writer<W>) -> csv::Result<()> {
-        row.write_field(&self.url)?;
-        text(row, &self.final_url)?;
-        number(row, self.status)?;
-        number(row, Some(self.depth))?;
-        text(row, &self.title)?;
-        text(row, &self.description)?;
-        text(row, &self.keywords)?;
-        text(row, &self.author)?;
-        text(row, &self.language)?;
-        text(row, &self.canonical)?;
-        text(row, &self.content_type)?;
-        number(row, self.bytes)?;
-        text(row, &self.content_hash)?;
-        text(row, &self.simhash)?;
-        text(row, &self.duplicate_of)?;
-        number(row, self.word_count)?;
-        row.write_field(self.topics.as_ref().map(|topics| topics.join(";")).unwrap_or_default())?;
-        number(row, self.links)?;
-        text(row, &self.crawled_at)?;
-        number(row, self.fetch_ms)?;
-        text(row, &self.error)?;
-        text(row, &self.archive)
+    fn write_fields<W: Write>(&self, row: &mut CsvRow<W>) -> csv::Result<()> {
+        row.text(&self.url)?;
+        row.optional(&self.final_url)?;
+        row.number(self.status)?;
+        row.number(Some(self.depth))?;
+        row.optional(&self.title)?;
+        row.optional(&self.description)?;
+        row.optional(&self.keywords)?;
+        row.optional(&self.author)?;
+        row.optional(&self.language)?;
+        row.optional(&self.canonical)?;
+        row.optional(&self.content_type)?;
+        row.number(self.bytes)?;
+        row.optional(&self.content_hash)?;
+        row.optional(&self.simhash)?;
+        row.optional(&self.duplicate_of)?;
+        row.number(self.word_count)?;
+        row.text(&self.topics.as_ref().map(|topics| topics.join(";")).unwrap_or_default())?;
+        row.number(self.links)?;
+        row.optional(&self.crawled_at)?;
+        row.number(self.fetch_ms)?;
+        row.optional(&self.error)?;
+        row.optional(&self.archive)
     }
 }
 
@@ -53,9 +56,9 @@ pub struct PageWithHtml {
 impl Record for PageWithHtml {
     const FIELDS: &'static [&'static str] = &with_html();
 
-    fn write_fields<W: Write>(&self, row: &mut csv::Writer<W>) -> csv::Result<()> {
+    fn write_fields<W: Write>(&self, row: &mut CsvRow<W>) -> csv::Result<()> {
         self.page.write_fields(row)?;
-        text(row, &self.html)
+        row.optional(&self.html)
     }
 }
 
@@ -85,23 +88,293 @@ impl From<SkippedRow> for SkippedRecord {
 impl Record for SkippedRecord {
     const FIELDS: &'static [&'static str] = &["url", "reason", "detail", "source"];
 
-    fn write_fields<W: Write>(&self, row: &mut csv::Writer<W>) -> csv::Result<()> {
-        row.write_field(&self.url)?;
-        row.write_field(self.reason)?;
-        row.write_field(&self.detail)?;
-        text(row, &self.source)
+    fn write_fields<W: Write>(&self, row: &mut CsvRow<W>) -> csv::Result<()> {
+        row.text(&self.url)?;
+        row.text(self.reason)?;
+        row.text(&self.detail)?;
+        row.optional(&self.source)
     }
 }
 
-fn text<W: Write>(row: &mut csv::Writer<W>, value: &Option<String>) -> csv::Result<()> {
-    row.write_field(value.as_deref().unwrap_or(""))
+/// A resource of pages as users see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ResourceRecord {
+    pub url: String,
+    pub final_url: Option<String>,
+    pub status: Option<u16>,
+    pub error: Option<String>,
+    pub content_type: Option<String>,
+    pub bytes: Option<u64>,
+    pub source: Option<String>,
+    pub fetched_at: String,
+    pub fetch_ms: u32,
+    pub archive: Option<String>,
 }
 
-/// Digits are written into a buffer on the stack: a crawl writes eight numbers for every page.
-fn number<W: Write>(row: &mut csv::Writer<W>, value: Option<impl Into<u64>>) -> csv::Result<()> {
-    let Some(value) = value else { return row.write_field("") };
-    let mut digits = io::Cursor::new([0u8; 20]);
-    write!(digits, "{}", value.into())?;
-    let length = usize::try_from(digits.position()).unwrap_or(0);
-    row.write_field(digits.get_ref().get(..length).unwrap_or(&[]))
+impl From<ResourceRow> for ResourceRecord {
+    fn from(row: ResourceRow) -> ResourceRecord {
+        ResourceRecord {
+            url: row.url,
+            final_url: row.final_url,
+            status: row.status,
+            error: row.error,
+            content_type: row.content_type,
+            bytes: row.bytes,
+            source: row.source,
+            fetched_at: row.fetched_at.rfc3339(),
+            fetch_ms: row.fetch_ms,
+            archive: row.archive,
+        }
+    }
+}
+
+impl Record for ResourceRecord {
+    const FIELDS: &'static [&'static str] = &[
+        "url",
+        "final_url",
+        "status",
+        "error",
+        "content_type",
+        "bytes",
+        "source",
+        "fetched_at",
+        "fetch_ms",
+        "archive",
+    ];
+
+    fn write_fields<W: Write>(&self, row: &mut CsvRow<W>) -> csv::Result<()> {
+        row.text(&self.url)?;
+        row.optional(&self.final_url)?;
+        row.number(self.status)?;
+        row.optional(&self.error)?;
+        row.optional(&self.content_type)?;
+        row.number(self.bytes)?;
+        row.optional(&self.source)?;
+        row.text(&self.fetched_at)?;
+        row.number(Some(self.fetch_ms))?;
+        row.optional(&self.archive)
+    }
+}
+
+/// A URL that ended without an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FailedRecord {
+    pub url: String,
+    pub error: Option<String>,
+    /// Requests that were made for it, the last one included.
+    pub attempts: u32,
+    pub depth: u32,
+    pub source: Option<String>,
+    pub failed_at: Option<String>,
+}
+
+impl From<PageRow> for FailedRecord {
+    fn from(row: PageRow) -> FailedRecord {
+        FailedRecord {
+            attempts: u32::from(row.retry_count) + 1,
+            url: row.page.url,
+            error: row.page.error,
+            depth: row.page.depth,
+            source: row.source,
+            failed_at: row.page.crawled_at,
+        }
+    }
+}
+
+impl Record for FailedRecord {
+    const FIELDS: &'static [&'static str] = &["url", "error", "attempts", "depth", "source", "failed_at"];
+
+    fn write_fields<W: Write>(&self, row: &mut CsvRow<W>) -> csv::Result<()> {
+        row.text(&self.url)?;
+        row.optional(&self.error)?;
+        row.number(Some(self.attempts))?;
+        row.number(Some(self.depth))?;
+        row.optional(&self.source)?;
+        row.optional(&self.failed_at)
+    }
+}
+
+/// One redirect on the way of a URL.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RedirectRecord {
+    /// As scheduled.
+    pub url: String,
+    /// 1 for the first.
+    pub hop: u32,
+    pub from: String,
+    pub status: u16,
+    pub to: Option<String>,
+    pub final_url: Option<String>,
+    pub final_status: Option<u16>,
+}
+
+impl RedirectRecord {
+    /// Of the way that led to a page, in its order.
+    pub fn of(row: &PageRow) -> impl Iterator<Item = RedirectRecord> + '_ {
+        let page = &row.page;
+        let ends = row.redirects.iter().skip(1).map(|hop| Some(hop.url.as_str()));
+        let ends = ends.chain(std::iter::once(page.final_url.as_deref()));
+        row.redirects.iter().zip(ends).zip(1..).map(|((hop, to), number)| RedirectRecord {
+            url: page.url.clone(),
+            hop: number,
+            from: hop.url.as_str().to_owned(),
+            status: hop.status,
+            to: to.map(str::to_owned),
+            final_url: page.final_url.clone(),
+            final_status: page.status,
+        })
+    }
+}
+
+impl Record for RedirectRecord {
+    const FIELDS: &'static [&'static str] =
+        &["url", "hop", "from", "status", "to", "final_url", "final_status"];
+
+    fn write_fields<W: Write>(&self, row: &mut CsvRow<W>) -> csv::Result<()> {
+        row.text(&self.url)?;
+        row.number(Some(self.hop))?;
+        row.text(&self.from)?;
+        row.number(Some(self.status))?;
+        row.optional(&self.to)?;
+        row.optional(&self.final_url)?;
+        row.number(self.final_status)
+    }
+}
+
+/// A host of a job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HostRecord {
+    pub host: String,
+    pub pages: u64,
+    pub failed: u64,
+    pub bytes: u64,
+    pub mean_fetch_ms: u64,
+    pub max_fetch_ms: u64,
+    /// Of its robots.txt.
+    pub robots_status: Option<u16>,
+    /// What robots.txt asks for.
+    pub crawl_delay_ms: Option<u64>,
+    /// What was kept in fact.
+    pub delay_ms: Option<u64>,
+}
+
+impl HostRecord {
+    /// `known` is what all jobs together know of it.
+    pub fn new(figures: HostFigures, known: Option<HostRow>) -> HostRecord {
+        HostRecord {
+            host: figures.host,
+            pages: figures.pages,
+            failed: figures.failed,
+            bytes: figures.bytes,
+            mean_fetch_ms: figures.mean_fetch_ms,
+            max_fetch_ms: figures.max_fetch_ms,
+            robots_status: known.as_ref().and_then(|known| known.robots_status),
+            crawl_delay_ms: known.as_ref().and_then(|known| known.crawl_delay_ms),
+            delay_ms: known.map(|known| known.delay_ms),
+        }
+    }
+}
+
+impl Record for HostRecord {
+    const FIELDS: &'static [&'static str] = &[
+        "host",
+        "pages",
+        "failed",
+        "bytes",
+        "mean_fetch_ms",
+        "max_fetch_ms",
+        "robots_status",
+        "crawl_delay_ms",
+        "delay_ms",
+    ];
+
+    fn write_fields<W: Write>(&self, row: &mut CsvRow<W>) -> csv::Result<()> {
+        row.text(&self.host)?;
+        for number in [self.pages, self.failed, self.bytes, self.mean_fetch_ms, self.max_fetch_ms] {
+            row.number(Some(number))?;
+        }
+        row.number(self.robots_status)?;
+        row.number(self.crawl_delay_ms)?;
+        row.number(self.delay_ms)
+    }
+}
+
+/// A link of a page.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LinkRecord {
+    pub source: String,
+    pub target: String,
+    pub anchor: String,
+    /// Words of `rel` that matter, with blanks between them.
+    pub rel: String,
+    pub kind: &'static str,
+}
+
+impl LinkRecord {
+    pub fn new(page: &PageLinks<'_>, link: &Link<'_>) -> LinkRecord {
+        LinkRecord {
+            source: page.source.to_owned(),
+            target: link.target.to_owned(),
+            anchor: link.anchor.to_owned(),
+            rel: link.rel.words().collect::<Vec<_>>().join(" "),
+            kind: link.kind.as_str(),
+        }
+    }
+}
+
+impl Record for LinkRecord {
+    const FIELDS: &'static [&'static str] = &["source", "target", "anchor", "rel", "kind"];
+
+    fn write_fields<W: Write>(&self, row: &mut CsvRow<W>) -> csv::Result<()> {
+        row.text(&self.source)?;
+        row.text(&self.target)?;
+        row.text(&self.anchor)?;
+        row.text(&self.rel)?;
+        row.text(self.kind)
+    }
+}
+
+/// A link that leads to a page which is not there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BrokenRecord {
+    pub url: String,
+    pub status: Option<u16>,
+    pub error: Option<String>,
+    /// The page with the link; where no link is known, where the URL was first found, and none for a seed.
+    pub source: Option<String>,
+    pub anchor: Option<String>,
+}
+
+impl BrokenRecord {
+    pub fn linked(url: &str, broken: &BrokenUrl, source: &str, link: &Link<'_>) -> BrokenRecord {
+        BrokenRecord {
+            url: url.to_owned(),
+            status: broken.status,
+            error: broken.error.clone(),
+            source: Some(source.to_owned()),
+            anchor: Some(link.anchor.to_owned()),
+        }
+    }
+
+    pub fn unlinked(broken: &BrokenUrl) -> BrokenRecord {
+        BrokenRecord {
+            url: broken.url.clone(),
+            status: broken.status,
+            error: broken.error.clone(),
+            source: broken.first_source.clone(),
+            anchor: None,
+        }
+    }
+}
+
+impl Record for BrokenRecord {
+    const FIELDS: &'static [&'static str] = &["url", "status", "error", "source", "anchor"];
+
+    fn write_fields<W: Write>(&self, row: &mut CsvRow<W>) -> csv::Result<()> {
+        row.text(&self.url)?;
+        row.number(self.status)?;
+        row.optional(&self.error)?;
+        row.optional(&self.source)?;
+        row.optional(&self.anchor)
+    }
 }

@@ -1,6 +1,7 @@
 //! Records to bytes, in one of three formats.
 
 use super::Record;
+use super::row::{BYTE_ORDER_MARK, CsvOptions, CsvRow};
 use std::io::{self, Write};
 use std::marker::PhantomData;
 use std::path::Path;
@@ -39,7 +40,7 @@ impl Format {
 enum Encoder<W: Write> {
     Jsonl(W),
     Json { to: W, first: bool },
-    Csv(Box<csv::Writer<W>>),
+    Csv(Box<CsvRow<W>>),
 }
 
 /// Writes records of one kind.
@@ -51,9 +52,17 @@ pub struct RecordWriter<R, W: Write> {
 impl<R: Record, W: Write> RecordWriter<R, W> {
     /// Begins a new document: CSV gets its header.
     pub fn new(format: Format, to: W) -> io::Result<RecordWriter<R, W>> {
-        let mut writer = RecordWriter::resume(format, to);
+        RecordWriter::with(format, CsvOptions::default(), to)
+    }
+
+    /// The same, with CSV as it is wanted.
+    pub fn with(format: Format, csv: CsvOptions, mut to: W) -> io::Result<RecordWriter<R, W>> {
+        if format == Format::Csv && csv.byte_order_mark {
+            to.write_all(BYTE_ORDER_MARK)?;
+        }
+        let mut writer = RecordWriter::going_on(format, csv, to);
         match &mut writer.encoder {
-            Encoder::Csv(csv) => csv.write_record(R::FIELDS).map_err(csv_error)?,
+            Encoder::Csv(csv) => csv.header(R::FIELDS).map_err(csv_error)?,
             Encoder::Json { to, .. } => to.write_all(b"[")?,
             Encoder::Jsonl(_) => {}
         }
@@ -62,10 +71,14 @@ impl<R: Record, W: Write> RecordWriter<R, W> {
 
     /// Goes on with a document that has a beginning already.
     pub fn resume(format: Format, to: W) -> RecordWriter<R, W> {
+        RecordWriter::going_on(format, CsvOptions::default(), to)
+    }
+
+    fn going_on(format: Format, csv: CsvOptions, to: W) -> RecordWriter<R, W> {
         let encoder = match format {
             Format::Jsonl => Encoder::Jsonl(to),
             Format::Json => Encoder::Json { to, first: true },
-            Format::Csv => Encoder::Csv(Box::new(csv::Writer::from_writer(to))),
+            Format::Csv => Encoder::Csv(Box::new(CsvRow::new(to, csv.guarded))),
         };
         RecordWriter { encoder, record: PhantomData }
     }
@@ -84,7 +97,7 @@ impl<R: Record, W: Write> RecordWriter<R, W> {
             }
             Encoder::Csv(csv) => {
                 record.write_fields(csv).map_err(csv_error)?;
-                csv.write_record(None::<&[u8]>).map_err(csv_error)
+                csv.end().map_err(csv_error)
             }
         }
     }
@@ -175,6 +188,42 @@ mod tests {
         assert_eq!(field("depth"), "0");
         assert_eq!(field("final_url"), "");
         assert_eq!(row.len(), 22);
+    }
+
+    fn csv_with(options: CsvOptions, page: &Page) -> String {
+        let mut bytes = Vec::new();
+        let mut writer = RecordWriter::with(Format::Csv, options, &mut bytes).unwrap();
+        writer.write(page).unwrap();
+        writer.finish().unwrap();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn no_cell_of_csv_is_a_formula() {
+        for title in ["=cmd|' /C calc'!A0", "+1", "-1+2", "@SUM(A1)", "\t=1", "\r=1", "\n=1"] {
+            let page = Page { title: Some(title.to_owned()), ..Page::default() };
+            let cell = |options| {
+                let text = csv_with(options, &page);
+                let mut reader = csv::Reader::from_reader(text.as_bytes());
+                let at = Page::FIELDS.iter().position(|field| *field == "title").unwrap();
+                reader.records().next().unwrap().unwrap().get(at).unwrap().to_owned()
+            };
+            assert_eq!(cell(CsvOptions::default()), format!("'{title}"));
+            assert_eq!(cell(CsvOptions { guarded: false, ..CsvOptions::default() }), title);
+            // Programs that read JSON get what the page said.
+            let read: Page =
+                serde_json::from_str(&written(Format::Jsonl, std::slice::from_ref(&page))).unwrap();
+            assert_eq!(read.title.as_deref(), Some(title));
+        }
+        let harmless = Page { title: Some("a = b - c".into()), ..Page::default() };
+        assert!(!csv_with(CsvOptions::default(), &harmless).contains('\''));
+    }
+
+    #[test]
+    fn a_byte_order_mark_comes_first_where_it_is_wanted() {
+        let marked = CsvOptions { byte_order_mark: true, ..CsvOptions::default() };
+        assert!(csv_with(marked, &Page::default()).starts_with("\u{feff}url,final_url"));
+        assert!(csv_with(CsvOptions::default(), &Page::default()).starts_with("url,"));
     }
 
     #[test]

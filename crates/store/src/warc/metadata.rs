@@ -1,14 +1,15 @@
-//! What the metadata record of a visit holds: all that is needed to complete the visit without a second request.
+//! What the metadata of a visit holds: all that is needed to complete the visit without a second request.
 
 use argiope_model::{FetchTimings, Millis, Url, Visit, VisitKey};
 use serde::{Deserialize, Serialize};
 
-/// The block of a metadata record, as JSON. A visit is in the archive exactly if this record is complete, because it
-/// is the visit's last.
+/// The block of a metadata record, or a field of the response's header, as JSON; what has its usual value is left out. A
+/// visit is in the archive exactly if the record with this is complete, because it is the visit's last or only one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VisitMetadata {
     /// The visit as it was dispatched: job, kind, URL, round, attempt, depth, priority, redirects so far, source.
     pub visit: Visit,
+    #[serde(default, skip_serializing_if = "VisitOutcome::is_final")]
     pub outcome: VisitOutcome,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
@@ -25,10 +26,10 @@ pub struct VisitMetadata {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub robots_line: Option<u32>,
     /// The delay the host was owed when the request began.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "argiope_model::is_zero")]
     pub required_delay_ms: u64,
     /// How many requests the host might have in flight.
-    #[serde(default)]
+    #[serde(default = "one", skip_serializing_if = "is_one")]
     pub per_host: u32,
     /// Where the frontier has the visit queued: what recovery removes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,6 +37,17 @@ pub struct VisitMetadata {
     /// The charset the body was decoded with, so that a replay decodes alike.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub charset: Option<String>,
+    /// What the answer for a resource says of itself: its body may not be kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<AnswerFacts>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnswerFacts {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_type: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
 }
 
 impl VisitMetadata {
@@ -45,15 +57,30 @@ impl VisitMetadata {
 }
 
 /// What becomes of the visit after this request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum VisitOutcome {
     /// The answer, or the failure, is the last word on this visit.
+    #[default]
     Final,
     /// Another attempt is due.
     Retry { due: Millis },
     /// The request was answered with a redirect that is followed.
     Redirect { to: Url },
+}
+
+impl VisitOutcome {
+    fn is_final(&self) -> bool {
+        *self == VisitOutcome::Final
+    }
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn is_one(number: &u32) -> bool {
+    *number == 1
 }
 
 /// Why a body is not whole. The words are those of `WARC-Truncated`.

@@ -1,8 +1,10 @@
 //! The WARC 1.1 codec: visits to records and back. Pure: bytes, time and chance come from the caller.
 //!
-//! A file is a sequence of gzip members, one per record: a warcinfo record, then for each visit a response (or a
-//! revisit that refers to an identical payload elsewhere), the request, and last the metadata record that makes the
-//! visit complete. A visit without answer has no response record, one that never connected only its metadata.
+//! A file is a sequence of gzip members, one per record: a warcinfo record, then the visits. Most visits are one record: a
+//! response (or a revisit that refers to an identical payload elsewhere) that has the visit's metadata in its header
+//! (`WARC-JSON-Metadata`) and names a request record of the same file that its own request is like, but for path and
+//! host. Where there is none like it yet, a visit is three records: response, request, and last a metadata record that
+//! makes it complete. A visit without answer has no response record, one that never connected only its metadata.
 
 pub mod cdxj;
 mod digest;
@@ -11,11 +13,13 @@ pub mod http_head;
 mod metadata;
 mod reader;
 mod record_id;
+mod requests;
+mod small_deflate;
 mod visits;
 mod writer;
 
 pub use digest::Digest;
-pub use metadata::{Truncation, VisitMetadata, VisitOutcome};
+pub use metadata::{AnswerFacts, Truncation, VisitMetadata, VisitOutcome};
 pub use reader::{RecordHead, WarcError, WarcFault, WarcReader};
 pub use record_id::{RecordId, RecordIds};
 pub use visits::{Capture, StoredVisit, VisitReader, read_referred};
@@ -42,6 +46,10 @@ pub mod field {
     pub const REFERS_TO_DATE: &str = "WARC-Refers-To-Date";
     pub const PAYLOAD_DIGEST: &str = "WARC-Payload-Digest";
     pub const BLOCK_DIGEST: &str = "WARC-Block-Digest";
+    /// The visit's metadata, in the header of its response. Other crawlers use this name, too.
+    pub const JSON_METADATA: &str = "WARC-JSON-Metadata";
+    /// The request record that the visit's request is like, but for path and host, which are those of the target.
+    pub const REQUEST_LIKE: &str = "X-Argiope-Request-Like";
     pub const CONTENT_TYPE: &str = "Content-Type";
     pub const CONTENT_LENGTH: &str = "Content-Length";
     /// The URL the page was scheduled under, where redirects led elsewhere.

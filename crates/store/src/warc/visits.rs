@@ -65,8 +65,14 @@ impl<R: Read> VisitReader<R> {
         while let Some(head) = self.records.next_record()? {
             match head.kind() {
                 "response" | "revisit" => {
-                    start.get_or_insert(head.offset);
+                    let start = *start.get_or_insert(head.offset);
                     capture = Some(self.capture(&head)?);
+                    // A visit that is one record is complete with it.
+                    if let Some(json) = head.get(field::JSON_METADATA) {
+                        let metadata = parse_metadata(&head, json.as_bytes())?;
+                        self.complete = self.records.end();
+                        return Ok(Some(StoredVisit { start, end: self.complete, metadata, capture }));
+                    }
                 }
                 "request" => {
                     start.get_or_insert(head.offset);
@@ -116,9 +122,13 @@ impl<R: Read> VisitReader<R> {
         if !self.records.read_block(LONGEST_METADATA, &mut block)? {
             return Err(damaged(head, "has a metadata block that is too long".to_owned()));
         }
-        serde_json::from_slice(&block)
-            .map_err(|error| damaged(head, format!("has metadata that cannot be read: {error}")))
+        parse_metadata(head, &block)
     }
+}
+
+fn parse_metadata(head: &RecordHead, json: &[u8]) -> Result<VisitMetadata, WarcError> {
+    serde_json::from_slice(json)
+        .map_err(|error| damaged(head, format!("has metadata that cannot be read: {error}")))
 }
 
 /// What a revisit record says of the record at `at`, which `head` is the header of; `None` for other records than
@@ -156,6 +166,71 @@ mod tests {
     use super::*;
     use crate::archive::contract::Sample;
     use crate::warc::{VisitEncoder, WarcInfo};
+
+    #[test]
+    fn a_visit_whose_request_is_like_one_before_is_one_record() {
+        let mut encoder = VisitEncoder::new([3; 16]);
+        let mut file = Vec::new();
+        let mut lengths = Vec::new();
+        for number in 0..3 {
+            let mut sample = Sample::page(number, 100);
+            if number == 2 {
+                let more = b"User-Agent: test\r\nIf-None-Match: \"1\"\r\n\r\n";
+                let request = sample.request.as_mut().unwrap();
+                request.truncate(request.len() - b"User-Agent: test\r\n\r\n".len());
+                request.extend_from_slice(more);
+            }
+            let (start, digest) = (file.len(), Digest::of(&[sample.body()]));
+            encoder.visit(&sample.exchange(), Some(digest), None, &mut file).unwrap();
+            lengths.push(file.len() - start - sample.body().len());
+        }
+        let mut records = WarcReader::new(file.as_slice(), 0);
+        let mut kinds = Vec::new();
+        let mut request = String::new();
+        while let Some(head) = records.next_record().unwrap() {
+            kinds.push(head.kind().to_owned());
+            if kinds.len() == 2 {
+                request = head.get(field::RECORD_ID).unwrap().to_owned();
+            } else if kinds.len() == 4 {
+                assert_eq!(head.get(field::REQUEST_LIKE), Some(request.as_str()));
+                assert!(head.get(field::JSON_METADATA).unwrap().starts_with("{\"visit\":"));
+            }
+            records.finish_record().unwrap();
+        }
+        let three = ["response", "request", "metadata"];
+        assert_eq!(kinds, [&three[..], &["response"], &three].concat(), "the last has a header of its own");
+        assert!(lengths[1] < 900, "{lengths:?}");
+    }
+
+    #[test]
+    fn visits_of_archives_of_old_are_read() {
+        // As earlier versions wrote them: three stored records, and nothing left out of the metadata.
+        let records = [
+            "WARC/1.1\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:uuid:1ebdb229-7b1f-4c89-b52d-7ff361f32e9c>\r\n\
+             WARC-Date: 2026-11-18T08:06:35.212Z\r\nWARC-Target-URI: http://a.example/x\r\n\
+             Content-Type: application/http;msgtype=response\r\nContent-Length: 21\r\n\r\nHTTP/1.1 200 OK\r\n\r\nhi",
+            "WARC/1.1\r\nWARC-Type: request\r\nWARC-Record-ID: <urn:uuid:1ebdb229-7b1f-4c89-b52d-7ff361f32e9d>\r\n\
+             WARC-Date: 2026-11-18T08:06:35.212Z\r\nWARC-Target-URI: http://a.example/x\r\nContent-Length: 0\r\n\r\n",
+            "WARC/1.1\r\nWARC-Type: metadata\r\nWARC-Record-ID: <urn:uuid:1ebdb229-7b1f-4c89-b52d-7ff361f32e9e>\r\n\
+             WARC-Date: 2026-11-18T08:06:35.212Z\r\nWARC-Target-URI: http://a.example/x\r\nContent-Length: 432\r\n\r\n\
+             {\"visit\":{\"job\":1,\"kind\":\"page\",\"url\":\"http://a.example/x\",\"round\":0,\"attempt\":0,\"depth\":1,\
+             \"priority\":20,\"scheduled_at\":1794989195168,\"source\":\"http://a.example/\"},\"outcome\":{\"is\":\"final\"},\
+             \"status\":200,\"timings\":{\"started\":1794989195212,\"ended\":1794989195216,\"dns_us\":0,\"connect_us\":0,\
+             \"tls_us\":0,\"first_byte_us\":2500,\"download_us\":2},\"robots_rule\":\"Allow: /\",\"robots_line\":5,\
+             \"required_delay_ms\":0,\"per_host\":1,\"ticket\":\"1.7.0.21.1.1882182589716889719\",\"charset\":\"UTF-8\"}",
+        ];
+        let mut file = Vec::new();
+        for record in records {
+            let json = record.find("{\"visit").map_or(432, |at| record.len() - at);
+            let record = record.replace("432", &json.to_string());
+            crate::warc::gzip::GzipWriter::new().stored(&[record.as_bytes(), b"\r\n\r\n"], &mut file);
+        }
+        let mut visits = VisitReader::new(file.as_slice(), 0);
+        let visit = visits.next_visit().unwrap().unwrap();
+        assert_eq!((visit.start, visit.end), (0, file.len() as u64));
+        assert_eq!((visit.metadata.per_host, visit.metadata.timings.first_byte_us), (1, 2500));
+        assert_eq!(visit.metadata.outcome, crate::warc::VisitOutcome::Final);
+    }
 
     #[test]
     fn a_file_cut_at_any_byte_holds_exactly_the_complete_visits() {

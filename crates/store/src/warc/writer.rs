@@ -1,9 +1,11 @@
-//! Builds the records of a visit: response (or revisit), request, metadata, each a gzip member of its own.
+//! Builds the records of a visit, each a gzip member of its own: a response (or revisit) with the metadata in its header,
+//! or response, request and metadata (see the module above).
 
 use super::digest::Digest;
 use super::gzip::GzipWriter;
 use super::http_head;
 use super::record_id::{RecordId, RecordIds};
+use super::requests::{RequestForm, RequestsWritten};
 use super::{PROFILE_IDENTICAL_PAYLOAD, PROFILE_NOT_MODIFIED, field};
 use crate::archive::{ArchiveRef, Exchange, Response};
 use crate::error::{ErrorKind, Result, StoreError};
@@ -51,6 +53,8 @@ pub struct VisitEncoder {
     ids: RecordIds,
     header: Vec<u8>,
     block: Vec<u8>,
+    json: Vec<u8>,
+    requests: RequestsWritten,
     block_digests: bool,
 }
 
@@ -69,6 +73,8 @@ impl VisitEncoder {
             ids: RecordIds::new(random),
             header: Vec::with_capacity(1024),
             block: Vec::with_capacity(1024),
+            json: Vec::with_capacity(1024),
+            requests: RequestsWritten::default(),
             block_digests: false,
         }
     }
@@ -83,6 +89,7 @@ impl VisitEncoder {
 
     /// The record a file begins with.
     pub fn warcinfo(&mut self, info: &WarcInfo, file: &str, now: Millis, out: &mut Vec<u8>) {
+        self.forget_requests();
         self.block.clear();
         for (name, value) in [
             ("software", Some(info.software.as_str())),
@@ -105,7 +112,12 @@ impl VisitEncoder {
         put(&mut self.header, field::CONTENT_TYPE, "application/warc-fields");
         put_digest(&mut self.header, field::BLOCK_DIGEST, &Digest::of(&[&self.block]));
         end(&mut self.header, self.block.len());
-        self.gzip.stored(&[&self.header, &self.block, b"\r\n\r\n"], out);
+        self.gzip.text_and_stored(&[&self.header, &self.block, b"\r\n\r\n"], &[], out);
+    }
+
+    /// No request is referred to that was written before this: its file is over, or it did not get there.
+    pub fn forget_requests(&mut self) {
+        self.requests = RequestsWritten::default();
     }
 
     /// Appends the visit's records to `out`. `digest` is the payload's, where there is a response; with `referred` a
@@ -122,16 +134,35 @@ impl VisitEncoder {
         let address = exchange.address.map(|address| address.to_string());
         let common = Common { target: metadata.visit.url.as_str(), date: &date, address: address.as_deref() };
         let start = out.len();
+        let request = exchange.request_head.map(|head| (head, RequestForm::of(head, &metadata.visit.url)));
+        let like = match &request {
+            Some((_, Some(form))) => self.requests.like(form),
+            _ => None,
+        };
+        self.json.clear();
+        serde_json::to_writer(&mut self.json, metadata).map_err(|error| {
+            StoreError::new(ErrorKind::Usage, common.target, "the visit's metadata cannot be written as JSON")
+                .with_source(error)
+        })?;
+        let in_one = like.filter(|_| self.json.len() <= LONGEST_JSON_IN_HEADER);
         let mut encoded = EncodedVisit { capture_length: 0, media_type: None, status: metadata.status };
         let mut first = None;
         if let (Some(response), Some(digest)) = (exchange.response, digest) {
-            first = Some(self.capture(exchange, &response, digest, referred, &common, &mut encoded, out));
+            let id = self.capture(exchange, &response, digest, referred, &common, in_one, &mut encoded, out);
             encoded.capture_length = (out.len() - start) as u64;
+            if in_one.is_some() {
+                return Ok(encoded);
+            }
+            first = Some(id);
         }
-        if let Some(head) = exchange.request_head {
-            first = Some(self.request(head, first, &common, out));
+        if let Some((head, form)) = request {
+            let id = self.request(head, first, &common, out);
+            if let Some(form) = form {
+                self.requests.written(&form, id);
+            }
+            first = first.or(Some(id));
         }
-        self.metadata(exchange, first, &common, out)?;
+        self.metadata(first, &common, out);
         Ok(encoded)
     }
 
@@ -147,6 +178,7 @@ impl VisitEncoder {
         digest: Digest,
         referred: Option<&Referred>,
         common: &Common<'_>,
+        in_one: Option<RecordId>,
         encoded: &mut EncodedVisit,
         out: &mut Vec<u8>,
     ) -> RecordId {
@@ -159,7 +191,7 @@ impl VisitEncoder {
         let kind = if referred.is_some() { "revisit" } else { "response" };
         begin(&mut self.header, kind, id, common.date);
         common.put(&mut self.header);
-        if visit.scheduled_url() != &visit.url {
+        if !visit.scheduled_url().same_request(&visit.url) {
             put(&mut self.header, field::SCHEDULED_URI, visit.scheduled_url().as_str());
         }
         if facts.http2 {
@@ -169,6 +201,10 @@ impl VisitEncoder {
             put(&mut self.header, field::TRUNCATED, truncated.as_str());
         }
         put(&mut self.header, field::CONTENT_TYPE, "application/http;msgtype=response");
+        if let Some(request) = in_one {
+            put_id(&mut self.header, field::REQUEST_LIKE, request);
+            put_bytes(&mut self.header, field::JSON_METADATA, &self.json);
+        }
         match referred {
             Some(referred) => {
                 let unchanged = referred.digest != digest;
@@ -182,7 +218,7 @@ impl VisitEncoder {
                 put_digest(&mut self.header, field::PAYLOAD_DIGEST, &referred.digest);
                 put_digest(&mut self.header, field::BLOCK_DIGEST, &Digest::of(&[&self.block]));
                 end(&mut self.header, self.block.len());
-                self.gzip.stored(&[&self.header, &self.block, b"\r\n\r\n"], out);
+                self.gzip.text_and_stored(&[&self.header, &self.block, END], &[], out);
             }
             None => {
                 put_digest(&mut self.header, field::PAYLOAD_DIGEST, &digest);
@@ -194,11 +230,17 @@ impl VisitEncoder {
                     );
                 }
                 end(&mut self.header, self.block.len() + response.body.len());
-                let parts = [&self.header, &self.block, response.body, b"\r\n\r\n".as_slice()];
-                if facts.body_is_compressed() || response.body.len() < SMALLEST_DEFLATED_BODY {
-                    self.gzip.stored(&parts, out);
+                let body = response.body;
+                if facts.body_is_compressed() {
+                    self.gzip.text_and_stored(&[&self.header, &self.block], &[body, END], out);
+                } else if body.len() < SMALLEST_DEFLATED_BODY {
+                    // Small enough to be text like the header; if it is not, it is stored.
+                    match GzipWriter::is_text(body) {
+                        true => self.gzip.text_and_stored(&[&self.header, &self.block, body, END], &[], out),
+                        false => self.gzip.text_and_stored(&[&self.header, &self.block], &[body, END], out),
+                    }
                 } else {
-                    self.gzip.deflated(&parts, out);
+                    self.gzip.deflated(&[&self.header, &self.block, body, END], out);
                 }
             }
         }
@@ -221,36 +263,30 @@ impl VisitEncoder {
         put(&mut self.header, field::CONTENT_TYPE, "application/http;msgtype=request");
         put_digest(&mut self.header, field::BLOCK_DIGEST, &Digest::of(&[head]));
         end(&mut self.header, head.len());
-        self.gzip.stored(&[&self.header, head, b"\r\n\r\n"], out);
-        first.unwrap_or(id)
+        self.gzip.text_and_stored(&[&self.header, head, END], &[], out);
+        id
     }
 
-    fn metadata(
-        &mut self,
-        exchange: &Exchange<'_>,
-        first: Option<RecordId>,
-        common: &Common<'_>,
-        out: &mut Vec<u8>,
-    ) -> Result<()> {
-        self.block.clear();
-        serde_json::to_writer(&mut self.block, exchange.metadata).map_err(|error| {
-            StoreError::new(ErrorKind::Usage, common.target, "the visit's metadata cannot be written as JSON")
-                .with_source(error)
-        })?;
+    fn metadata(&mut self, first: Option<RecordId>, common: &Common<'_>, out: &mut Vec<u8>) {
         begin(&mut self.header, "metadata", self.ids.draw(), common.date);
         common.put(&mut self.header);
         if let Some(first) = first {
             put_id(&mut self.header, field::CONCURRENT_TO, first);
         }
         put(&mut self.header, field::CONTENT_TYPE, "application/json");
-        put_digest(&mut self.header, field::BLOCK_DIGEST, &Digest::of(&[&self.block]));
-        end(&mut self.header, self.block.len());
-        self.gzip.stored(&[&self.header, &self.block, b"\r\n\r\n"], out);
-        Ok(())
+        put_digest(&mut self.header, field::BLOCK_DIGEST, &Digest::of(&[&self.json]));
+        end(&mut self.header, self.json.len());
+        self.gzip.text_and_stored(&[&self.header, &self.json, END], &[], out);
     }
 }
 
-/// Below this, setting up the match finder costs more than the bytes it saves.
+/// After the block of each record.
+const END: &[u8] = b"\r\n\r\n";
+/// Longer metadata, of a visit with many redirects, has a record of its own: programs that read archives may have a limit on
+/// header lines.
+const LONGEST_JSON_IN_HEADER: usize = 4096;
+
+/// Below this, setting up the compressor costs more than the bytes it saves.
 const SMALLEST_DEFLATED_BODY: usize = 512;
 
 impl Common<'_> {
@@ -271,9 +307,13 @@ fn begin(header: &mut Vec<u8>, kind: &str, id: RecordId, date: &str) {
 }
 
 fn put(header: &mut Vec<u8>, name: &str, value: &str) {
+    put_bytes(header, name, value.as_bytes());
+}
+
+fn put_bytes(header: &mut Vec<u8>, name: &str, value: &[u8]) {
     header.extend_from_slice(name.as_bytes());
     header.extend_from_slice(b": ");
-    header.extend_from_slice(value.as_bytes());
+    header.extend_from_slice(value);
     header.extend_from_slice(b"\r\n");
 }
 

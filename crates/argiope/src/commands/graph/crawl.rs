@@ -9,8 +9,10 @@ use crate::data::{DISK_FULL, store_failure};
 use crate::exit::Failure;
 use crate::progress::Display;
 use crate::signals::{Signal, Signals};
-use argiope_engine::{Engine, EngineConfig, EngineError, GraphRules, JobOutcome, JobStart, Ports, Stop};
-use argiope_fetch::FetcherOptions;
+use argiope_engine::{
+    Engine, EngineConfig, EngineError, GraphRules, JobOutcome, JobStart, Ports, Session, Stop,
+};
+use argiope_fetch::{Descriptors, FetcherOptions};
 use argiope_frontier::transient::TransientState;
 use argiope_local::graph::{Beginning, GraphFigures, GraphStore};
 use argiope_model::{FingerprintKey, JobId, NormalRules, PublicSuffixes, Scheme, Url};
@@ -89,7 +91,7 @@ fn job_start(settings: &GraphSettings, store: &GraphStore, lines: &Lines) -> Res
         max_visits_per_host: most,
         visited,
     });
-    Ok(JobStart { id: JOB, spec: settings.spec.clone(), seeds, graph })
+    Ok(JobStart { id: JOB, spec: settings.spec.clone(), seeds, graph, session: Session::default() })
 }
 
 /// A node is known by its host; it is asked by the scheme of the seed.
@@ -121,13 +123,17 @@ fn engine_config(settings: &GraphSettings) -> EngineConfig {
         name: String::new(),
         // Who was asked by an earlier run is not known.
         is_new: false,
+        forget_failures: false,
+        retry_failed: false,
         shards: SHARDS,
         workers: concurrency.min(cores),
         concurrency,
         politeness: Arc::new(process.politeness.clone()),
         fetcher: FetcherOptions {
             addresses: settings.addresses.clone(),
-            max_idle: concurrency.max(16),
+            proxies: Arc::clone(&process.proxies),
+            // Hosts are asked for two things each: a few connections are enough, and memory counts.
+            descriptors: Descriptors::with_most_idle(concurrency.max(16) * concurrency.min(cores)),
             ..FetcherOptions::default()
         },
         resolver: process.resolver.clone(),
@@ -226,6 +232,7 @@ fn failure_of(error: &EngineError) -> Failure {
         | EngineError::Store(_)
         | EngineError::OutputClosed(_)
         | EngineError::Fenced(_)
+        | EngineError::Login(_)
         | EngineError::Panicked(_) => Failure::failed(error),
     }
 }

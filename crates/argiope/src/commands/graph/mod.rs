@@ -9,7 +9,6 @@ mod metrics;
 mod rank;
 mod settings;
 mod source;
-mod stored_links;
 mod view;
 
 use crate::cli::{GlobalOptions, GraphArgs};

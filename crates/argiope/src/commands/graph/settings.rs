@@ -119,6 +119,8 @@ fn job_of(config: &ConfigFile, file: &GraphFile) -> Result<JobSpec, Failure> {
         max_body: base.max_body,
         headers: base.headers,
         proxy: base.proxy,
+        insecure: base.insecure,
+        cookie_jar: base.cookie_jar,
         normal_form: base.normal_form,
         archive: false,
         sitemaps: false,

@@ -4,16 +4,16 @@
 //! none, and merges nothing. A link to a URL that redirected counts for where that ended. A page that was read several
 //! times (by several redirects, in several jobs) counts once. Links within a node are left out.
 
-use super::stored_links::StoredLinks;
 use crate::cli::GlobalOptions;
 use crate::commands::selection;
+use crate::commands::stored_links::StoredLinks;
 use crate::data;
 use crate::exit::Failure;
 use crate::stores::Stores;
 use argiope_graph::names::Names;
 use argiope_graph::{Column, Graph, GraphBuilder, GraphError, RankedGraph, Values};
 use argiope_local::domain_graph::DomainGraphReader;
-use argiope_model::{JobId, PublicSuffixes};
+use argiope_model::{JobId, NormalRules, PublicSuffixes, Url};
 use argiope_store::catalogue::{CatalogueReader, PageQuery};
 use argiope_store::error::{ErrorKind, Result as Stored, StoreError};
 use argiope_store::links::{Link, LinkKind, PageLinks, Rel};
@@ -100,6 +100,10 @@ fn from_crawl(global: &GlobalOptions, args: &SourceArgs) -> Result<Source, Failu
     let reader = stores.reader()?;
     let reader = reader.as_ref();
     let job = if args.all { None } else { Some(selection::job(reader, args.job.as_deref())?) };
+    let rules = match &job {
+        None => NormalRules::default(),
+        Some(job) => selection::spec(job)?.normal_form.compile(),
+    };
     let title = match &job {
         None => String::from("All jobs"),
         Some(job) => {
@@ -117,7 +121,7 @@ fn from_crawl(global: &GlobalOptions, args: &SourceArgs) -> Result<Source, Failu
         Stores::Directory(path) => Arc::new(data::suffixes(path)?),
         Stores::Cluster(place) => Arc::clone(&place.fixed.suffixes),
     };
-    let mut nodes = Nodes::new(level, suffixes);
+    let mut nodes = Nodes::new(level, suffixes, rules);
     // Taken first: what is linked from here on was catalogued by then.
     let links = &StoredLinks::of(global, &stores, reader)?;
     let crawl = Crawl { reader, links, job: job.map(|job| job.id) };
@@ -150,22 +154,51 @@ struct Nodes {
     builder: GraphBuilder,
     level: Level,
     suffixes: Arc<PublicSuffixes>,
+    rules: NormalRules,
+    /// Normal forms of pages whose nodes have the name of another spelling.
+    spelled: HashMap<Box<str>, u32>,
     /// Each host is looked up in the list of suffixes once.
     hosts: Names,
     domains_of_hosts: Vec<u32>,
 }
 
 impl Nodes {
-    fn new(level: Level, suffixes: Arc<PublicSuffixes>) -> Nodes {
-        let builder = GraphBuilder::default();
-        Nodes { builder, level, suffixes, hosts: Names::default(), domains_of_hosts: Vec::new() }
+    fn new(level: Level, suffixes: Arc<PublicSuffixes>, rules: NormalRules) -> Nodes {
+        Nodes {
+            builder: GraphBuilder::default(),
+            level,
+            suffixes,
+            rules,
+            spelled: HashMap::new(),
+            hosts: Names::default(),
+            domains_of_hosts: Vec::new(),
+        }
+    }
+
+    /// The normal form of a URL as it was found.
+    fn normal(&self, url: &str) -> Box<str> {
+        Url::parse(url, &self.rules).map_or_else(|_| url.into(), |url| url.normal().into())
     }
 
     fn of_url(&mut self, url: &str) -> Result<u32, GraphError> {
         match self.level {
-            Level::Page => self.builder.node(url),
+            Level::Page => self.of_page(url),
             Level::Host | Level::Domain => self.of_host(host_of(url)),
         }
+    }
+
+    /// Spellings of one URL are one node, which has the name of the first.
+    fn of_page(&mut self, url: &str) -> Result<u32, GraphError> {
+        let normal = self.normal(url);
+        if let Some(node) = self.spelled.get(&normal) {
+            return Ok(*node);
+        }
+        if *normal == *url || self.builder.find(&normal).is_some() {
+            return self.builder.node(&normal);
+        }
+        let node = self.builder.node(url)?;
+        self.spelled.insert(normal, node);
+        Ok(node)
     }
 
     fn of_host(&mut self, host: &str) -> Result<u32, GraphError> {
@@ -182,7 +215,7 @@ impl Nodes {
     }
 }
 
-/// `host` or `host:port` of a URL in normal form.
+/// `host` or `host:port` of a stored URL.
 pub(super) fn host_of(url: &str) -> &str {
     let after = url.split_once("://").map_or(url, |(_, after)| after);
     after.split(['/', '?']).next().unwrap_or(after)
@@ -217,10 +250,10 @@ impl Crawl<'_> {
             let end = page.final_url.as_deref().unwrap_or(&page.url);
             let node = nodes.of_url(end).map_err(too_many)?;
             if end != page.url {
-                redirects.insert(Box::from(page.url.as_str()), node);
+                redirects.insert(nodes.normal(&page.url), node);
             }
             // What never answered is only linked to.
-            if page.status.is_some() && counted.is_first(end) {
+            if page.status.is_some() && counted.is_first(&nodes.normal(end)) {
                 crawled.resize(crawled.len().max(node as usize + 1), 0);
                 if let Some(count) = crawled.get_mut(node as usize) {
                     *count += 1;
@@ -263,12 +296,16 @@ struct Pages<'a> {
 
 impl Pages<'_> {
     fn add(&mut self, page: &PageLinks<'_>) -> Result<(), GraphError> {
-        if !self.read.is_first(page.source) {
+        if !self.read.is_first(&self.nodes.normal(page.source)) {
             return Ok(());
         }
         let from = self.nodes.of_url(page.source)?;
         for link in page.links.iter().filter(|link| leads_on(link)) {
-            let to = match self.redirects.get(link.target) {
+            let known = match self.redirects.is_empty() {
+                true => None,
+                false => self.redirects.get(&self.nodes.normal(link.target)),
+            };
+            let to = match known {
                 Some(end) => *end,
                 None => self.nodes.of_url(link.target)?,
             };
@@ -284,13 +321,19 @@ fn leads_on(link: &Link<'_>) -> bool {
     match link.kind {
         LinkKind::Anchor | LinkKind::Frame | LinkKind::Redirect => true,
         LinkKind::Meta => !about_itself.iter().any(|rel| link.rel.has(*rel)),
-        LinkKind::Image | LinkKind::Script | LinkKind::Stylesheet | LinkKind::Form | LinkKind::Other => false,
+        LinkKind::Form | LinkKind::Other => false,
+        // A part of the page.
+        kind => !kind.is_resource(),
     }
 }
 
 fn from_domain_graph(path: &Path, args: &SourceArgs) -> Result<Source, Failure> {
     let level = if args.domains { Level::Domain } else { Level::Host };
-    let nodes = std::cell::RefCell::new(Nodes::new(level, Arc::new(PublicSuffixes::bundled())));
+    let nodes = std::cell::RefCell::new(Nodes::new(
+        level,
+        Arc::new(PublicSuffixes::bundled()),
+        NormalRules::default(),
+    ));
     let mut numbers: HashMap<i64, u32> = HashMap::new();
     let (mut crawl_counts, mut descriptions) = (Vec::<u32>::new(), Vec::new());
     let numbered = std::cell::RefCell::new(&mut numbers);

@@ -1,7 +1,7 @@
 //! What rules and frontier say of a URL that the catalogue does not know: the process that runs the job is asked, or,
 //! where nobody runs one, the frontier is read at rest.
 
-use super::{Answer, Asked, known};
+use super::{Answer, Asked, known, rules_in_force};
 use crate::cluster::{CLIENT, ClusterPlace, database_failure, kafka_failure};
 use crate::commands::audit;
 use crate::commands::crawl::engine_config;
@@ -9,11 +9,11 @@ use crate::control::{self, Asked as Spoken, Owner, Question, Reply};
 use crate::data::{self, DataDirectory, Fixed};
 use crate::exit::Failure;
 use crate::job::{JobIdentity, check_address};
-use crate::settings::{ProcessSettings, addresses_of, load_config, politeness_of};
+use crate::settings::{ProcessSettings, addresses_of, politeness_of};
 use crate::stores::Stores;
 use argiope_cluster::members::{Epochs, Post};
 use argiope_cluster::state::PostgresState;
-use argiope_engine::{JobStart, Why, WhyStep, why_at_rest};
+use argiope_engine::{JobStart, Session, Why, WhyStep, why_at_rest};
 use argiope_frontier::state::ShardState;
 use argiope_model::{Decision, Url};
 use argiope_politeness::PolitenessRules;
@@ -30,8 +30,7 @@ pub(super) fn ask(asked: &Asked<'_>, url: &Url) -> Result<Answer, Failure> {
         Stores::Directory(path) => ask_owner(asked, path, url)?,
         Stores::Cluster(place) => in_cluster(asked, place, url)?,
     };
-    let mut answer =
-        asked.answer(url.as_str(), why.decision, vec![WhyStep::new("normal_form", true, url.as_str())]);
+    let mut answer = asked.answer(url.as_str(), why.decision, known::forms(url.as_str(), url.normal()));
     let closed = address_step(asked, url)?;
     let is_closed = closed.is_some();
     answer.steps.extend(closed);
@@ -84,7 +83,7 @@ fn add_robots(asked: &Asked<'_>, url: &Url, answer: &mut Answer) -> Result<(), F
     }
     let versions = asked.reader.robots(url.origin()).map_err(|e| data::store_failure(&e))?;
     let Some(version) = versions.last() else { return Ok(()) };
-    let config = load_config(asked.global)?;
+    let config = rules_in_force(asked.global)?;
     let rules = PolitenessRules::compile(&politeness_of(&config.file)).map_err(Failure::usage_all)?;
     let robots = audit::read(&rules, version, &audit::agent_of(asked.spec)?);
     let verdict = robots.check(url.path_and_query());
@@ -116,7 +115,7 @@ fn silent(asked: &Asked<'_>, error: &str) -> Failure {
 }
 
 fn running(asked: &Asked<'_>, url: &Url) -> Result<Why, Failure> {
-    let question = Question::Why { job: asked.job.id.0, url: url.as_str().to_owned() };
+    let question = Question::Why { job: asked.job.id.0, url: url.to_stored().into_owned() };
     match control::ask(&data::socket_path(&asked.global.data), &question) {
         Spoken::Answered(Reply::Why { why }) => Ok(why),
         Spoken::Answered(Reply::Failed { error }) | Spoken::Silent(error) => Err(silent(asked, &error)),
@@ -148,12 +147,18 @@ fn of_state(
     state: &dyn ShardState,
     leased: bool,
 ) -> Result<Why, Failure> {
-    let config = load_config(asked.global)?;
+    let config = rules_in_force(asked.global)?;
     let process = ProcessSettings::new(asked.global, &config)?;
     let addresses = addresses_of(&config.file, asked.spec.allow_private)?;
     let engine = engine_config(&process, &addresses, fixed);
-    let seeds: Vec<Url> = asked.spec.seeds.iter().filter_map(|seed| Url::from_stored(seed).ok()).collect();
-    let mut start = JobStart { id: asked.job.id, spec: asked.spec.clone(), seeds, graph: None };
+    let seeds: Vec<Url> = asked.spec.seed_urls().collect();
+    let mut start = JobStart {
+        id: asked.job.id,
+        spec: asked.spec.clone(),
+        seeds,
+        graph: None,
+        session: Session::default(),
+    };
     let ask = |start: &JobStart| {
         why_at_rest(&engine, state, start, url, leased).map_err(|e| Failure::failed(e).hint(data::CORRUPT))
     };
@@ -187,7 +192,7 @@ fn listed_seeds(asked: &Asked<'_>) -> Result<Vec<Url>, Failure> {
 
 /// The address, where it is one that the job may not connect to.
 fn address_step(asked: &Asked<'_>, url: &Url) -> Result<Option<WhyStep>, Failure> {
-    let config = load_config(asked.global)?;
+    let config = rules_in_force(asked.global)?;
     let policy = addresses_of(&config.file, asked.spec.allow_private)?;
     Ok(check_address(url, &policy).err().map(|problem| WhyStep::new("address", false, problem.message())))
 }

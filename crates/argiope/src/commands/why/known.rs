@@ -1,14 +1,14 @@
 //! What the catalogue knows of a URL: it was attempted, or refused before a request.
 
-use super::Asked;
+use super::{Asked, rules_in_force};
 use crate::data;
 use crate::exit::Failure;
 use crate::progress::numbers::{bytes, count, counted};
-use crate::settings::{load_config, politeness_of};
+use crate::settings::politeness_of;
 use argiope_engine::WhyStep;
-use argiope_model::{Decision, JobId, RequestKind, SkipReason, Url};
+use argiope_model::{Decision, JobId, RequestKind, SkipReason, TrapSkip, Url};
 use argiope_politeness::PolitenessRules;
-use argiope_store::catalogue::{CatalogueReader, FetchOutcome, FetchRow, PageRow};
+use argiope_store::catalogue::{CatalogueReader, FetchOutcome, FetchRow, PageRow, ResourceRow};
 use argiope_store::error::StoreError;
 
 /// Requests that are told one by one.
@@ -16,37 +16,91 @@ const REQUESTS: usize = 20;
 /// Requests for one robots.txt that are looked through for the last one.
 const ROBOTS_REQUESTS: usize = 1000;
 
-type Known = Option<(Decision, Vec<WhyStep>)>;
+/// The URL as it is recorded, and what is known of it.
+type Known = Option<(String, Decision, Vec<WhyStep>)>;
 
+/// The two forms of a URL as steps; one where they are the same.
+pub(super) fn forms(request: &str, normal: &str) -> Vec<WhyStep> {
+    let mut steps = vec![WhyStep::new("normal_form", true, normal)];
+    if request != normal {
+        steps.push(WhyStep::new("request", true, format!("as it was found: {request}")));
+    }
+    steps
+}
+
+/// `url` is a normal form, or what somebody typed that is no URL.
 pub(super) fn of(asked: &Asked<'_>, url: &str) -> Result<Known, Failure> {
     let (reader, job) = (asked.reader, asked.job.id);
     let store = |e: StoreError| data::store_failure(&e);
     if let Some(page) = reader.page(Some(job), url).map_err(store)? {
         let requests = reader.fetches_of(Some(job), url, REQUESTS).map_err(store)?;
-        let mut steps = attempted(&page.row, &requests, ignored_by(asked, &page.row.host)?);
+        let mut steps = forms(&page.row.page.url, url);
+        steps.extend(attempted(&page.row, &requests, ignored_by(asked, &page.row.host)?));
+        steps.extend(notes(reader, job, url)?);
         host_step(reader, &page.row.host, &mut steps)?;
-        return Ok(Some((decision(&page.row), steps)));
+        return Ok(Some((page.row.page.url.clone(), decision(&page.row), steps)));
+    }
+    if let Some(row) = reader.resource(Some(job), url).map_err(store)? {
+        return resource(reader, &row, url);
     }
     let Some(skipped) = reader.skipped_url(Some(job), url).map_err(store)? else {
-        return errand(reader, job, url);
+        let mut known = errand(reader, job, url)?;
+        if let Some((_, _, steps)) = &mut known {
+            steps.extend(notes(reader, job, url)?);
+        }
+        return Ok(known);
     };
-    // A sitemap that was read in part.
-    if skipped.reason == SkipReason::TooManyLinks
-        && let Some((decision, mut steps)) = errand(reader, job, url)?
-    {
-        steps.push(WhyStep::new(skipped.reason.as_str(), false, skipped.detail));
-        return Ok(Some((decision, steps)));
-    }
-    let mut steps = vec![WhyStep::new("normal_form", true, url)];
+    let mut steps = forms(&skipped.url, url);
     steps.push(found(skipped.source.as_deref(), None));
     steps.push(WhyStep::new(skipped.reason.as_str(), false, skipped.detail.clone()));
+    steps
+        .extend(TrapSkip::parse(&skipped.detail).filter(|_| skipped.reason == SkipReason::Trap).map(setting));
     if let Ok(url) = Url::from_stored(url) {
         if skipped.reason == SkipReason::RobotsUnreachable {
             steps.extend(robots_request(reader, &url)?);
         }
         host_step(reader, url.host(), &mut steps)?;
     }
-    Ok(Some((Decision::from(skipped.reason), steps)))
+    Ok(Some((skipped.url, Decision::from(skipped.reason), steps)))
+}
+
+/// What limits have cut off a page or sitemap.
+fn notes(reader: &dyn CatalogueReader, job: JobId, url: &str) -> Result<Vec<WhyStep>, Failure> {
+    let notes = reader.notes(job, url).map_err(|e| data::store_failure(&e))?;
+    Ok(notes.into_iter().map(|note| WhyStep::new(note.reason.as_str(), false, note.detail)).collect())
+}
+
+/// How to fetch what a trap rule holds back.
+fn setting(told: TrapSkip<'_>) -> WhyStep {
+    let option = match told.rule.option() {
+        "--no-traps" => {
+            "--no-traps fetches it, or traps.enabled: false, also for a domain under traps.domains; "
+        }
+        _ => "",
+    };
+    let detail = format!("rule {}: {option}see {}", told.rule, told.rule.setting());
+    WhyStep::new("setting", true, detail)
+}
+
+/// Something that a page is shown with.
+fn resource(reader: &dyn CatalogueReader, row: &ResourceRow, normal: &str) -> Result<Known, Failure> {
+    let requests = reader.fetches_of(Some(row.job), normal, REQUESTS).map_err(|e| data::store_failure(&e))?;
+    let mut steps = forms(&row.url, normal);
+    steps.push(found(row.source.as_deref(), None));
+    steps.push(WhyStep::new("kind", true, "a resource of a page (--resources); nothing is followed from it"));
+    steps.extend(requests.iter().filter(|request| request.kind == RequestKind::Resource).map(request));
+    let mut parts = Vec::new();
+    parts.extend(row.status.map(|status| format!("status {status}")));
+    parts.extend(row.error.clone());
+    parts.extend(row.content_type.clone());
+    parts.extend(row.bytes.map(bytes));
+    parts.extend(row.final_url.as_ref().filter(|url| **url != row.url).map(|url| format!("finally {url}")));
+    steps.push(WhyStep::new("outcome", !row.is_broken(), parts.join(", ")));
+    if let Some(last) = requests.last() {
+        host_step(reader, &last.host, &mut steps)?;
+    }
+    let decision = if row.status.is_some() { Decision::Fetched } else { Decision::Failed };
+    Ok(Some((row.url.clone(), decision, steps)))
 }
 
 /// A sitemap or robots.txt that has had its answer: such are no pages.
@@ -56,15 +110,17 @@ fn errand(reader: &dyn CatalogueReader, job: JobId, url: &str) -> Result<Known, 
         return Ok(None);
     };
     let what = match last.kind {
-        RequestKind::Page => return Ok(None),
+        RequestKind::Page | RequestKind::Resource => return Ok(None),
         RequestKind::Sitemap => "a sitemap, read for its URLs",
         RequestKind::Robots => "the host's robots.txt, read before anything else",
     };
-    let mut steps = vec![WhyStep::new("normal_form", true, url), WhyStep::new("kind", true, what)];
+    let scheduled = last.scheduled_url.as_ref().unwrap_or(&last.url).clone();
+    let mut steps = forms(&scheduled, url);
+    steps.push(WhyStep::new("kind", true, what));
     steps.extend(requests.iter().map(request));
     let decision = if last.status.is_some() { Decision::Fetched } else { Decision::Failed };
     host_step(reader, &last.host, &mut steps)?;
-    Ok(Some((decision, steps)))
+    Ok(Some((scheduled, decision, steps)))
 }
 
 /// A URL that was not scheduled itself, but asked for where another one led to.
@@ -79,12 +135,12 @@ pub(super) fn as_hop(reader: &dyn CatalogueReader, job: JobId, url: &str) -> Res
     }
     let decision = if last.status.is_some() { Decision::Fetched } else { Decision::Failed };
     host_step(reader, &last.host, &mut steps)?;
-    Ok(Some((decision, steps)))
+    Ok(Some((url.to_owned(), decision, steps)))
 }
 
 /// The requests that were made for a URL of which nothing final is known.
 pub(super) fn requests(reader: &dyn CatalogueReader, job: JobId, url: &Url) -> Result<Vec<WhyStep>, Failure> {
-    let rows = reader.fetches_of(Some(job), url.as_str(), REQUESTS).map_err(|e| data::store_failure(&e))?;
+    let rows = reader.fetches_of(Some(job), url.normal(), REQUESTS).map_err(|e| data::store_failure(&e))?;
     Ok(rows.iter().map(request).collect())
 }
 
@@ -105,7 +161,7 @@ fn ignored_by(asked: &Asked<'_>, host: &str) -> Result<Option<&'static str>, Fai
     if !asked.spec.respect_robots {
         return Ok(Some("the job was told to ignore robots.txt (--ignore-robots)"));
     }
-    let config = load_config(asked.global)?;
+    let config = rules_in_force(asked.global)?;
     let rules = PolitenessRules::compile(&politeness_of(&config.file)).map_err(Failure::usage_all)?;
     let ignored = !rules.for_host(host).respect_robots();
     Ok(ignored.then_some("the configuration says respect_robots: false for this host"))
@@ -113,8 +169,7 @@ fn ignored_by(asked: &Asked<'_>, host: &str) -> Result<Option<&'static str>, Fai
 
 fn attempted(row: &PageRow, requests: &[FetchRow], ignored_by: Option<&str>) -> Vec<WhyStep> {
     let page = &row.page;
-    let mut steps =
-        vec![WhyStep::new("normal_form", true, &*page.url), found(row.source.as_deref(), Some(page.depth))];
+    let mut steps = vec![found(row.source.as_deref(), Some(page.depth))];
     if let Some(last) = requests.last() {
         let detail = match (&last.rule, ignored_by) {
             (Some(rule), _) => format!("line {}: {}", rule.line, rule.text),

@@ -1,4 +1,4 @@
-SELECT id, job, round, attempt, host, url, kind, message, status, at, dead_letter
+SELECT id, job, round, attempt, host, url, kind, message, status, at, dead_letter, url_hash
 FROM errors
 WHERE job = $1
   AND (dead_letter OR NOT $2)

@@ -5,7 +5,8 @@ SELECT
     coalesce(last.message, page.error_message),
     page.status_code,
     coalesce(last.at, page.crawled_at, page.scheduled_at),
-    coalesce(last.dead_letter, false)
+    coalesce(last.dead_letter, false),
+    page.url_hash
 FROM crawl_metadata AS page
 LEFT JOIN errors AS last
     ON last.url_hash = page.url_hash

@@ -1,7 +1,6 @@
 SELECT id, {columns}
 FROM crawl_metadata
 WHERE url_hash = $1
-  AND url = $2
-  AND ($3::integer IS NULL OR job = $3)
+  AND ($2::integer IS NULL OR job = $2)
 ORDER BY job DESC, round DESC
 LIMIT 1

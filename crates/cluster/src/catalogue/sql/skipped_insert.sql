@@ -8,19 +8,29 @@ FROM (
         SELECT 1 FROM skipped WHERE url_hash = staged.url_hash AND job = staged.job LIMIT 1
     ) IS NULL
       AND (
-        reason = 'too_many_links'
-        OR (SELECT 1 FROM crawl_metadata WHERE url_hash = staged.url_hash AND job = staged.job LIMIT 1) IS NULL
+        reason IN ('too_many_links', 'body_truncated')
+        -- A merged URL is one that was not fetched in this spelling.
+        OR (
+            SELECT 1 FROM crawl_metadata AS page
+            WHERE page.url_hash = staged.identity
+              AND page.job = staged.job
+              AND (staged.reason <> 'merged' OR page.url = staged.url)
+            LIMIT 1
+        ) IS NULL
     )
     ORDER BY job, url_hash, ord
 ) AS fresh;
 
 -- As many as there is room for are stored, the rest is counted only.
 WITH stored AS (
-    INSERT INTO skipped (job, url_hash, reason, url, detail, source)
-    SELECT staged.job, staged.url_hash, staged.reason, staged.url, staged.detail, staged.source
+    INSERT INTO skipped (job, url_hash, reason, url, detail, source, amount)
+    SELECT staged.job, staged.url_hash, staged.reason, staged.url, staged.detail, staged.source, staged.amount
     FROM staged_fresh AS fresh
     JOIN staged_skipped AS staged USING (ord)
-    WHERE fresh.number <= {limit} - (
+    WHERE fresh.number <= CASE
+        WHEN staged.reason IN ('trap', 'too_many_links', 'url_too_long', 'body_truncated') THEN {limit_of_cuts}
+        ELSE {limit}
+    END - (
         SELECT coalesce(sum(count), 0) FROM (
             SELECT count FROM job_counts AS kept
             WHERE kept.job = fresh.job AND kept.class = 'stored' AND kept.word = 'skipped'
@@ -36,4 +46,14 @@ INSERT INTO staged_counts (job, class, word, count)
 SELECT job, 'stored', 'skipped', count(*) FROM stored GROUP BY job;
 
 INSERT INTO staged_counts (job, class, word, count)
-SELECT job, 'skip', reason, count(*) FROM staged_fresh GROUP BY job, reason;
+SELECT fresh.job, 'skip', fresh.reason, sum(
+    CASE fresh.reason
+        WHEN 'too_many_links' THEN greatest(staged.amount, 1)
+        WHEN 'url_too_long' THEN staged.amount + 1
+        ELSE 1
+    END
+)
+FROM staged_fresh AS fresh
+JOIN staged_skipped AS staged USING (ord)
+WHERE fresh.reason <> 'over_link_limit'
+GROUP BY fresh.job, fresh.reason;

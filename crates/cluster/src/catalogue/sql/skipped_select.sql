@@ -1,4 +1,4 @@
-SELECT id, job, reason, url, detail, source
+SELECT id, job, reason, url, detail, source, url_hash, amount
 FROM skipped
 WHERE id > $1
   AND ($2::integer IS NULL OR job = $2)

@@ -1,10 +1,14 @@
 -- Where a batch waits on the server, in this connection alone, until all of it goes in at once.
 CREATE TEMP TABLE staged_pages ON COMMIT DELETE ROWS AS
 SELECT 0 AS ord, {pages} FROM crawl_metadata WITH NO DATA;
+CREATE TEMP TABLE staged_forgotten ON COMMIT DELETE ROWS AS
+SELECT job, round, url_hash, started FROM crawl_metadata WITH NO DATA;
 CREATE TEMP TABLE staged_fetches ON COMMIT DELETE ROWS AS
 SELECT 0 AS ord, {fetches} FROM fetches WITH NO DATA;
+CREATE TEMP TABLE staged_resources ON COMMIT DELETE ROWS AS
+SELECT 0 AS ord, {resources} FROM resources WITH NO DATA;
 CREATE TEMP TABLE staged_skipped ON COMMIT DELETE ROWS AS
-SELECT 0 AS ord, {skipped} FROM skipped WITH NO DATA;
+SELECT 0 AS ord, {skipped}, url_hash AS identity FROM skipped WITH NO DATA;
 CREATE TEMP TABLE staged_hosts ON COMMIT DELETE ROWS AS
 SELECT 0 AS ord, {hosts} FROM hosts WITH NO DATA;
 CREATE TEMP TABLE staged_robots ON COMMIT DELETE ROWS AS

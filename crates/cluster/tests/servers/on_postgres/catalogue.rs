@@ -179,10 +179,12 @@ fn beyond_its_limit_a_refusal_is_only_counted() {
     for part in 0..3 {
         let row = |n: u64| SkippedRow {
             job,
+            url_key: part * 10 + n,
             url: format!("https://b.test/{part}/{n}"),
             reason: SkipReason::OutOfScope,
             detail: String::new(),
             source: None,
+            amount: 0,
         };
         catalogue.commit(&Batch { skipped: (0..2).map(row).collect(), ..Batch::default() }).unwrap();
     }

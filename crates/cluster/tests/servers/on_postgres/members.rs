@@ -14,6 +14,7 @@ use argiope_frontier::state::{Change, HostKey};
 use argiope_model::{JobId, Millis, Page};
 use argiope_store::catalogue::{Batch, Catalogue, PageRow, url_key};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
@@ -96,7 +97,8 @@ fn the_catalogue_takes_nothing_from_one_that_was_declared_dead() {
     job(&scratch);
     let first = Peer::join(&scratch, "first");
     let mut catalogue =
-        PostgresCatalogue::open_for_worker(&scratch.database(), "first", &first.owner).unwrap();
+        PostgresCatalogue::open_for_worker(&scratch.database(), "first", &first.owner, Arc::default())
+            .unwrap();
     catalogue.commit(&pages(&first.owner, 0..2)).unwrap();
     scratch.ask("DELETE FROM members");
     assert!(!catalogue.commit(&pages(&first.owner, 2..4)).unwrap_err().is_retryable());
@@ -201,7 +203,8 @@ fn what_a_dead_one_held_comes_back_when_it_is_dead_and_not_before() {
     let doomed_owner = {
         let mut doomed = Peer::join(&scratch, "doomed");
         let mut catalogue =
-            PostgresCatalogue::open_for_worker(&scratch.database(), "doomed", &doomed.owner).unwrap();
+            PostgresCatalogue::open_for_worker(&scratch.database(), "doomed", &doomed.owner, Arc::default())
+                .unwrap();
         assert_eq!(doomed.take_pages(JOB), 25);
         catalogue.commit(&pages(&doomed.owner, 0..7)).unwrap();
         let owner = doomed.owner.clone();

@@ -96,6 +96,7 @@ impl Peer {
             }
             News::Lost { shard } => {
                 self.shards.remove(shard);
+                self.says.dropped(*shard);
             }
             _ => {}
         }

@@ -11,7 +11,6 @@ SELECT
     pages.headings, pages.etag, pages.last_modified, pages.worker_id
 FROM pages JOIN hosts ON hosts.id = pages.host
 WHERE pages.url_key = ?1
-  AND pages.url = ?2
-  AND (?3 IS NULL OR pages.job = ?3)
+  AND (?2 IS NULL OR pages.job = ?2)
 ORDER BY pages.job DESC, pages.round DESC
 LIMIT 1

@@ -1,4 +1,4 @@
-SELECT id, job, reason, url, detail, source
+SELECT id, job, reason, url, detail, source, url_key, amount
 FROM skipped
 WHERE id > ?1
   AND (?2 IS NULL OR job = ?2)

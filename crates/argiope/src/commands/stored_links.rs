@@ -5,7 +5,7 @@ use crate::cli::GlobalOptions;
 use crate::data;
 use crate::exit::Failure;
 use crate::progress::numbers::counted;
-use crate::settings::load_config;
+use crate::settings::load_config_to_read;
 use crate::stores::Stores;
 use argiope_cluster::catalogue::PostgresReader;
 use argiope_cluster::objects::{self, Objects};
@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// All that was linked when this was made.
-pub(super) enum StoredLinks {
+pub(crate) enum StoredLinks {
     OnDisk {
         folder: PathBuf,
         until: Option<LinksPosition>,
@@ -31,7 +31,7 @@ pub(super) enum StoredLinks {
 
 impl StoredLinks {
     /// Segments that cannot be had are told of.
-    pub(super) fn of(
+    pub(crate) fn of(
         global: &GlobalOptions,
         stores: &Stores,
         reader: &dyn CatalogueReader,
@@ -44,7 +44,7 @@ impl StoredLinks {
             }
             Stores::Cluster(place) => place,
         };
-        let objects = bucket::open(&load_config(global)?.file)?.ok_or_else(|| {
+        let objects = bucket::of(&load_config_to_read(global)?)?.ok_or_else(|| {
             Failure::failed("the links are on the workers' disks: storage.html_bucket is not set")
         })?;
         objects.check().map_err(|e| bucket::failure(&e))?;
@@ -71,13 +71,13 @@ impl StoredLinks {
         {
             if count > 0 {
                 let of = counted(count, "segment", "segments");
-                tracing::warn!("the links of {of} are {what}: the graph is without them");
+                tracing::warn!("the links of {of} are {what} and left out");
             }
         }
         Ok(StoredLinks::InStore { objects, segments })
     }
 
-    pub(super) fn read(&self, page: &mut dyn FnMut(&PageLinks<'_>) -> Stored<()>) -> Stored<()> {
+    pub(crate) fn read(&self, page: &mut dyn FnMut(&PageLinks<'_>) -> Stored<()>) -> Stored<()> {
         match self {
             StoredLinks::OnDisk { until: None, .. } => Ok(()),
             StoredLinks::OnDisk { folder, until: Some(until) } => read_segments(folder, *until, page),

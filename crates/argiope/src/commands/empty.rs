@@ -1,0 +1,164 @@
+//! A crawl that has stored no page has failed, whatever kept it from that: why, and what to do about it.
+
+use crate::data;
+use crate::exit::{Exit, Failure};
+use crate::job::address_hint;
+use crate::progress::summary::{command, shell_word};
+use argiope_model::{JobSpec, SkipReason};
+use argiope_store::catalogue::{BriefKind, CatalogueReader, Job, JobCounts, SkippedRow};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+/// The word in the records of URLs whose host has no address that may be connected to.
+const PRIVATE_ADDRESS: &str = "private_address";
+/// Seeds whose robots.txt is looked up for the cause.
+const SEEDS: usize = 20;
+/// Requests for one robots.txt that are looked through for the last one.
+const REQUESTS: usize = 1000;
+
+pub(crate) struct EmptyCrawl {
+    pub(crate) reason: String,
+    pub(crate) advice: String,
+    exit: Exit,
+}
+
+impl EmptyCrawl {
+    /// `waits` says that URLs are left which cannot be asked for now. None if there is a page, or nothing was to be done.
+    pub(crate) fn of(
+        reader: &dyn CatalogueReader,
+        job: &Job,
+        data: Option<&Path>,
+        waits: bool,
+    ) -> Result<Option<EmptyCrawl>, Failure> {
+        let store = |e| data::store_failure(&e);
+        let counts = reader.counts(job.id).map_err(store)?;
+        if counts.pages > 0 || (counts.failed == 0 && counts.skipped() == 0 && !waits) {
+            return Ok(None);
+        }
+        let refusal = first_refusal(reader, job)?;
+        let (for_good, for_now) = match refusal {
+            Some(row) if row.reason == SkipReason::RobotsUnreachable => (None, Some(row)),
+            other => (other, None),
+        };
+        let (url, exit, reason, advice) = if counts.failed > 0 {
+            let first = reader.briefs(job.id, BriefKind::Broken, 1).map_err(store)?;
+            let Some(page) = first.into_iter().next() else { return Ok(None) };
+            let error = page.error.unwrap_or_else(|| String::from("no answer"));
+            let (exit, advice) = match is_private(&counts) {
+                true => (Exit::Usage, address_hint(error.contains("--allow-private")).to_owned()),
+                false => (Exit::Failed, advice_on(&error)),
+            };
+            (Some(page.url), exit, error, advice)
+        } else if let Some(row) = for_good {
+            let advice = match row.reason {
+                SkipReason::RobotsDisallowed => String::from(
+                    "the site does not want to be crawled; --ignore-robots is for sites of your own",
+                ),
+                _ => String::from("check scope and filters of the job"),
+            };
+            (Some(row.url), Exit::Failed, format!("{}: {}", row.reason, row.detail), advice)
+        } else if let Some((url, error)) = robots_failure(reader, job)? {
+            let advice = advice_on(&error);
+            let reason = format!("{}: robots.txt is unreachable ({error})", SkipReason::RobotsUnreachable);
+            (Some(url), Exit::Failed, reason, advice)
+        } else if let Some(row) = for_now {
+            let advice = advice_on(&row.detail);
+            (Some(row.url), Exit::Failed, format!("{}: {}", row.reason, row.detail), advice)
+        } else {
+            let asked = "all that is left waits for hosts that asked for a long wait (Retry-After)";
+            let reason = job.message.clone().unwrap_or_else(|| asked.to_owned());
+            (None, Exit::Failed, reason, String::from("run the same command later"))
+        };
+        let reason = url.iter().map(|url| format!("{url}: ")).chain([reason]).collect();
+        let why = url.filter(|_| exit == Exit::Failed).map(|url| match data {
+            Some(data) => command(data, &format!("why {}", shell_word(&url))),
+            None => format!("argiope why {}", shell_word(&url)),
+        });
+        let advice = match why {
+            Some(why) => format!("{advice}; \"{why}\" tells what was tried"),
+            None => advice,
+        };
+        Ok(Some(EmptyCrawl { reason, advice, exit }))
+    }
+
+    pub(crate) fn failure(&self) -> Failure {
+        Failure::new(self.exit, format!("no page was stored; {}", self.reason)).hint(&self.advice)
+    }
+}
+
+/// All seeds lead to addresses that it has no leave for: it was asked for in the wrong way.
+fn is_private(counts: &JobCounts) -> bool {
+    counts.by_error.get(PRIVATE_ADDRESS) == Some(&counts.failed)
+}
+
+fn first_refusal(reader: &dyn CatalogueReader, job: &Job) -> Result<Option<SkippedRow>, Failure> {
+    let mut first: Option<SkippedRow> = None;
+    let each = &mut |row: SkippedRow| {
+        // What was found without a source was asked for by the user.
+        let is_seed = row.source.is_none();
+        if is_seed || first.is_none() {
+            first = Some(row);
+        }
+        Ok(if is_seed { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    };
+    reader.skipped(Some(job.id), each).map_err(|e| data::store_failure(&e))?;
+    Ok(first)
+}
+
+/// A seed, and what its last request for robots.txt came to: newer than what was listed when it was first waited for.
+fn robots_failure(reader: &dyn CatalogueReader, job: &Job) -> Result<Option<(String, String)>, Failure> {
+    let Ok(spec) = serde_json::from_str::<JobSpec>(&job.spec) else { return Ok(None) };
+    for seed in spec.seed_urls().take(SEEDS) {
+        let robots = format!("{}/robots.txt", seed.origin());
+        let requests = reader.fetches_of(None, &robots, REQUESTS).map_err(|e| data::store_failure(&e))?;
+        let Some(last) = requests.into_iter().max_by_key(|request| request.timings.ended) else { continue };
+        let status = last.status.filter(|status| *status >= 500).map(|status| format!("answered {status}"));
+        if let Some(error) = last.error.or(status) {
+            return Ok(Some((seed.as_str().to_owned(), error)));
+        }
+    }
+    Ok(None)
+}
+
+/// What to do about an error of a request, as its record tells it.
+pub(crate) fn advice_on(error: &str) -> String {
+    if let Some((_, url)) = error.split_once("try http://") {
+        let url: String = url.chars().take_while(|c| !c.is_whitespace() && *c != ')').collect();
+        return format!("try http://{url}");
+    }
+    let has = |words: &[&str]| words.iter().any(|word| error.contains(word));
+    let advice = if has(&["--ca-file"]) {
+        "if you trust that authority, name a file with its certificate: --ca-file FILE"
+    } else if has(&["TLS handshake"]) {
+        "if the server speaks plain HTTP there, try http:// instead of https://"
+    } else if has(&["dns:"]) {
+        "check the name and the network"
+    } else if has(&["connect:"]) {
+        "check the name, the port and whether the server is up"
+    } else if has(&["answered 5"]) {
+        "mend the server, then run the same command: it asks again at once"
+    } else {
+        "check the name and the network"
+    };
+    advice.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_advice_fits_the_error() {
+        let plain = "tls: the server does not speak TLS here; try http://127.0.0.1:8080/";
+        assert_eq!(advice_on(plain), "try http://127.0.0.1:8080/");
+        let robots = format!(
+            "robots.txt of a.test cannot be had ({plain}); the next crawl command asks again at once"
+        );
+        assert_eq!(advice_on(&robots), "try http://127.0.0.1:8080/");
+        let untrusted = "tls: the certificate is issued by 'Lab CA', which is not trusted; trust its authority with \
+                         --ca-file FILE";
+        assert!(advice_on(untrusted).contains("--ca-file FILE"));
+        assert!(advice_on("connect: connection refused").contains("whether the server is up"));
+        assert!(advice_on("dns: no such name").contains("check the name"));
+    }
+}

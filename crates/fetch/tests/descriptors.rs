@@ -1,0 +1,55 @@
+//! A process that runs out of file descriptors, so it is a process of its own.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot be set up has failed")]
+
+#[allow(dead_code, reason = "shared with the other tests")]
+#[path = "sockets/server.rs"]
+mod server;
+
+use argiope_fetch::{Descriptors, FetcherOptions};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use server::{Server, fetcher_with, ok, private};
+use std::fs::File;
+
+fn limit_files(to: u64) {
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    setrlimit(Resource::Nofile, Rlimit { current: Some(to), maximum }).unwrap();
+}
+
+/// Opens files until no more can be opened.
+fn take_all() -> Vec<File> {
+    std::iter::from_fn(|| File::open("/dev/null").ok()).collect()
+}
+
+#[test]
+fn idle_connections_are_closed_when_descriptors_run_out() {
+    limit_files(200);
+    server::run(async {
+        let descriptors = Descriptors::with_most_idle(1000);
+        let of = || fetcher_with(FetcherOptions { descriptors: descriptors.clone(), ..private() });
+        let (one, other) = (of(), of());
+        // The servers are in this process too: with them each connection takes two descriptors.
+        let mut servers = Vec::new();
+        for _ in 0..20 {
+            let server = Server::always(ok("x")).await;
+            server.get("/").from(&one).await.unwrap();
+            servers.push(server);
+        }
+        let last = Server::always(ok("last")).await;
+        let mut files = take_all();
+        assert!(files.len() > 50);
+        // Its own idle connections make room.
+        assert_eq!(last.get("/").from(&one).await.unwrap().body, "last");
+        let left = one.idle_connections();
+        assert!(left < 20, "{left} are idle");
+        assert!(descriptors.most_idle() <= 16, "{descriptors:?}");
+        // So do those of another fetcher.
+        files.extend(take_all());
+        assert_eq!(last.get("/").from(&other).await.unwrap().body, "last");
+        assert!(one.idle_connections() < left);
+        drop(files);
+        // With descriptors to spare all is as before.
+        assert!(!servers[0].get("/").from(&one).await.unwrap().reused);
+        assert!(servers[0].get("/").from(&one).await.unwrap().reused);
+    });
+}

@@ -1,0 +1,97 @@
+//! A user who starts a crawl again, or changes the settings, is obeyed: what is remembered of failed requests holds for a
+//! while only, and gives way to that. No delay gets shorter by it, and no wait that a host asked for.
+
+use crate::codec::decode_visit;
+use crate::frontier::Frontier;
+use crate::host::RobotsHandle;
+use crate::ready::HostIndex;
+use crate::state::{Delayed, ShardState, StateError, StoredRobots};
+use argiope_model::Millis;
+use argiope_politeness::RobotsNext;
+use std::collections::HashMap;
+
+/// Delayed entries that are looked through for those that wait for a robots.txt, the earliest first.
+const LOOKED_THROUGH: usize = 100_000;
+
+impl Frontier {
+    /// Whatever robots.txt was unreachable until now is asked for again, as soon as its host may be asked. Everything in
+    /// [`Frontier::take_changes`] must have been applied before.
+    pub fn forget_robots_failures(&mut self, state: &dyn ShardState, now: Millis) -> Result<(), StateError> {
+        self.robots_failures_since = now;
+        for index in 0..self.hosts.len() {
+            let Some(host) = self.hosts.get_mut(index) else { continue };
+            let mut changed = false;
+            for origin in &mut host.contact.origins {
+                if matches!(origin.robots, RobotsHandle::Unreachable { .. }) {
+                    origin.robots = RobotsHandle::Missing;
+                    changed = true;
+                }
+            }
+            if changed {
+                self.reschedule(index as HostIndex, now);
+            }
+        }
+        self.recheck_put_off(state, now)
+    }
+
+    /// Forgets how often hosts have failed: breakers are closed, suspensions end.
+    pub fn forget_failures(&mut self, now: Millis) {
+        for index in 0..self.hosts.len() {
+            let known = self.hosts.get_mut(index).filter(|host| host.politeness.is_known());
+            if known.is_some_and(|host| host.politeness.forget_failures()) {
+                self.mark_dirty(index as HostIndex);
+                self.reschedule(index as HostIndex, now);
+            }
+        }
+    }
+
+    /// The settings for robots.txt have changed: what is stored is read again and judged by them.
+    pub(crate) fn reload_robots(&mut self) {
+        for origin in self.hosts.iter_mut().flat_map(|host| &mut host.contact.origins) {
+            if matches!(origin.robots, RobotsHandle::Known { .. } | RobotsHandle::Unreachable { .. }) {
+                origin.robots = RobotsHandle::Unknown;
+            }
+        }
+    }
+
+    /// Entries that were put off until a robots.txt is asked for again are due now if they need not wait for it any more.
+    /// Retries, and what is held back for other reasons, stay where they are.
+    pub fn recheck_put_off(&mut self, state: &dyn ShardState, now: Millis) -> Result<(), StateError> {
+        if self.jobs.values().all(|job| job.counts.delayed == 0) {
+            return Ok(());
+        }
+        let (delayed, _) = state.load_due(&self.served, Millis::NEVER, LOOKED_THROUGH)?;
+        let mut robots: HashMap<Box<str>, Option<StoredRobots>> = HashMap::new();
+        let mut due_now: Vec<Delayed> = Vec::new();
+        for delayed in delayed.into_iter().filter(|delayed| delayed.due > now) {
+            let rank = delayed.entry.order.rank.saturating_sub(1);
+            let Ok(visit) = decode_visit(delayed.at.job, rank, &delayed.entry.value) else { continue };
+            let origin = visit.url.origin();
+            let stored = match robots.get(origin) {
+                Some(stored) => stored,
+                None => {
+                    let stored = state.load_robots(origin)?;
+                    robots.entry(origin.into()).or_insert(stored)
+                }
+            };
+            let waits_no_longer =
+                |stored: &StoredRobots| stored.expires == delayed.due && !self.blocks(stored, now);
+            if stored.as_ref().is_some_and(waits_no_longer) {
+                due_now.push(delayed);
+            }
+        }
+        self.due_loaded(due_now, None, now);
+        Ok(())
+    }
+
+    /// A failure from before the time that failures are remembered from.
+    pub(crate) fn is_forgotten(&self, stored: &StoredRobots) -> bool {
+        stored.status == StoredRobots::NO_ANSWER && stored.fetched_at < self.robots_failures_since
+    }
+
+    /// Whether URLs have to wait because of it.
+    fn blocks(&self, stored: &StoredRobots, now: Millis) -> bool {
+        let next = self.politeness.robots().next(stored.answer(), u8::MAX, stored.fetched_at);
+        !self.is_forgotten(stored) && matches!(next, RobotsNext::UnreachableUntil(until) if until > now)
+    }
+}

@@ -1,0 +1,52 @@
+//! Sites that want a cookie: one sets it and redirects to the same URL, one has a form to log in with.
+
+use super::SiteKind;
+use crate::answer::{Answer, HTML};
+use crate::request::Request;
+use crate::web::path_of;
+
+/// What the form of [`SiteKind::Login`] has to be sent with.
+pub const LOGIN_USER: &str = "crawler";
+pub const LOGIN_PASSWORD: &str = "open sesame";
+/// Its answer to a form that was right, after the redirect.
+pub const LOGIN_WELCOME: &str = "Sign out";
+
+const SEEN: &str = "seen=yes";
+const SESSION: &str = "session=0123456789abcdef";
+
+/// What is said to whoever lacks the cookie; `None` leaves it to the rest of the site.
+pub(crate) fn answer(kind: SiteKind, request: &Request<'_>, body: &[u8]) -> Option<Answer> {
+    let path = path_of(request.target);
+    match kind {
+        SiteKind::Cookies if path != "/robots.txt" && !has(request, SEEN) => Some(
+            Answer::redirect(302, request.target).header("Set-Cookie", format!("{SEEN}; Path=/; HttpOnly")),
+        ),
+        SiteKind::Login if path == "/login" => Some(login(request, body)),
+        SiteKind::Login if path == "/account" && has(request, SESSION) => Some(Answer::bytes(
+            HTML,
+            format!("<title>Account</title><a href=/>Home</a><p>{LOGIN_WELCOME}").into_bytes(),
+        )),
+        SiteKind::Login if path != "/robots.txt" && !has(request, SESSION) => {
+            Some(Answer::redirect(302, "/login"))
+        }
+        _ => None,
+    }
+}
+
+fn login(request: &Request<'_>, body: &[u8]) -> Answer {
+    let form =
+        "<title>Log in</title><form method=post><input name=user><input name=password type=password></form>";
+    if request.method != "POST" {
+        return Answer::bytes(HTML, form.as_bytes().to_vec());
+    }
+    let right = format!("password={}&user={LOGIN_USER}", LOGIN_PASSWORD.replace(' ', "+"));
+    if body == right.as_bytes() {
+        Answer::redirect(303, "/account").header("Set-Cookie", format!("{SESSION}; Path=/; HttpOnly"))
+    } else {
+        Answer::bytes(HTML, format!("{form}<p>Wrong name or password").into_bytes())
+    }
+}
+
+fn has(request: &Request<'_>, cookie: &str) -> bool {
+    request.cookie.split(';').any(|pair| pair.trim() == cookie)
+}

@@ -1,0 +1,305 @@
+//! Links that lead to pages which are not there: which URLs of a job are broken, and who links to them.
+//!
+//! First the pages of the job are read ([`BrokenUrls::gather`]), then its links ([`BrokenUrls::of_page`]). Only broken
+//! URLs are in memory, each once. A link is matched by the identity of its target, so that another spelling of a URL is
+//! the same URL, and one that was only reached by a redirect counts for where that ended.
+
+use crate::catalogue::{CatalogueReader, PageQuery, PageRow, ResourceRow};
+use crate::error::Result;
+use crate::links::{Link, PageLinks};
+use argiope_model::{JobId, NormalRules, Page, Url};
+use serde::Serialize;
+use std::collections::hash_map::RandomState;
+use std::collections::{HashMap, HashSet};
+use std::hash::BuildHasher;
+use std::ops::ControlFlow;
+
+/// Pages named beside a URL in a report.
+const EXAMPLES: usize = 3;
+/// Of all URLs together: a crawl may have met nothing but dead hosts.
+const ALL_EXAMPLES: usize = 100_000;
+
+/// Whether a page is not there: no answer, a status of 400 and above, or a redirect that leads nowhere. One that leads
+/// where the job does not go is none of them.
+pub fn is_broken(page: &Page) -> bool {
+    is_broken_answer(page.status, page.error.as_deref())
+}
+
+fn is_broken_answer(status: Option<u16>, error: Option<&str>) -> bool {
+    match status {
+        None => true,
+        Some(304) => false,
+        Some(300..400) => error.is_some_and(|error| !error.starts_with("redirect: to ")),
+        Some(status) => status >= 400,
+    }
+}
+
+/// A URL that is not there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BrokenUrl {
+    pub url: String,
+    pub status: Option<u16>,
+    pub error: Option<String>,
+    /// Where it was first found; none for a seed.
+    pub first_source: Option<String>,
+    /// How many links lead to it.
+    pub links: u64,
+    /// Some of the pages that they are on.
+    pub examples: Vec<String>,
+}
+
+/// The broken URLs of one job.
+pub struct BrokenUrls {
+    job: JobId,
+    rules: NormalRules,
+    hashing: RandomState,
+    urls: Vec<BrokenUrl>,
+    /// By the hash of the URL: its number, and whether it is the one that was scheduled or one that redirects led to.
+    known: HashMap<u64, (u32, Way)>,
+    /// Pages whose links have come: one that is read by several redirects counts once.
+    read: HashSet<u64>,
+    examples: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Scheduled,
+    Redirected,
+}
+
+impl BrokenUrls {
+    /// `rules` are those of the job.
+    pub fn gather(reader: &dyn CatalogueReader, job: JobId, rules: NormalRules) -> Result<BrokenUrls> {
+        let mut broken = BrokenUrls {
+            job,
+            rules,
+            hashing: RandomState::new(),
+            urls: Vec::new(),
+            known: HashMap::new(),
+            read: HashSet::new(),
+            examples: 0,
+        };
+        let query = PageQuery { include_noindex: true, ..PageQuery::of(job) };
+        reader.pages(&query, &mut |stored| {
+            broken.add(&stored.row);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        reader.resources(Some(job), &mut |row| {
+            broken.add_resource(&row);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(broken)
+    }
+
+    fn add(&mut self, row: &PageRow) {
+        let page = &row.page;
+        let own = self.key(&page.url);
+        if !is_broken(page) {
+            // What answers now is there, whatever it did before.
+            for url in [Some(&page.url), page.final_url.as_ref()].into_iter().flatten() {
+                if let Some(key) = self.key(url) {
+                    self.known.remove(&key);
+                }
+            }
+            return;
+        }
+        let number = u32::try_from(self.urls.len()).unwrap_or(u32::MAX);
+        if let Some(key) = own {
+            self.known.insert(key, (number, Way::Scheduled));
+        }
+        // Where redirects ended is as broken as where they began; where they only went on for too long it is not.
+        let ended_there = page.status.is_none_or(|status| status >= 400);
+        if ended_there && page.final_url.is_some() {
+            let hops = row.redirects.iter().map(|hop| hop.url.as_str());
+            for url in hops.chain(page.final_url.as_deref()) {
+                if let Some(key) = self.key(url) {
+                    self.known.entry(key).or_insert((number, Way::Redirected));
+                }
+            }
+        }
+        self.urls.push(BrokenUrl {
+            url: page.url.clone(),
+            status: page.status,
+            error: page.error.clone(),
+            first_source: row.source.clone(),
+            links: 0,
+            examples: Vec::new(),
+        });
+    }
+
+    /// What pages are shown with; where it is a page as well, that has said it.
+    fn add_resource(&mut self, row: &ResourceRow) {
+        let Some(key) = self.key(&row.url) else { return };
+        if !is_broken_answer(row.status, row.error.as_deref()) || self.known.contains_key(&key) {
+            return;
+        }
+        let number = u32::try_from(self.urls.len()).unwrap_or(u32::MAX);
+        self.known.insert(key, (number, Way::Scheduled));
+        self.urls.push(BrokenUrl {
+            url: row.url.clone(),
+            status: row.status,
+            error: row.error.clone(),
+            first_source: row.source.clone(),
+            links: 0,
+            examples: Vec::new(),
+        });
+    }
+
+    fn key(&self, url: &str) -> Option<u64> {
+        Url::parse(url, &self.rules).ok().map(|url| self.hashing.hash_one(&url))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.known.is_empty()
+    }
+
+    /// Gives out the links of a page that lead to a broken URL: the URL, what is known of it, and the link.
+    pub fn of_page(
+        &mut self,
+        page: &PageLinks<'_>,
+        each: &mut dyn FnMut(&str, &BrokenUrl, &Link<'_>) -> Result<()>,
+    ) -> Result<()> {
+        if page.job != self.job || self.is_empty() {
+            return Ok(());
+        }
+        let Some(source) = self.key(page.source) else { return Ok(()) };
+        if !self.read.insert(source) {
+            return Ok(());
+        }
+        for link in &page.links {
+            let found = self.key(link.target).and_then(|key| self.known.get(&key).copied());
+            let Some((number, way)) = found else { continue };
+            let Some(broken) = self.urls.get_mut(number as usize) else { continue };
+            broken.links += 1;
+            if broken.examples.len() < EXAMPLES
+                && self.examples < ALL_EXAMPLES
+                && broken.examples.last().is_none_or(|last| last != page.source)
+            {
+                broken.examples.push(page.source.to_owned());
+                self.examples += 1;
+            }
+            let url = if way == Way::Scheduled { broken.url.as_str() } else { link.target };
+            each(url, broken, link)?;
+        }
+        Ok(())
+    }
+
+    /// Those that are still broken, in the order in which they were stored.
+    fn current(&self) -> impl Iterator<Item = &BrokenUrl> {
+        let mut scheduled: Vec<u32> = self
+            .known
+            .values()
+            .filter(|(_, way)| *way == Way::Scheduled)
+            .map(|(number, _)| *number)
+            .collect();
+        scheduled.sort_unstable();
+        scheduled.into_iter().filter_map(|number| self.urls.get(number as usize))
+    }
+
+    /// Those that no link leads to: seeds, entries of sitemaps, and pages whose links are not there.
+    pub fn without_links(&self) -> impl Iterator<Item = &BrokenUrl> {
+        self.current().filter(|broken| broken.links == 0)
+    }
+
+    /// How many there are, and those that most links lead to.
+    pub fn most_linked(&self, limit: usize) -> (u64, Vec<BrokenUrl>) {
+        let mut all: Vec<&BrokenUrl> = self.current().collect();
+        let count = all.len() as u64;
+        all.sort_by_key(|broken| std::cmp::Reverse(broken.links));
+        (count, all.into_iter().take(limit).cloned().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::links::{LinkKind, Rel};
+    use argiope_model::{Hop, NormalForm};
+
+    fn broken() -> BrokenUrls {
+        BrokenUrls {
+            job: JobId(1),
+            rules: NormalForm::default().compile(),
+            hashing: RandomState::new(),
+            urls: Vec::new(),
+            known: HashMap::new(),
+            read: HashSet::new(),
+            examples: 0,
+        }
+    }
+
+    fn row(url: &str, status: Option<u16>, error: Option<&str>) -> PageRow {
+        let page = Page { url: url.into(), status, error: error.map(str::to_owned), ..Page::default() };
+        PageRow::new(JobId(1), 0, "a.test", page)
+    }
+
+    fn links(broken: &mut BrokenUrls, source: &str, targets: &[&str]) -> Vec<(String, Option<u16>)> {
+        let link = |target| Link { target, anchor: "x", rel: Rel::default(), kind: LinkKind::Anchor };
+        let links = targets.iter().copied().map(link).collect();
+        let mut found = Vec::new();
+        broken
+            .of_page(&PageLinks { job: JobId(1), source, links }, &mut |url, broken, _| {
+                found.push((url.to_owned(), broken.status));
+                Ok(())
+            })
+            .unwrap();
+        found
+    }
+
+    #[test]
+    fn another_spelling_of_a_broken_url_is_that_url() {
+        let mut broken = broken();
+        broken.add(&row("http://a.test/x?a=1&b=2", Some(404), None));
+        broken.add(&row("http://a.test/ok", Some(200), None));
+        let targets =
+            ["http://a.test/x?b=2&a=1", "HTTP://A.test:80/x?a=1&b=2&utm_source=z", "http://a.test/ok"];
+        let url = String::from("http://a.test/x?a=1&b=2");
+        let found = links(&mut broken, "http://a.test/", &targets);
+        assert_eq!(found, [(url.clone(), Some(404)), (url, Some(404))]);
+        // The same page, read once more by way of a redirect.
+        assert_eq!(links(&mut broken, "http://a.test/", &targets), []);
+        assert_eq!(broken.most_linked(5).1[0].links, 2);
+        assert_eq!(broken.most_linked(5).1[0].examples, ["http://a.test/"]);
+    }
+
+    #[test]
+    fn links_to_what_redirects_to_a_broken_page_count() {
+        let mut broken = broken();
+        let mut moved = row("http://a.test/old", Some(410), None);
+        moved.page.final_url = Some("http://a.test/new".into());
+        let hop = |url: &str| Hop { url: Url::from_stored(url).unwrap(), status: 301 };
+        moved.redirects = vec![hop("http://a.test/old"), hop("http://a.test/mid")];
+        broken.add(&moved);
+        let found = links(
+            &mut broken,
+            "http://a.test/",
+            &["http://a.test/old", "http://a.test/mid", "http://a.test/new"],
+        );
+        let named: Vec<&str> = found.iter().map(|(url, _)| url.as_str()).collect();
+        assert_eq!(named, ["http://a.test/old", "http://a.test/mid", "http://a.test/new"]);
+        assert_eq!(broken.most_linked(5).0, 1);
+    }
+
+    #[test]
+    fn a_redirect_out_of_the_job_is_not_broken_and_one_that_leads_nowhere_is() {
+        let page = |status, error: Option<&str>| row("http://a.test/", status, error).page;
+        for error in ["redirect: a loop at http://a.test/", "redirect: more than 5 redirects"] {
+            assert!(is_broken(&page(Some(302), Some(error))), "{error}");
+        }
+        assert!(!is_broken(&page(Some(301), Some("redirect: to http://b.test/, out_of_scope: host"))));
+        assert!(!is_broken(&page(Some(304), None)) && !is_broken(&page(Some(200), Some("truncated: x"))));
+        assert!(is_broken(&page(None, Some("dns: x"))) && is_broken(&page(Some(500), None)));
+    }
+
+    #[test]
+    fn what_answers_in_the_end_is_not_broken_and_what_nobody_links_to_is_listed() {
+        let mut broken = broken();
+        broken.add(&row("http://a.test/back", Some(503), None));
+        broken.add(&row("http://a.test/back", Some(200), None));
+        broken.add(&row("http://a.test/seed", None, Some("refused: x")));
+        assert_eq!(links(&mut broken, "http://a.test/", &["http://a.test/back"]), []);
+        let alone: Vec<&str> = broken.without_links().map(|broken| broken.url.as_str()).collect();
+        assert_eq!(alone, ["http://a.test/seed"]);
+        assert_eq!(broken.most_linked(5).0, 1);
+    }
+}

@@ -1,0 +1,48 @@
+//! URLs that were not fetched because only ignored parameters tell them from one that was: how many, by host and
+//! parameter, so that a user sees when a rule drops what is content.
+
+use crate::catalogue::CatalogueReader;
+use crate::error::Result;
+use argiope_model::{JobId, SkipReason, Url};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+/// Pairs of host and parameter that are told apart; what is beyond is counted together.
+const MOST_PAIRS: usize = 10_000;
+
+/// The host of what is beyond [`MOST_PAIRS`].
+const OTHER_HOSTS: &str = "other hosts";
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MergedUrls {
+    pub host: String,
+    /// The names of the parameters, with a space between them where a URL has several.
+    pub parameter: String,
+    pub urls: u64,
+    /// One of them.
+    pub example: String,
+}
+
+/// The most frequent first.
+pub fn gather(reader: &dyn CatalogueReader, job: JobId) -> Result<Vec<MergedUrls>> {
+    if reader.counts(job)?.by_skip.get(&SkipReason::Merged).is_none_or(|count| *count == 0) {
+        return Ok(Vec::new());
+    }
+    let mut pairs: BTreeMap<(String, String), (u64, String)> = BTreeMap::new();
+    reader.skipped(Some(job), &mut |row| {
+        if row.reason == SkipReason::Merged {
+            let host = Url::from_stored(&row.url).map_or_else(|_| String::new(), |url| url.host().to_owned());
+            let mut pair = (host, row.detail);
+            if pairs.len() >= MOST_PAIRS && !pairs.contains_key(&pair) {
+                pair.0 = String::from(OTHER_HOSTS);
+            }
+            pairs.entry(pair).or_insert_with(|| (0, row.url)).0 += 1;
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    let of = |((host, parameter), (urls, example))| MergedUrls { host, parameter, urls, example };
+    let mut merged: Vec<MergedUrls> = pairs.into_iter().map(of).collect();
+    merged.sort_by_key(|merged| std::cmp::Reverse(merged.urls));
+    Ok(merged)
+}
