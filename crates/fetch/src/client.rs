@@ -292,12 +292,15 @@ impl Shared {
         let url = request.url;
         let secure = url.scheme() == Scheme::Https;
         let (stream, address) = match self.proxy_for(request) {
-            None => self.direct(request, progress).await?,
+            None => {
+                self.with_descriptor(|| self.connector.direct(request.addresses, url.port(), progress))
+                    .await?
+            }
             Some(proxy) => {
                 let proxy_addresses = self.proxy_addresses(proxy).await?;
+                let (host, hosts) = (url.host_name(), request.addresses);
                 let (mut stream, address) = self
-                    .connector
-                    .proxy(&proxy_addresses, proxy, url.host_name(), request.addresses, progress)
+                    .with_descriptor(|| self.connector.proxy(&proxy_addresses, proxy, host, hosts, progress))
                     .await?;
                 if secure {
                     let authority = format!("{}:{}", url.host_name(), url.port());
@@ -324,15 +327,14 @@ impl Shared {
         Ok(Link::Http1(Box::new(connection)))
     }
 
-    /// Connects to the host. Without a descriptor for that, idle connections are closed and it is tried again.
-    async fn direct(
-        &self,
-        request: &FetchRequest<'_>,
-        progress: &Progress,
-    ) -> Result<(TcpStream, SocketAddr), Failure> {
+    /// Connects. Without a descriptor for that, idle connections are closed and it is tried again.
+    async fn with_descriptor<C>(&self, connect: impl Fn() -> C) -> Result<(TcpStream, SocketAddr), Failure>
+    where
+        C: Future<Output = Result<(TcpStream, SocketAddr), Failure>>,
+    {
         let mut tries = 0;
         loop {
-            match self.connector.direct(request.addresses, request.url.port(), progress).await {
+            match connect().await {
                 Err(failure) if failure.kind.is_out_of_descriptors() && tries < TRIES => {
                     self.make_room(tries).await;
                     tries += 1;

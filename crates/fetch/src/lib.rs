@@ -31,6 +31,7 @@ mod profile;
 mod proxy;
 mod resolver;
 mod response;
+mod sessions;
 mod tls;
 mod unverified;
 

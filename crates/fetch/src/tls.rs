@@ -2,7 +2,8 @@
 //! operator adds for sites of their own. Loaded once, shared by all threads.
 
 use crate::certificate::NamingVerifier;
-use rustls::client::WebPkiServerVerifier;
+use crate::sessions::Sessions;
+use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
@@ -48,6 +49,7 @@ impl Tls {
             .with_custom_certificate_verifier(Arc::new(NamingVerifier(verifier)))
             .with_no_client_auth();
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        config.resumption = Resumption::store(Arc::new(Sessions::default()));
         Ok(Tls { config: Arc::new(config), unverified: Arc::new(crate::unverified::config()?) })
     }
 }

@@ -1,6 +1,8 @@
 //! TLS with a host whose certificate is not looked at, because its operator said so (`insecure`). What is sent can be read
 //! and changed by whoever stands between: the caller says so loudly. Signatures of the handshake are still verified.
 
+use crate::sessions::Sessions;
+use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
@@ -56,5 +58,6 @@ pub(crate) fn config() -> Result<ClientConfig, Error> {
         .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
         .with_no_client_auth();
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    config.resumption = Resumption::store(Arc::new(Sessions::default()));
     Ok(config)
 }

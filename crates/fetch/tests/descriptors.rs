@@ -6,9 +6,9 @@
 #[path = "sockets/server.rs"]
 mod server;
 
-use argiope_fetch::{Descriptors, FetcherOptions};
+use argiope_fetch::{Descriptors, FetcherOptions, ProfileOptions, RequestProfile};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use server::{Server, fetcher_with, ok, private};
+use server::{Get, Server, fetcher_with, ok, private};
 use std::fs::File;
 
 fn limit_files(to: u64) {
@@ -47,6 +47,13 @@ fn idle_connections_are_closed_when_descriptors_run_out() {
         files.extend(take_all());
         assert_eq!(last.get("/").from(&other).await.unwrap().body, "last");
         assert!(one.idle_connections() < left);
+        // And for a connection to a proxy.
+        files.extend(take_all());
+        let proxy =
+            ProfileOptions { proxy: Some(format!("http://{}", last.address)), ..ProfileOptions::default() };
+        let mut get = Get::new("http://site.test/");
+        get.profile = RequestProfile::new(&proxy).unwrap();
+        assert_eq!(get.from(&one).await.unwrap().body, "last");
         drop(files);
         // With descriptors to spare all is as before.
         assert!(!servers[0].get("/").from(&one).await.unwrap().reused);

@@ -2,7 +2,8 @@
 //! One thread, plain sockets, as many requests at a time as connections.
 //!
 //! `bare_fetcher --base 127.0.0.1:PORT --hosts N --pages N [--seed N] [--connections C]` asks for every page of a
-//! plain lab web; `bare_fetcher --list FILE [--connections C]` for the URLs of a file. Prints one line of JSON.
+//! plain lab web; `bare_fetcher --list FILE [--connections C]` for the URLs of a file. With `--authority FILE` it speaks
+//! TLS, trusts that certificate, and resumes sessions. Prints one line of JSON.
 
 use argiope_lab::{LabConfig, Web};
 use std::collections::VecDeque;
@@ -10,8 +11,12 @@ use std::error::Error;
 use std::net::SocketAddrV4;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore, client::Resumption, crypto};
 
 type Failure = Box<dyn Error + Send + Sync>;
 
@@ -26,6 +31,7 @@ fn main() -> Result<(), Failure> {
     let mut config = LabConfig::plain();
     let mut list = None;
     let mut connections: usize = 200;
+    let mut tls = None;
     let mut arguments = std::env::args().skip(1);
     while let Some(option) = arguments.next() {
         let value = arguments.next().ok_or_else(|| format!("{option} needs a value"))?;
@@ -35,6 +41,7 @@ fn main() -> Result<(), Failure> {
             "--pages" => config.pages = value.parse()?,
             "--seed" => config.seed = value.parse()?,
             "--connections" => connections = value.parse()?,
+            "--authority" => tls = Some(connector(&value)?),
             "--list" => list = Some(std::fs::read_to_string(value)?),
             other => return Err(format!("there is no option '{other}'").into()),
         }
@@ -55,7 +62,7 @@ fn main() -> Result<(), Failure> {
     // What it took to write the list down is not the fetcher's work.
     let cpu_before = cpu_ms()?;
     let started = Instant::now();
-    let (pages, bytes) = runtime.block_on(fetch_all(work, connections))?;
+    let (pages, bytes) = runtime.block_on(fetch_all(work, connections, tls))?;
     let seconds = started.elapsed().as_secs_f64();
     let cpu = cpu_ms()? - cpu_before;
     let count = pages as f64;
@@ -73,7 +80,7 @@ fn divide(urls: &[String], connections: usize) -> Result<VecDeque<Work>, Failure
     let share = urls.len().div_ceil(connections.max(1));
     let mut work: VecDeque<Work> = VecDeque::new();
     for url in urls {
-        let rest = url.strip_prefix("http://").ok_or_else(|| format!("only http is fetched, not {url}"))?;
+        let (_, rest) = url.split_once("://").ok_or_else(|| format!("not a URL: {url}"))?;
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         let address: SocketAddrV4 =
             authority.parse().map_err(|_| format!("not an address and port: {authority}"))?;
@@ -91,9 +98,27 @@ fn divide(urls: &[String], connections: usize) -> Result<VecDeque<Work>, Failure
     Ok(work)
 }
 
-async fn fetch_all(work: VecDeque<Work>, connections: usize) -> Result<(u64, u64), Failure> {
+fn connector(authority: &str) -> Result<TlsConnector, Failure> {
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(authority)? {
+        roots.add(certificate?)?;
+    }
+    let mut config = ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.resumption = Resumption::in_memory_sessions(4096);
+    Ok(TlsConnector::from(Arc::new(config)))
+}
+
+async fn fetch_all(
+    work: VecDeque<Work>,
+    connections: usize,
+    tls: Option<TlsConnector>,
+) -> Result<(u64, u64), Failure> {
     let queue = Arc::new(Mutex::new(work));
-    let tasks: Vec<_> = (0..connections).map(|_| tokio::spawn(run(Arc::clone(&queue)))).collect();
+    let tasks: Vec<_> =
+        (0..connections).map(|_| tokio::spawn(run(Arc::clone(&queue), tls.clone()))).collect();
     let mut total = (0, 0);
     for task in tasks {
         let (pages, bytes) = task.await??;
@@ -102,24 +127,55 @@ async fn fetch_all(work: VecDeque<Work>, connections: usize) -> Result<(u64, u64
     Ok(total)
 }
 
-async fn run(queue: Arc<Mutex<VecDeque<Work>>>) -> Result<(u64, u64), Failure> {
+async fn run(queue: Arc<Mutex<VecDeque<Work>>>, tls: Option<TlsConnector>) -> Result<(u64, u64), Failure> {
     let (mut pages, mut bytes) = (0, 0);
     let mut buffer = vec![0; 64 * 1024];
     loop {
         let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let Some(work) = next else { return Ok((pages, bytes)) };
-        let mut stream = TcpStream::connect(work.address).await?;
-        stream.set_nodelay(true)?;
-        for request in &work.requests {
-            stream.write_all(request.as_bytes()).await?;
-            bytes += read_answer(&mut stream, &mut buffer).await?;
-            pages += 1;
+        let mut requests = work.requests.as_slice();
+        while !requests.is_empty() {
+            let stream = TcpStream::connect(work.address).await?;
+            stream.set_nodelay(true)?;
+            let (answered, read) = match &tls {
+                None => ask(stream, requests, &mut buffer).await?,
+                Some(tls) => {
+                    let name = ServerName::IpAddress((*work.address.ip()).into());
+                    ask(tls.connect(name, stream).await?, requests, &mut buffer).await?
+                }
+            };
+            requests = requests.get(answered..).unwrap_or_default();
+            pages += answered as u64;
+            bytes += read;
         }
     }
 }
 
-/// Reads one answer with a Content-Length to its end and forgets it.
-async fn read_answer(stream: &mut TcpStream, buffer: &mut [u8]) -> Result<u64, Failure> {
+/// Asks until there is nothing more to ask for or the server closes. Returns the number of answers and of bytes.
+async fn ask<S: AsyncRead + AsyncWrite + Unpin>(
+    mut stream: S,
+    requests: &[String],
+    buffer: &mut [u8],
+) -> Result<(usize, u64), Failure> {
+    let (mut answered, mut bytes) = (0, 0);
+    for request in requests {
+        stream.write_all(request.as_bytes()).await?;
+        stream.flush().await?;
+        let (length, closes) = read_answer(&mut stream, buffer).await?;
+        answered += 1;
+        bytes += length;
+        if closes {
+            break;
+        }
+    }
+    Ok((answered, bytes))
+}
+
+/// Reads one answer with a Content-Length to its end and forgets it. Also says whether the connection ends with it.
+async fn read_answer<S: AsyncRead + Unpin>(
+    stream: &mut S,
+    buffer: &mut [u8],
+) -> Result<(u64, bool), Failure> {
     let mut filled = 0;
     loop {
         let free = buffer.get_mut(filled..).unwrap_or(&mut []);
@@ -130,7 +186,9 @@ async fn read_answer(stream: &mut TcpStream, buffer: &mut [u8]) -> Result<u64, F
         filled += count;
         let read = buffer.get(..filled).unwrap_or(&[]);
         let Some(head) = read.windows(4).position(|window| window == b"\r\n\r\n") else { continue };
-        let length = content_length(read.get(..head).unwrap_or(&[]))?;
+        let text = read.get(..head).unwrap_or(&[]);
+        let closes = text.windows(19).any(|line| line == b"\r\nConnection: close");
+        let length = content_length(text)?;
         let whole = head as u64 + 4 + length;
         let mut rest = whole.saturating_sub(filled as u64);
         while rest > 0 {
@@ -140,7 +198,7 @@ async fn read_answer(stream: &mut TcpStream, buffer: &mut [u8]) -> Result<u64, F
             }
             rest = rest.saturating_sub(count);
         }
-        return Ok(whole);
+        return Ok((whole, closes));
     }
 }
 

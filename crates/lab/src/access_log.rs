@@ -4,6 +4,7 @@
 //! kernel, so that no client can have seen the end earlier and a violation found here is one.
 
 use crate::error::LabError;
+use crate::tls::Handshake;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -36,11 +37,15 @@ pub struct AccessEntry {
     /// Head and body as sent.
     pub bytes: u64,
     pub user_agent: String,
+    /// How its connection was secured; none without TLS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handshake: Option<Handshake>,
 }
 
 impl AccessEntry {
     pub fn url(&self) -> String {
-        format!("http://{}{}", self.host, self.path)
+        let scheme = if self.handshake.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}{}", self.host, self.path)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::error::LabError;
 use crate::kinds::SiteKind;
+use crate::tls::TlsFiles;
 use serde::{Deserialize, Serialize};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;
@@ -35,6 +36,10 @@ pub struct LabConfig {
     pub latency_ms: u64,
     /// Pages refer to other sites as `siteN.ZONE` instead of by address. Requests are taken by either.
     pub zone: Option<String>,
+    /// Sites are served over TLS, and all URLs are https.
+    pub tls: Option<TlsFiles>,
+    /// A connection is closed after so many answers; without it, it is kept.
+    pub requests_per_connection: Option<u32>,
     /// Compressed pages kept in memory, all together; those that find no room are compressed each time.
     pub cache_bytes: usize,
     /// Requests kept in memory, the oldest go first; 0 keeps none.
@@ -62,6 +67,8 @@ impl LabConfig {
             outward: None,
             latency_ms: 0,
             zone: None,
+            tls: None,
+            requests_per_connection: None,
             cache_bytes: 1 << 30,
             log_capacity: 0,
             log_file: None,

@@ -12,6 +12,8 @@ pub enum LabError {
     Log { path: PathBuf, source: io::Error },
     #[error("line {line} of the log {path} is no log entry: {source}")]
     LogLine { path: PathBuf, line: usize, source: serde_json::Error },
+    #[error("the lab cannot use {path}: {reason}")]
+    Certificate { path: PathBuf, reason: String },
     #[error("{0}")]
     Config(String),
     #[error("the lab's thread cannot be started: {0}")]

@@ -56,7 +56,7 @@ impl Web {
     /// The ground truth of one site.
     pub fn expected_of(&self, site: u32) -> Expected {
         let site = self.site(site);
-        let url = |path: &str| format!("http://{}{path}", site.authority);
+        let url = |path: &str| format!("{}://{}{path}", self.scheme(), site.authority);
         let barred = kinds::barred(site.kind);
         let mut urls: Vec<ExpectedUrl> = (0..self.config.pages)
             .map(|page| {

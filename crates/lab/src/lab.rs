@@ -6,6 +6,7 @@ use crate::error::LabError;
 use crate::expected::Expected;
 use crate::page_cache::PageCache;
 use crate::server::{Clock, Connection, Shared};
+use crate::tls;
 use crate::web::Web;
 use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -159,11 +160,13 @@ async fn prepare(mut config: LabConfig) -> Result<(Lab, Listener), LabError> {
     config.listen.set_port(address.port());
     let log = AccessLog::new(config.log_capacity, config.log_file.as_deref())?;
     let cache = PageCache::new(config.cache_bytes);
+    let tls = config.tls.as_ref().map(tls::acceptor).transpose()?;
     let shared = Arc::new(Shared {
         web: Web::new(config)?,
         log,
         cache,
         clock: Clock::new(),
+        tls,
         silent: AtomicBool::new(false),
         counts: Default::default(),
     });
@@ -238,8 +241,8 @@ impl Listener {
             return;
         }
         self.accepted += 1;
-        let connection = Connection::new(Arc::clone(&self.shared), stream, *local.ip(), self.accepted);
-        self.connections.spawn(connection.serve());
+        let shared = Arc::clone(&self.shared);
+        self.connections.spawn(Connection::serve(shared, stream, *local.ip(), self.accepted));
     }
 }
 

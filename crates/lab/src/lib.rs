@@ -20,6 +20,7 @@ mod page_cache;
 mod random;
 mod request;
 mod server;
+mod tls;
 mod web;
 mod words;
 
@@ -31,4 +32,5 @@ pub use expected::{Expected, ExpectedUrl, Fate};
 pub use kinds::SiteKind;
 pub use kinds::cookies::{LOGIN_PASSWORD, LOGIN_USER, LOGIN_WELCOME};
 pub use lab::{Lab, Outage};
+pub use tls::{Handshake, TlsFiles};
 pub use web::Web;

@@ -122,7 +122,8 @@ impl Writer<'_> {
     }
 
     fn url(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(b"http://");
+        out.extend_from_slice(self.web.scheme().as_bytes());
+        out.extend_from_slice(b"://");
         out.extend_from_slice(self.site.authority.as_bytes());
         match &self.plan.path {
             Some(path) => out.extend_from_slice(path.as_bytes()),
@@ -244,7 +245,8 @@ impl Writer<'_> {
         let other = self.web.site(random.below(self.web.config.hosts));
         let page = random.below(self.web.config.pages);
         out.extend_from_slice(ITEM);
-        out.extend_from_slice(b"http://");
+        out.extend_from_slice(self.web.scheme().as_bytes());
+        out.extend_from_slice(b"://");
         out.extend_from_slice(other.authority.as_bytes());
         out.push(b'/');
         self.web.write_path(&other, page, out);
@@ -272,8 +274,10 @@ impl Writer<'_> {
             Form::FromRoot | Form::Fragment | Form::Tracking => out.push(b'/'),
             Form::Relative => self.way_up(out),
             Form::Absolute | Form::SchemeRelative => {
-                let scheme: &[u8] = if matches!(form, Form::Absolute) { b"http:" } else { b"" };
-                out.extend_from_slice(scheme);
+                if matches!(form, Form::Absolute) {
+                    out.extend_from_slice(self.web.scheme().as_bytes());
+                    out.push(b':');
+                }
                 out.extend_from_slice(b"//");
                 out.extend_from_slice(self.site.authority.as_bytes());
                 out.push(b'/');

@@ -8,6 +8,7 @@ use crate::kinds;
 use crate::page_cache::PageCache;
 use crate::random::mix;
 use crate::request::{self, MAX_HEAD, Request};
+use crate::tls::Stream;
 use crate::web::{Site, Web, write_number};
 use bytes::{Buf, Bytes};
 use std::collections::HashMap;
@@ -18,6 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
 
 /// Bytes handed to the kernel at once.
 const PIECE: usize = 64 * 1024;
@@ -49,6 +51,7 @@ pub(crate) struct Shared {
     pub(crate) log: AccessLog,
     pub(crate) cache: PageCache,
     pub(crate) clock: Clock,
+    pub(crate) tls: Option<TlsAcceptor>,
     /// No request is answered any more.
     pub(crate) silent: AtomicBool,
     /// How often the answers that depend on it were asked for: few paths on few sites.
@@ -92,11 +95,13 @@ impl Shared {
 
 pub(crate) struct Connection {
     shared: Arc<Shared>,
-    stream: TcpStream,
+    stream: Stream,
     number: u64,
     address: Ipv4Addr,
     input: Vec<u8>,
     output: Vec<u8>,
+    /// How many requests it has answered.
+    answered: u32,
 }
 
 /// A request being answered.
@@ -117,19 +122,14 @@ struct Sent {
 }
 
 impl Connection {
-    pub(crate) fn new(shared: Arc<Shared>, stream: TcpStream, address: Ipv4Addr, number: u64) -> Connection {
-        Connection {
-            shared,
-            stream,
-            number,
-            address,
-            input: Vec::with_capacity(4096),
-            output: Vec::with_capacity(1024),
-        }
+    /// Serves until either side has had enough. Errors of the connection end it, that is all they do.
+    pub(crate) async fn serve(shared: Arc<Shared>, stream: TcpStream, address: Ipv4Addr, number: u64) {
+        let Some(stream) = Stream::open(stream, shared.tls.as_ref()).await else { return };
+        let (input, output) = (Vec::with_capacity(4096), Vec::with_capacity(1024));
+        Connection { shared, stream, number, address, input, output, answered: 0 }.run().await;
     }
 
-    /// Serves until either side has had enough. Errors of the connection end it, that is all they do.
-    pub(crate) async fn serve(mut self) {
+    async fn run(mut self) {
         let mut site: Option<Site> = None;
         loop {
             let head = match request::head_length(&self.input) {
@@ -201,6 +201,7 @@ impl Connection {
             status: sent.status,
             bytes: sent.bytes,
             user_agent: request.user_agent.to_owned(),
+            handshake: self.stream.handshake(),
         });
     }
 
@@ -243,8 +244,12 @@ impl Connection {
             false => self.shared.body(site, &answer.body, request.accepts_gzip),
         };
         let status = if unchanged { 304 } else { answer.status };
-        self.write_head(&answer, status, etag.as_deref(), (body.len(), encoded), request.keep_alive);
-        let reusable = request.keep_alive && !request.has_body;
+        self.answered = self.answered.saturating_add(1);
+        let is_last =
+            self.shared.web.config.requests_per_connection.is_some_and(|most| self.answered >= most);
+        let keep_alive = request.keep_alive && !is_last;
+        self.write_head(&answer, status, etag.as_deref(), (body.len(), encoded), keep_alive);
+        let reusable = keep_alive && !request.has_body;
         if head_only || unchanged {
             return self.send(exchange, status, &[], reusable).await;
         }
@@ -355,6 +360,7 @@ impl Connection {
         }
         self.log(exchange, &sent);
         self.stream.write_all_buf(&mut whole).await?;
+        self.stream.flush().await?;
         Ok(reusable)
     }
 
@@ -376,7 +382,8 @@ impl Connection {
             sent.bytes += body.len() as u64;
             if turn == times {
                 self.log(exchange, &sent);
-                return self.stream.write_all(body).await;
+                self.stream.write_all(body).await?;
+                return self.stream.flush().await;
             }
             result = self.stream.write_all(body).await;
         }
@@ -399,7 +406,12 @@ impl Connection {
         let mut scrap = [0; 64];
         while let (Ok(()), Some(byte)) = (&result, bytes.next()) {
             tokio::select! {
-                () = tokio::time::sleep(pause) => result = self.stream.write_all(&[*byte]).await,
+                () = tokio::time::sleep(pause) => {
+                    result = self.stream.write_all(&[*byte]).await;
+                    if result.is_ok() {
+                        result = self.stream.flush().await;
+                    }
+                }
                 _ = self.stream.read(&mut scrap) => break,
             }
             sent.bytes += 1;
@@ -415,6 +427,7 @@ impl Connection {
             self.output.extend_from_slice(&first);
             // A client that has gone already needs no reset.
             let _ = self.stream.write_all(&self.output).await;
+            let _ = self.stream.flush().await;
             // What is still under way when the reset comes is lost with it: let the client get some.
             tokio::time::sleep(Duration::from_millis(20)).await;
         }

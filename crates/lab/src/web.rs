@@ -50,10 +50,14 @@ impl Web {
         address_of(*self.config.listen.ip(), site).filter(|_| site < self.config.hosts)
     }
 
+    pub(crate) fn scheme(&self) -> &'static str {
+        if self.config.tls.is_some() { "https" } else { "http" }
+    }
+
     /// The URL of an ordinary page; page 0 is the front page.
     pub fn page_url(&self, site: u32, page: u32) -> String {
         let site = self.site(site);
-        format!("http://{}{}", site.authority, self.page_path(&site, page))
+        format!("{}://{}{}", self.scheme(), site.authority, self.page_path(&site, page))
     }
 
     /// The kind of a site.
@@ -68,7 +72,8 @@ impl Web {
             Some(zone) => format!("site{index}.{zone}"),
             None => self.address(index).unwrap_or(Ipv4Addr::LOCALHOST).to_string(),
         };
-        let authority = if self.port == 80 { name } else { format!("{name}:{}", self.port) };
+        let usual_port = if self.config.tls.is_some() { 443 } else { 80 };
+        let authority = if self.port == usual_port { name } else { format!("{name}:{}", self.port) };
         Site { index, kind: self.kind(index), key: mix(self.config.seed, u64::from(index)), authority }
     }
 

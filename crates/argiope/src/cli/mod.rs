@@ -172,6 +172,15 @@ pub(crate) struct LabArgs {
     /// Write every request as a line of JSON
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) log: Option<PathBuf>,
+    /// Serve https with this certificate, a PEM file
+    #[arg(long, value_name = "FILE", requires = "key", value_hint = ValueHint::FilePath)]
+    pub(crate) certificate: Option<PathBuf>,
+    /// The private key of the certificate, a PEM file
+    #[arg(long, value_name = "FILE", requires = "certificate", value_hint = ValueHint::FilePath)]
+    pub(crate) key: Option<PathBuf>,
+    /// Close each connection after N responses (default: keep it)
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u32>(1, UNBOUNDED, ""))]
+    pub(crate) requests_per_connection: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

@@ -4,7 +4,7 @@ use crate::cli::{GlobalOptions, LabArgs, LabProfile};
 use crate::exit::Failure;
 use crate::progress::numbers::counted;
 use crate::signals::{Signal, Signals};
-use argiope_lab::{Lab, LabConfig, PageSize};
+use argiope_lab::{Lab, LabConfig, PageSize, TlsFiles};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -61,5 +61,9 @@ fn config_of(args: &LabArgs) -> Result<LabConfig, Failure> {
     }
     config.outward = args.outward;
     config.log_file = args.log.clone();
+    config.requests_per_connection = args.requests_per_connection;
+    if let (Some(certificate), Some(key)) = (&args.certificate, &args.key) {
+        config.tls = Some(TlsFiles { certificate: certificate.clone(), key: key.clone() });
+    }
     Ok(config)
 }

@@ -46,7 +46,7 @@ pub(super) fn answer(web: &Web, site: &Site, target: &str) -> Option<Answer> {
         "relative" => Answer::redirect(301, "target"),
         "fragment" => Answer::redirect(301, "/r/target#part"),
         "target" => super::special(web, site, target),
-        "other-host" => Answer::redirect(302, format!("http://{}/", other.authority)),
+        "other-host" => Answer::redirect(302, format!("{}://{}/", web.scheme(), other.authority)),
         "to-missing" => Answer::redirect(302, "/r/nothing-here"),
         "no-location" => Answer::error(302),
         "circle-a" => Answer::redirect(302, "/r/circle-b"),

@@ -17,7 +17,7 @@ pub(super) fn features() -> Vec<Feature> {
 }
 
 pub(super) fn answer(web: &Web, site: &Site, target: &str) -> Option<Answer> {
-    let origin = format!("http://{}", site.authority);
+    let origin = format!("{}://{}", web.scheme(), site.authority);
     let listed = |format: &str| -> Vec<String> {
         (1..=PER_FORMAT).map(|n| format!("{origin}/listed/{format}-{n}")).collect()
     };
