@@ -17,8 +17,8 @@ use argiope_store::export::{
     BrokenRecord, CsvOptions, FailedRecord, Format, HostRecord, LinkRecord, PageWithHtml, Record,
     RecordWriter, RedirectRecord, ResourceRecord, SkippedRecord, write_atomically,
 };
-use std::collections::HashSet;
 use std::collections::hash_map::RandomState;
+use std::collections::{HashMap, HashSet};
 use std::fs::OpenOptions;
 use std::hash::BuildHasher;
 use std::io::{BufWriter, Write};
@@ -273,9 +273,11 @@ fn failed(reader: &dyn CatalogueReader, jobs: &[Job], format: Wanted, to: &mut d
 fn hosts(reader: &dyn CatalogueReader, jobs: &[Job], format: Wanted, to: &mut dyn Write) -> Stored<u64> {
     let mut document = Document::new(format, to)?;
     for job in jobs {
+        let delays: HashMap<String, u64> = reader.host_delays(job.id)?.into_iter().collect();
         for figures in reader.host_figures(job.id, HostOrder::MostPages, usize::MAX)? {
             let known = reader.host(&figures.host)?;
-            let _ = document.add(&HostRecord::new(figures, known))?;
+            let delay = delays.get(&figures.host).copied();
+            let _ = document.add(&HostRecord::new(figures, known, delay))?;
         }
     }
     document.finish()

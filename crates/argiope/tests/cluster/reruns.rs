@@ -81,6 +81,30 @@ fn a_job_that_was_blocked_asks_again_for_robots_txt_when_it_is_handed_in_again_o
 }
 
 #[test]
+fn a_job_without_a_single_page_has_failed_on_postgres() {
+    let Some(site) = Site::new("empty") else { return };
+    configure(&site);
+    // Nobody listens there any more.
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let _worker = site.worker("one");
+    let run = site.run(&["crawl", &format!("http://{closed}/"), "--ignore-robots"]);
+    assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
+    assert!(run.stderr.contains("no page was stored"), "{}", run.stderr);
+    assert_eq!(states(&site), ["failed"]);
+    let server = Server::new("/nothing");
+    site.run(&["crawl", &server.front]).ok();
+    assert_eq!(states(&site), ["completed", "failed"]);
+}
+
+fn states(site: &Site) -> Vec<String> {
+    let of = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["state"].to_string();
+    let mut all: Vec<String> = site.run(&["jobs", "--json"]).ok().stdout.lines().map(of).collect();
+    all.iter_mut().for_each(|state| state.retain(|c| c != '"'));
+    all.sort();
+    all
+}
+
+#[test]
 fn failures_are_retried_by_the_workers_on_postgres() {
     let Some(site) = Site::new("retry") else { return };
     configure(&site);

@@ -89,7 +89,7 @@ fn links_redirects_failures_and_hosts_are_exported_in_every_format() {
     let (desk, site) = (Desk::new(), site());
     let seeds = [site.front.clone(), site.url("/silent")];
     desk.write("argiope.yaml", "politeness: {retries: false}\n");
-    desk.crawl(&seeds, &["--delay", "0"]).ok();
+    desk.crawl(&seeds, &["--delay", "20ms"]).ok();
 
     let links = rows(&desk, "links");
     let anchors: Vec<String> = fields(&links, &["kind", "anchor"]).into_iter().flatten().collect();
@@ -123,6 +123,7 @@ fn links_redirects_failures_and_hosts_are_exported_in_every_format() {
     let hosts = rows(&desk, "hosts");
     assert_eq!(hosts.len(), 1);
     assert_eq!((&hosts[0]["failed"], &hosts[0]["robots_status"]), (&1.into(), &404.into()), "{hosts:?}");
+    assert_eq!(hosts[0]["delay_ms"], 20, "{hosts:?}");
     assert_eq!(hosts[0]["pages"], desk.run(&["status", "--json"]).ok().json()["pages"]);
 
     for (what, fields) in [

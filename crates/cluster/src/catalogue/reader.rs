@@ -386,6 +386,14 @@ impl CatalogueReader for PostgresReader {
         })
     }
 
+    fn host_delays(&self, job: JobId) -> Result<Vec<(String, u64)>> {
+        let sql = "SELECT host, max(required_delay_ms) FROM fetches WHERE job = $1 GROUP BY host";
+        self.rows(sql, &[&(job.0 as i32)], |row| {
+            let mut from = Cells::of(row);
+            Ok(Some((from.text()?, from.number()?)))
+        })
+    }
+
     fn host_figures(&self, job: JobId, order: HostOrder, limit: usize) -> Result<Vec<HostFigures>> {
         let order: i32 = match order {
             HostOrder::MostPages => 0,

@@ -18,10 +18,19 @@ const CLEARED: i64 = 20_000;
 /// Within a transaction: jobs do not end while something new comes for them, and nothing new comes while they end.
 pub(crate) const HOLD_JOBS: &str = "SELECT pg_advisory_xact_lock(hashtext('argiope jobs'))";
 
-/// One statement sees one moment: a URL is in a queue, or on its way in an inbox or a log, or done.
+/// One statement sees one moment: a URL is in a queue, or on its way in an inbox or a log, or done. A job with URLs and
+/// not a single page has failed, as on one machine.
 const END_DONE: &str = "
-    UPDATE jobs SET state = 'completed', finished_at = clock_timestamp(), message = NULL
-    WHERE state = 'running' AND NOT kept_open
+    UPDATE jobs SET finished_at = clock_timestamp(),
+        state = CASE WHEN empty THEN 'failed' ELSE 'completed' END,
+        message = CASE WHEN empty THEN 'no page was stored' END
+    FROM (SELECT id AS job, EXISTS (
+            SELECT 1 FROM job_counts c
+            WHERE c.job = id AND c.count > 0 AND (c.class = 'skip' OR (c.class, c.word) = ('total', 'failed'))
+        ) AND NOT EXISTS (
+            SELECT 1 FROM job_counts c WHERE c.job = id AND c.count > 0 AND c.class = 'status'
+        ) AS empty FROM jobs WHERE state = 'running') AS ending
+    WHERE ending.job = jobs.id AND state = 'running' AND NOT kept_open
         AND NOT EXISTS (SELECT 1 FROM urls WHERE urls.job = jobs.id)
         AND jobs.id IN (SELECT id FROM settled_jobs)
         AND NOT EXISTS (SELECT 1 FROM log_losses)";

@@ -377,6 +377,11 @@ impl CatalogueReader for SqliteReader {
         Ok(versions)
     }
 
+    fn host_delays(&self, job: JobId) -> Result<Vec<(String, u64)>> {
+        let range = self.range(Some(job), "first_fetch", "last_fetch")?;
+        summary::host_delays(&self.connection, job, range).map_err(|e| self.error(e))
+    }
+
     fn host_figures(&self, job: JobId, order: HostOrder, limit: usize) -> Result<Vec<HostFigures>> {
         let range = self.range(Some(job), "first_page", "last_page")?;
         summary::host_figures(&self.connection, job, range, order, limit).map_err(|e| self.error(e))

@@ -32,6 +32,17 @@ pub(super) fn host_figures(
         .collect()
 }
 
+pub(super) fn host_delays(
+    connection: &Connection,
+    job: JobId,
+    (first, last): (i64, i64),
+) -> rusqlite::Result<Vec<(String, u64)>> {
+    connection
+        .prepare_cached(include_str!("sql/host_delays.sql"))?
+        .query_map([i64::from(job.0), first, last], |row| Ok((row.get(0)?, row.get::<_, i64>(1)? as u64)))?
+        .collect()
+}
+
 pub(super) fn host_count(
     connection: &Connection,
     job: JobId,

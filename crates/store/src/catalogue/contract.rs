@@ -365,6 +365,10 @@ pub fn requests_are_read_back_by_host_and_start(catalogue: &mut dyn Catalogue) {
     assert_eq!(reader.hops_to(job, &full.url, 10).unwrap(), [full.clone()]);
     assert!(reader.hops_to(job, &rows[0].url, 10).unwrap().is_empty(), "it was scheduled itself");
     assert!(reader.hops_to(other, &full.url, 10).unwrap().is_empty());
+    let mut delays = reader.host_delays(job).unwrap();
+    delays.sort();
+    assert_eq!(delays, [(String::from("a.test"), 1000), (String::from("b.test"), 0)]);
+    assert_eq!(reader.host_delays(other).unwrap(), [(String::from("a.test"), 0)]);
 }
 
 pub fn a_recovered_request_is_stored_once(catalogue: &mut dyn Catalogue) {

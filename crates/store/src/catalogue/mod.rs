@@ -178,6 +178,9 @@ pub trait CatalogueReader: Send {
 
     /// The first `limit` hosts of a job in `order`.
     fn host_figures(&self, job: JobId, order: HostOrder, limit: usize) -> Result<Vec<HostFigures>>;
+
+    /// The longest delay, in milliseconds, that a request of the job kept to each host.
+    fn host_delays(&self, job: JobId) -> Result<Vec<(String, u64)>>;
     fn host_count(&self, job: JobId) -> Result<u64>;
     /// The first `limit` pages of a kind.
     fn briefs(&self, job: JobId, kind: BriefKind, limit: usize) -> Result<Vec<PageBrief>>;

@@ -260,7 +260,8 @@ pub struct HostRecord {
 
 impl HostRecord {
     /// `known` is what all jobs together know of it.
-    pub fn new(figures: HostFigures, known: Option<HostRow>) -> HostRecord {
+    /// `delay_ms` is the longest that was kept.
+    pub fn new(figures: HostFigures, known: Option<HostRow>, delay_ms: Option<u64>) -> HostRecord {
         HostRecord {
             host: figures.host,
             pages: figures.pages,
@@ -270,7 +271,7 @@ impl HostRecord {
             max_fetch_ms: figures.max_fetch_ms,
             robots_status: known.as_ref().and_then(|known| known.robots_status),
             crawl_delay_ms: known.as_ref().and_then(|known| known.crawl_delay_ms),
-            delay_ms: known.map(|known| known.delay_ms),
+            delay_ms,
         }
     }
 }
