@@ -180,7 +180,8 @@ fn retries_by_host(
     for delayed in own {
         let visit = decode_visit(job, delayed.entry.order.rank.saturating_sub(1), &delayed.entry.value);
         let Some(host) = frontier.host_name(delayed.at.host).map(Box::<str>::from) else { continue };
-        let (by, until) = match frontier.block_of(delayed.at.host, at) {
+        let block = visit.as_ref().ok().and_then(|v| frontier.block_of(delayed.at.host, &v.url, at));
+        let (by, until) = match block {
             Some((reason, until)) => (by_reason(reason), until.max(delayed.due)),
             None => (BlockedBy::Retry, delayed.due),
         };

@@ -25,7 +25,7 @@ pub struct EngineConfig {
     pub name: String,
     /// Nothing was ever asked from this place: no host has to be spared at the start.
     pub is_new: bool,
-    /// How often hosts have failed is forgotten: `--fresh`.
+    /// How often hosts have failed is forgotten, and what their robots.txt said: `--fresh`.
     pub forget_failures: bool,
     /// What has failed of the jobs is queued again before they start.
     pub retry_failed: bool,

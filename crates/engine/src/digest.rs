@@ -233,30 +233,31 @@ fn links_of(
     let page_nofollow = extracted.robots.nofollow && job.spec.respect_nofollow;
     let version = job.rules_version();
     let mut urls = Vec::new();
-    let respelled = resolved.links.iter().map(|link| &link.url).chain(&resolved.respelled);
-    for url in respelled.filter(|url| !url.is_normal()) {
-        let spelling = key.of(url.as_str(), visit.round);
-        if !recent.check(job.id, version, spelling) {
-            recent.put(job.id, version, spelling);
-            found.skipped.extend(merged(job, visit, url));
-        }
-    }
-    for link in resolved.links {
-        let fingerprint = key.of(link.url.normal(), visit.round);
-        if recent.check(job.id, version, fingerprint) {
+    let nofollow: Vec<bool> = match resolved.respelled.is_empty() {
+        true => Vec::new(),
+        false => resolved.links.iter().map(|link| link.rel.nofollow).collect(),
+    };
+    let respelled = resolved.respelled.into_iter();
+    let respelled = respelled.map(|(at, url)| (url, nofollow.get(at).copied().unwrap_or_default()));
+    let links = resolved.links.into_iter().map(|link| (link.url, link.rel.nofollow));
+    // Other spellings of a link come after it: they count where it is refused, and the frontier knows the rest as merged.
+    for (url, nofollow) in links.chain(respelled) {
+        let fingerprint = key.of(url.normal(), visit.round);
+        let spelling = if url.is_normal() { fingerprint } else { key.of(url.as_str(), visit.round) };
+        if recent.check(job.id, version, spelling) {
             continue;
         }
-        let nofollow = page_nofollow || (link.rel.nofollow && job.spec.respect_nofollow);
-        match judge(&rules, &link.url, depth, nofollow) {
+        let nofollow = page_nofollow || (nofollow && job.spec.respect_nofollow);
+        match judge(&rules, &url, depth, nofollow) {
             Ok(()) => {
-                recent.put(job.id, version, fingerprint);
-                urls.push((link.url, fingerprint));
+                recent.put(job.id, version, spelling);
+                urls.push((url, fingerprint));
             }
             Err((skip, by)) => {
                 if by == Judge::Rules && skip.reason != SkipReason::TooDeep {
-                    recent.put(job.id, version, fingerprint);
+                    recent.put(job.id, version, spelling);
                 }
-                found.skipped.push(skipped_row(visit, &link.url, skip));
+                found.skipped.push(skipped_row(visit, &url, skip));
             }
         }
     }
@@ -303,16 +304,6 @@ fn links_of(
         });
     }
     found
-}
-
-/// A URL that is told from another one only by parameters that the normal form drops. Whichever of its spellings is fetched is
-/// taken out again where it is stored; the rest tells a user when a rule drops what is content.
-fn merged(job: &JobContext, visit: &Visit, url: &Url) -> Option<SkippedRow> {
-    let dropped = job.normal.dropped_parameters(url);
-    if dropped.is_empty() || job.rules().judge(url, 0).is_err() {
-        return None;
-    }
-    Some(skipped_row(visit, url, Skip::new(SkipReason::Merged, dropped.join(" "))))
 }
 
 /// Asks for what a page is shown with: once in a job, wherever it is.
@@ -565,7 +556,6 @@ fn judged(
             }
             Err(_) => continue,
         };
-        skipped.extend(merged(job, visit, &url));
         match rules.judge(&url, depth) {
             Ok(()) => {
                 let hints = SitemapHints { priority: entry.priority, last_modified: entry.modified_at };

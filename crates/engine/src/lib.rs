@@ -31,6 +31,7 @@ mod recovery;
 mod retry;
 mod robots;
 mod scheduler;
+mod scope;
 mod shards;
 mod snapshot;
 mod starts;

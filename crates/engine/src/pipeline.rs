@@ -19,18 +19,21 @@ use crate::log;
 use crate::login;
 use crate::recovery::{KnownVisits, Recoverer, RecoverySummary};
 use crate::retry;
-use crate::scheduler::{CATALOGUE, Control, JobEnd, Report, RunEnd, RunState, Scheduler, marks, now, settle};
+use crate::scheduler::{
+    CATALOGUE, Control, JobEnd, Report, RunEnd, RunState, Scheduler, marks, now, refused_rows, settle,
+};
+use crate::scope::ScopeCompiler;
 use crate::shards::MemberState;
 use crate::snapshot::Snapshot;
 use crate::starts::Starts;
 use crate::why::{self, Why};
 use crate::worker::{self, WorkerParts};
 use argiope_fetch::{Resolver, Tls};
-use argiope_frontier::admission::{JobRules, SitemapHints, priority};
+use argiope_frontier::admission::{SitemapHints, priority};
 use argiope_frontier::member::{Forever, Lease, Member, Membership, News};
 use argiope_frontier::state::{ShardState, StateBatch, StateSync};
 use argiope_frontier::{Activity, Discovery, Found, Frontier, FrontierConfig, LastStop, Step};
-use argiope_model::{FingerprintKey, JobId, Millis, PublicSuffixes, RequestKind, Url};
+use argiope_model::{FingerprintKey, JobId, Millis, RequestKind, Url};
 use argiope_politeness::PolitenessRules;
 use argiope_store::archive::Position;
 use argiope_store::catalogue::{Batch, Catalogue, JobState, JobUpdate, StoredPage};
@@ -39,7 +42,7 @@ use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc};
@@ -336,44 +339,6 @@ pub fn why_at_rest(
     why::of_frontier(&frontier, state, &job, url, &config.fingerprint_key, at)
 }
 
-/// Makes the rules of a job anew when its scope grows.
-#[derive(Clone)]
-pub(crate) struct ScopeCompiler {
-    suffixes: Arc<PublicSuffixes>,
-    seeds: Arc<RwLock<HashMap<JobId, Vec<Url>>>>,
-}
-
-impl ScopeCompiler {
-    fn new(suffixes: &Arc<PublicSuffixes>, starts: &[JobStart]) -> ScopeCompiler {
-        let scope = ScopeCompiler { suffixes: Arc::clone(suffixes), seeds: Arc::default() };
-        starts.iter().for_each(|start| scope.insert(start));
-        scope
-    }
-
-    pub(crate) fn insert(&self, start: &JobStart) {
-        // Only a scope of hosts is ever made anew.
-        if start.graph.is_none() {
-            let mut seeds = self.seeds.write().unwrap_or_else(PoisonError::into_inner);
-            seeds.insert(start.id, start.seeds.clone());
-        }
-    }
-
-    pub(crate) fn suffixes(&self) -> &Arc<PublicSuffixes> {
-        &self.suffixes
-    }
-
-    pub(crate) fn compile(&self, job: &JobContext, frontier: &Frontier) -> Option<JobRules> {
-        let seeds = self.seeds.read().unwrap_or_else(PoisonError::into_inner);
-        let mut rules = JobRules::compile(&job.spec, seeds.get(&job.id)?, &self.suffixes, now()).ok()?;
-        for url in frontier.scope_hosts(job.id) {
-            if let Ok(url) = Url::from_stored(url) {
-                rules.add_scope_host(&url);
-            }
-        }
-        Some(rules)
-    }
-}
-
 /// Everything before the threads start.
 struct Workshop {
     frontier: Frontier,
@@ -650,7 +615,12 @@ impl Workshop {
                     }),
                 })
                 .collect();
-            self.frontier.discover(Discovery { job: start.id, round: 0, depth: 0, source: None, found }, at);
+            let seeds = Discovery { job: start.id, round: 0, depth: 0, source: None, found };
+            let (refused, _) = self.frontier.discover(seeds, at);
+            if !refused.is_empty() && start.graph.is_none() {
+                let skipped = refused_rows(refused);
+                self.committer.catalogue.commit(&Batch { at, skipped, ..Batch::default() })?;
+            }
             let changes = self.frontier.take_changes();
             self.state.apply(&changes)?;
         }

@@ -127,7 +127,7 @@ pub(crate) struct Scheduler {
     pub(crate) counters: Arc<Counters>,
     pub(crate) snapshot: Arc<Mutex<Snapshot>>,
     pub(crate) grace: Duration,
-    pub(crate) scope: crate::pipeline::ScopeCompiler,
+    pub(crate) scope: crate::scope::ScopeCompiler,
     pub(crate) run: RunState,
     /// In a cluster.
     pub(crate) member: Option<Box<dyn Member>>,
@@ -722,7 +722,7 @@ pub(crate) fn settle(
     frontier: &mut Frontier,
     settled: Settled,
     jobs: &Jobs,
-    scope: &crate::pipeline::ScopeCompiler,
+    scope: &crate::scope::ScopeCompiler,
     at: Millis,
 ) -> Vec<SkippedRow> {
     let Settled { token, ticket, visit, completion, discoveries, note, scope_host } = settled;

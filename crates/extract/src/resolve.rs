@@ -29,8 +29,8 @@ pub struct Resolved<'e> {
     /// What the page is shown with, likewise. A URL may be among the links as well.
     pub resources: Vec<Link<'e>>,
     pub canonical: Option<Url>,
-    /// Further spellings of URLs that are among the links, each as it stands in the page.
-    pub respelled: Vec<Url>,
+    /// Further spellings of URLs that are among the links, each as it stands in the page, with the place of that link.
+    pub respelled: Vec<(usize, Url)>,
     /// References that are no URL that can be crawled.
     pub not_crawlable: u32,
     /// The first of the references beyond the limit on links.
@@ -89,7 +89,7 @@ fn each_once<'e>(
     rules: &NormalRules,
     positions: &mut Positions,
     long: &mut LongUrls<'_>,
-) -> (Vec<Link<'e>>, Vec<Url>, u32) {
+) -> (Vec<Link<'e>>, Vec<(usize, Url)>, u32) {
     positions.clear();
     positions.shrink_to(KEPT_POSITIONS);
     let mut links: Vec<Link<'e>> = Vec::with_capacity(all.len());
@@ -119,7 +119,7 @@ fn each_once<'e>(
                     link.anchor = anchor;
                 }
                 if !link.url.same_request(&url) {
-                    respelled.push(url);
+                    respelled.push((position as usize, url));
                 }
             }
             _ => links.push(Link {

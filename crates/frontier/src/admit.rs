@@ -63,6 +63,11 @@ impl Frontier {
         // A page's links mostly lead to one shard.
         let mut fresh: Vec<(u16, Vec<Fingerprint>)> = Vec::new();
         let mut last: Option<HostIndex> = None;
+        let mut remember =
+            |shard: u16, fingerprint: Fingerprint| match fresh.iter_mut().find(|(of, _)| *of == shard) {
+                Some((_, fingerprints)) => fingerprints.push(fingerprint),
+                None => fresh.push((shard, vec![fingerprint])),
+            };
         for one in found {
             // ... and to one host.
             let same =
@@ -86,18 +91,31 @@ impl Frontier {
                 refused.push(Refused { job, url: one.url, source: source.clone(), skip });
                 continue;
             };
+            if let Some(skip) = self.forbidden_spelling(index, job, &one, now) {
+                let spelling = self.spelling_of(&one.url, round);
+                if self.seen.entry((job, shard)).or_default().insert(spelling) {
+                    refused.push(Refused { job, url: one.url, source: source.clone(), skip });
+                }
+                continue;
+            }
             // What is refused below is known too from now on, so that it is told once; it is not stored, so that a later
             // run may decide anew.
             if !self.seen.entry((job, shard)).or_default().insert(one.fingerprint) {
+                if let Some((skip, fingerprint)) = self.merge_spelling(job, shard, &one, round) {
+                    remember(shard, fingerprint);
+                    refused.push(Refused { job, url: one.url, source: source.clone(), skip });
+                }
                 continue;
             }
             let origin = Origin { job, round, depth, source: source.as_ref() };
             match self.admit(index, &origin, &one, now) {
                 Ok(()) => {
                     new += 1;
-                    match fresh.iter_mut().find(|(of, _)| *of == shard) {
-                        Some((_, fingerprints)) => fingerprints.push(one.fingerprint),
-                        None => fresh.push((shard, vec![one.fingerprint])),
+                    remember(shard, one.fingerprint);
+                    if !one.url.is_normal() {
+                        for fingerprint in self.note_spelling(job, shard, &one, round) {
+                            remember(shard, fingerprint);
+                        }
                     }
                 }
                 Err(skip) => refused.push(Refused { job, url: one.url, source: source.clone(), skip }),
@@ -230,9 +248,11 @@ impl Frontier {
         if not_before > now {
             self.delay_entry(Delayed { due: not_before, at, entry });
         } else {
+            let frees = host.is_freed_by(job, &entry);
             let Some(queue) = host.queue_mut(job) else { return };
             let queue = &mut queue.queue;
-            let wakes = queue.is_drained() || queue.head().is_none_or(|head| entry.order < head.order);
+            let wakes =
+                frees || queue.is_drained() || queue.head().is_none_or(|head| entry.order < head.order);
             if queue.keeps(entry.order) {
                 let before = queue.in_memory();
                 queue.push(entry.clone(), room);

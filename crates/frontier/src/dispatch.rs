@@ -242,12 +242,7 @@ impl Frontier {
         if robots_hold {
             match self.robots_verdict(index, visit.job, &visit.url, now) {
                 RobotsSays::Allowed(by) => rule = by,
-                RobotsSays::Disallowed(by) => {
-                    let detail = match by {
-                        Some(Rule { text, line: Some(line) }) => format!("line {line}: {text}"),
-                        Some(Rule { text, line: None }) => text.into(),
-                        None => String::from("robots.txt disallows everything"),
-                    };
+                RobotsSays::Disallowed(detail) => {
                     return self.refuse(index, visit, Skip::new(SkipReason::RobotsDisallowed, detail), now);
                 }
                 RobotsSays::First(step) => return step,
@@ -561,11 +556,9 @@ impl Frontier {
         match &origin.robots {
             RobotsHandle::Known { robots, expires } if *expires > now => {
                 let verdict = robots.check(url.path_and_query());
-                let rule = verdict.rule.map(owned);
-                return if verdict.allowed {
-                    RobotsSays::Allowed(rule)
-                } else {
-                    RobotsSays::Disallowed(rule)
+                return match verdict.allowed {
+                    true => RobotsSays::Allowed(verdict.rule.map(owned)),
+                    false => RobotsSays::Disallowed(forbidden_by(verdict.rule)),
                 };
             }
             RobotsHandle::Unreachable { until } if *until > now => return RobotsSays::Later(*until),
@@ -596,11 +589,21 @@ enum AddressNeed {
 
 enum RobotsSays {
     Allowed(Option<Rule>),
-    Disallowed(Option<Rule>),
+    /// And by which rule.
+    Disallowed(String),
     /// Something else has to happen first.
     First(Option<Step>),
     /// Its robots.txt cannot be had until then.
     Later(Millis),
+}
+
+/// How a refusal by robots.txt is told.
+pub(crate) fn forbidden_by(rule: Option<RuleRef<'_>>) -> String {
+    match rule.map(owned) {
+        Some(Rule { text, line: Some(line) }) => format!("line {line}: {text}"),
+        Some(Rule { text, line: None }) => text.into(),
+        None => String::from("robots.txt disallows everything"),
+    }
 }
 
 fn owned(rule: RuleRef<'_>) -> Rule {

@@ -34,8 +34,15 @@ impl Frontier {
         self.recheck_put_off(state, now)
     }
 
-    /// Forgets how often hosts have failed: breakers are closed, suspensions end.
+    /// Forgets how often hosts have failed: breakers are closed, suspensions end. Every robots.txt is asked for again, for what
+    /// it forbade may have been the failure.
     pub fn forget_failures(&mut self, now: Millis) {
+        self.robots_since = now;
+        for origin in self.hosts.iter_mut().flat_map(|host| &mut host.contact.origins) {
+            if matches!(origin.robots, RobotsHandle::Known { .. }) {
+                origin.robots = RobotsHandle::Missing;
+            }
+        }
         for index in 0..self.hosts.len() {
             let known = self.hosts.get_mut(index).filter(|host| host.politeness.is_known());
             if known.is_some_and(|host| host.politeness.forget_failures()) {
@@ -84,9 +91,11 @@ impl Frontier {
         Ok(())
     }
 
-    /// A failure from before the time that failures are remembered from.
+    /// It is from before the time that such are remembered from.
     pub(crate) fn is_forgotten(&self, stored: &StoredRobots) -> bool {
-        stored.status == StoredRobots::NO_ANSWER && stored.fetched_at < self.robots_failures_since
+        let is_failure = stored.status == StoredRobots::NO_ANSWER;
+        stored.fetched_at < self.robots_since
+            || (is_failure && stored.fetched_at < self.robots_failures_since)
     }
 
     /// Whether URLs have to wait because of it.

@@ -2,14 +2,14 @@
 //! became of it. It does no I/O and reads no clock: loads are steps it asks for, changes are a batch it hands out.
 
 use crate::address::AddressBook;
-use crate::codec::CodecError;
+use crate::codec::{CodecError, decode_visit};
 use crate::elsewhere::Elsewhere;
 use crate::hash::{FastMap, FastSet};
 use crate::host::{Address, Errand, Host, Place, RobotsHandle, WaitReason};
 use crate::host_table::HostTable;
 use crate::job::{Activity, Job, JobLimits};
 use crate::network::NetworkWatch;
-use crate::queue::{LoadAfter, OrderKey};
+use crate::queue::{Entry, LoadAfter, OrderKey};
 use crate::ready::{HostIndex, NOWHERE, ReadySet, Stamp, Timers};
 use crate::seen::SeenTable;
 use crate::settle::{Answer, Notice};
@@ -269,6 +269,8 @@ pub struct Frontier {
     pub(crate) elsewhere: Elsewhere,
     /// A robots.txt that was unreachable before this time is asked for again.
     pub(crate) robots_failures_since: Millis,
+    /// Whatever a robots.txt said before this time is asked for again.
+    pub(crate) robots_since: Millis,
 }
 
 impl Frontier {
@@ -317,6 +319,7 @@ impl Frontier {
             notices: VecDeque::new(),
             elsewhere: Elsewhere::default(),
             robots_failures_since: Millis(0),
+            robots_since: Millis(0),
         }
     }
 
@@ -339,6 +342,7 @@ impl Frontier {
         self.ended_jobs.remove(&id);
         match self.jobs.get_mut(&id) {
             Some(job) => {
+                job.normal = limits.normal_form.compile();
                 job.limits = limits;
                 job.activity = Activity::Running;
             }
@@ -765,6 +769,30 @@ impl Host {
         }
     }
 
+    /// Whether a host that waits for the robots.txt of one origin has something to do again: for the other one.
+    pub(crate) fn is_freed_by(&self, job: JobId, entry: &Entry) -> bool {
+        if !matches!(self.place, Place::Waiting(_, WaitReason::RobotsUnreachable)) {
+            return false;
+        }
+        let Ok(visit) = decode_visit(job, entry.order.rank.saturating_sub(1), &entry.value) else {
+            return false;
+        };
+        let scheme = visit.url.scheme();
+        !self.contact.origins.iter().any(|origin| {
+            origin.scheme == scheme && matches!(origin.robots, RobotsHandle::Unreachable { .. })
+        })
+    }
+
+    /// Whether everything in memory that waits for this host is of one scheme: then the robots.txt of that origin is all that
+    /// matters. Asked only where that one is unreachable.
+    fn needs_only(&self, scheme: Scheme) -> bool {
+        let is_other = |job: JobId, entry: &Entry| {
+            decode_visit(job, entry.order.rank.saturating_sub(1), &entry.value)
+                .is_ok_and(|visit| visit.url.scheme() != scheme)
+        };
+        !self.queues.iter().any(|q| q.queue.window().any(|entry| is_other(q.queue.job, entry)))
+    }
+
     /// When the host may be asked, as far as politeness, robots.txt and DNS go, and what holds it until then.
     pub(crate) fn due(&self, rules: &HostRules, now: Millis) -> (Millis, WaitReason) {
         let (mut at, mut reason) = match self.politeness.wait(now, rules) {
@@ -783,7 +811,7 @@ impl Host {
         if self.contact.errands.is_empty() {
             for origin in &self.contact.origins {
                 match &origin.robots {
-                    RobotsHandle::Unreachable { until } if self.contact.origins.len() == 1 => {
+                    RobotsHandle::Unreachable { until } if self.needs_only(origin.scheme) => {
                         later(*until, WaitReason::RobotsUnreachable);
                     }
                     _ => later(origin.retry_at, WaitReason::RobotsRetry),

@@ -5,7 +5,7 @@ use crate::codec::{CodecError, Reader, put_number, put_text};
 use crate::hash::{FastMap, FastSet};
 use crate::queue::OrderKey;
 use crate::ready::HostIndex;
-use argiope_model::{JobId, JobSpec, NewUrlRate, Resources, TrapRules};
+use argiope_model::{JobId, JobSpec, NewUrlRate, NormalForm, NormalRules, Resources, TrapRules};
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher;
 use std::time::Duration;
@@ -27,6 +27,7 @@ pub struct JobLimits {
     pub per_host: Option<u32>,
     pub respect_robots: bool,
     pub traps: TrapRules,
+    pub normal_form: NormalForm,
     /// Whether all goes through a proxy, or nothing; without it, what does so by default
     /// ([`crate::Frontier::set_usual_proxies`]). A proxy looks up the names.
     pub proxied: Option<bool>,
@@ -49,6 +50,7 @@ impl JobLimits {
             per_host: spec.per_host,
             respect_robots: spec.respect_robots,
             traps: spec.traps.clone(),
+            normal_form: spec.normal_form.clone(),
             proxied: spec.proxy.as_ref().map(|proxy| proxy != "none"),
             resources: spec.resources != Resources::Off,
             agent: agent.into(),
@@ -132,6 +134,11 @@ pub(crate) struct Job {
     pub(crate) evictions: Evictions,
     /// Where shards are leased, `max_pages` is for all owners together, and this is the part of it that this one was given.
     pub(crate) grant: Option<Grant>,
+    pub(crate) normal: NormalRules,
+    /// A URL may have been admitted in a spelling with parameters that its normal form drops.
+    pub(crate) has_spellings: bool,
+    /// URLs that were merged with such a one since the start.
+    pub(crate) merged: u64,
 }
 
 /// Pages that an owner may store.
@@ -145,6 +152,9 @@ impl Job {
     pub(crate) fn new(id: JobId, limits: JobLimits, leased: bool) -> Job {
         Job {
             grant: leased.then(Grant::default),
+            normal: limits.normal_form.compile(),
+            has_spellings: false,
+            merged: 0,
             id,
             limits,
             activity: Activity::Running,
@@ -203,6 +213,7 @@ impl Job {
     /// Takes over what the state has of a shard.
     pub(crate) fn restore_shard(&mut self, shard: u16, stored: StoredJob) {
         self.forget_shard(shard);
+        self.has_spellings = true;
         self.counts.add(&stored.counts);
         for url in &stored.scope_hosts {
             self.add_to_scope(url);

@@ -61,6 +61,7 @@ mod restore;
 pub mod seen;
 mod settle;
 mod shards;
+mod spelling;
 pub mod state;
 mod stop;
 pub mod transient;

@@ -66,6 +66,11 @@ impl JobQueue {
         self.window.front()
     }
 
+    /// The entries in memory, the head first.
+    pub fn window(&self) -> impl Iterator<Item = &Entry> {
+        self.window.iter()
+    }
+
     /// Entries held in memory.
     pub fn in_memory(&self) -> usize {
         self.window.len()

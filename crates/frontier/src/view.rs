@@ -135,12 +135,23 @@ impl Frontier {
         })
     }
 
-    /// What blocks a host for long, whether or not it has anything to do before, and until when.
-    pub fn block_of(&mut self, key: HostKey, now: Millis) -> Option<(WaitReason, Millis)> {
+    /// What blocks a URL for long, and until when: its host as a whole, or the robots.txt of its origin.
+    pub fn block_of(&mut self, key: HostKey, url: &Url, now: Millis) -> Option<(WaitReason, Millis)> {
         let index = self.hosts.keyed(key)?;
         let rules = self.rules_of(index);
-        let (until, reason) = self.host(index)?.due(&rules, now);
-        (until > now && reason.blocks()).then_some((reason, until))
+        let host = self.host(index)?;
+        let (until, reason) = host.due(&rules, now);
+        if until > now && reason.blocks() && reason != WaitReason::RobotsUnreachable {
+            return Some((reason, until));
+        }
+        host.contact.origins.iter().filter(|origin| origin.scheme == url.scheme()).find_map(|origin| {
+            match origin.robots {
+                RobotsHandle::Unreachable { until } if until > now => {
+                    Some((WaitReason::RobotsUnreachable, until))
+                }
+                _ => None,
+            }
+        })
     }
 
     pub fn host_name(&self, key: HostKey) -> Option<&str> {

@@ -5,6 +5,7 @@
 mod owner;
 mod reruns;
 mod shards;
+mod spellings;
 
 use argiope_frontier::{
     Activity, Completion, Disposition, FrontierConfig, JobLimits, LastStop, Notice, RobotsAnswered, Step,
@@ -350,9 +351,9 @@ fn retry_after_parks_the_whole_host() {
     assert!(matches!(owner.frontier.take_notices().front(), Some(Notice::Parked { .. })));
     let blocked: Vec<_> = owner.frontier.blocked_hosts(JOB).collect();
     assert_eq!(blocked, vec![("a.test", WaitReason::Parked, until)]);
-    let block = owner.frontier.block_of(first.ticket.at.host, owner.now);
+    let block = owner.frontier.block_of(first.ticket.at.host, &first.visit.url, owner.now);
     assert_eq!(block, Some((WaitReason::Parked, until)));
-    assert_eq!(owner.frontier.block_of(first.ticket.at.host, until), None);
+    assert_eq!(owner.frontier.block_of(first.ticket.at.host, &first.visit.url, until), None);
     assert_eq!(owner.frontier.host_name(first.ticket.at.host), Some("a.test"));
     owner.now = until;
     owner.fetch();

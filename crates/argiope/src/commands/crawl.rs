@@ -63,6 +63,9 @@ struct Run {
     pages_before: u64,
     /// Those of the job's file, and those that an earlier run has kept.
     cookies: Vec<Cookie>,
+    /// What is remembered of failures, and every robots.txt, is asked for again: the user wants a fresh start, or the same
+    /// command has failed before.
+    forgets: bool,
 }
 
 /// Runs the jobs to their ends, side by side. Their numbers are in the order of the settings.
@@ -125,7 +128,7 @@ pub(crate) fn crawl(
     };
     let config = EngineConfig {
         is_new: directory.is_new,
-        forget_failures: runs.iter().any(|run| run.settings.fresh),
+        forget_failures: runs.iter().any(|run| run.forgets),
         retry_failed: runs.iter().any(|run| run.settings.retry_failed),
         ..engine_config(&process, &addresses, &directory.fixed)
     };
@@ -215,6 +218,9 @@ fn begin(
     settings: CrawlSettings,
     display: &Display,
 ) -> Result<Run, Failure> {
+    let before = catalogue.reader().and_then(|reader| reader.find_job(&settings.identity.key));
+    let before = before.map_err(|e| data::store_failure(&e))?;
+    let forgets = settings.fresh || before.is_some_and(|job| job.state == JobState::Failed);
     let (mut job, is_new) = find_or_create(catalogue, &settings, display)?;
     // A catalogue from before a job gives that one's number to another.
     let is_there = |job| stored_job_counts(state, job).map(|counts| counts.is_some());
@@ -232,7 +238,7 @@ fn begin(
     if settings.job.cookie_jar() == CookieJar::On && !is_new {
         cookies.extend(KeptCookies::of(&directory.path, job.id).read(&directory.fixed.suffixes)?);
     }
-    Ok(Run { settings, job, is_new, pages_before, cookies })
+    Ok(Run { settings, job, is_new, pages_before, cookies, forgets })
 }
 
 /// Jobs that were stored for a crawl that does not begin.

@@ -74,6 +74,28 @@ fn a_fresh_job_does_not_inherit_an_unreachable_robots_txt() {
     assert_eq!(desk.pages().len(), 2);
 }
 
+fn forbidding(path: &str) -> Option<String> {
+    (path == "/robots.txt").then(|| body("text/plain", "", "User-agent: *\nDisallow: /\n"))
+}
+
+#[test]
+fn a_robots_txt_that_forbade_is_asked_for_again_after_a_failed_crawl_and_by_a_fresh_one() {
+    let (site, broken) = moody(forbidding, small_site);
+    let seeds = std::slice::from_ref(&site.front);
+    let desk = Desk::new();
+    assert_eq!(desk.crawl(seeds, &["--delay", "0"]).code, 1);
+    broken.store(false, Ordering::SeqCst);
+    desk.crawl(seeds, &["--delay", "0"]).ok();
+    assert_eq!(desk.pages().len(), 2);
+    // It is known now, and a job that has not failed keeps it.
+    let asked = site.asked("/robots.txt");
+    desk.crawl(seeds, &["--delay", "0"]).ok();
+    assert_eq!(site.asked("/robots.txt"), asked);
+    broken.store(true, Ordering::SeqCst);
+    assert_eq!(desk.crawl(seeds, &["--delay", "0", "--fresh"]).code, 1);
+    assert_eq!(site.asked("/robots.txt"), asked + 1);
+}
+
 #[test]
 fn the_delay_holds_between_the_last_request_of_one_command_and_the_first_of_the_next() {
     let (site, broken) = moody(without_robots, small_site);

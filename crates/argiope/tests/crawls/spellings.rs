@@ -1,7 +1,7 @@
 //! One URL in several spellings is one page; parameters that the normal form drops are named where they merge URLs.
 
 use crate::desk::Desk;
-use crate::site::{Site, page};
+use crate::site::{Site, body, page};
 
 const QUICK: &str = "politeness: {default_delay: 0}\n";
 
@@ -98,4 +98,55 @@ fn parameters_are_kept_and_dropped_by_domain() {
     let refused = desk.crawl(std::slice::from_ref(&site.front), &["-c", "wrong.yaml"]);
     assert_eq!(refused.code, 2);
     assert!(refused.stderr.contains("keep_parameters"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_spelling_that_is_refused_leaves_the_page_to_one_that_is_not() {
+    let robots = "User-agent: *\nDisallow: /*utm_campaign\nDisallow: /no//go\nDisallow: /priv?b=2\n";
+    let site = Site::new(move |path, _| match path {
+        "/robots.txt" => Some(body("text/plain", "", robots)),
+        "/" => Some(page(
+            "<a href='/no//go'>1</a> <a href='/no/go'>2</a> <a href='/priv?b=2&amp;a=1'>3</a>
+             <a href='/priv?a=1&amp;b=2'>4</a> <a href='/art?utm_campaign=x'>5</a> <a href='/art'>6</a>
+             <a href='/out?ref=mail'>7</a> <a href='/out'>8</a>",
+        )),
+        path if path.starts_with("/sitemap") => None,
+        path => Some(page(path)),
+    });
+    let desk = Desk::new();
+    desk.write("argiope.yaml", QUICK);
+    desk.crawl(std::slice::from_ref(&site.front), &["--exclude", "ref=mail"]).ok();
+    assert_eq!(paths(&desk, &site), ["/", "/art", "/no/go", "/out", "/priv?a=1&b=2"]);
+    assert_eq!(desk.run(&["why", "--json", &site.url("/art")]).ok().json()["decision"], "fetched");
+    for forbidden in ["/no//go", "/priv?b=2&a=1", "/art?utm_campaign=x", "/out?ref=mail"] {
+        assert_eq!(site.asked(forbidden), 0, "{forbidden}");
+    }
+}
+
+#[test]
+fn merged_urls_of_lists_and_without_a_parameter_are_counted_and_no_url_is_merged_with_itself() {
+    let site = Site::new(|path, _| match path {
+        "/" => Some(page(
+            "<a href='/bare?ref=main'>a</a> <a href='/two'>b</a> <a href='/same?utm_source=s'>c</a>",
+        )),
+        "/two" => Some(page("<a href='/bare'>a</a> <a href='/same?utm_source=s'>b</a>")),
+        path if path.starts_with("/robots.txt") || path.starts_with("/sitemap") => None,
+        path => Some(page(path)),
+    });
+    let host = site.front.trim_start_matches("http://").trim_end_matches('/').to_owned();
+    let desk = Desk::new();
+    desk.write("argiope.yaml", QUICK);
+    let run = desk.crawl(std::slice::from_ref(&site.front), &[]).ok();
+    assert!(run.stdout.contains(&format!("1 URL of {host} by 'ref'")), "{}", run.stdout);
+    assert!(!run.stdout.contains("utm_source"), "{}", run.stdout);
+    let skipped = desk.run(&["export", "--what", "skipped"]).ok().json_lines();
+    assert_eq!(skipped.len(), 1, "{skipped:?}");
+    assert_eq!((&skipped[0]["url"], &skipped[0]["reason"]), (&site.url("/bare").into(), &"merged".into()));
+
+    let desk = Desk::new();
+    desk.write("argiope.yaml", QUICK);
+    let urls: Vec<String> = (1..=4).map(|n| site.url(&format!("/x?ref={n}"))).collect();
+    desk.write("list.txt", &urls.join("\n"));
+    let run = desk.crawl(&[], &["--list", "list.txt", "--depth", "0"]).ok();
+    assert!(run.stdout.contains(&format!("3 URLs of {host} by 'ref'")), "{}", run.stdout);
 }

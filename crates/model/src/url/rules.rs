@@ -149,6 +149,10 @@ impl NormalRules {
             return &self.usual;
         }
         let host = origin.splitn(3, |b| *b == b'/').nth(2).unwrap_or_default();
+        // An entry may name a port, as the host of a report does.
+        if let Some(own) = self.domains.get(host) {
+            return own;
+        }
         let end = host.iter().rposition(|b| *b == b':').filter(|_| !host.ends_with(b"]"));
         let mut name = host.get(..end.unwrap_or(host.len())).unwrap_or(host);
         loop {
@@ -405,5 +409,17 @@ mod tests {
         assert_eq!(rules.dropped_parameters(&url), ["ref", "%75tm_source", "jsessionid"]);
         let url = Url::parse("https://h.test//a?z=1&a=2", &rules).unwrap();
         assert!(rules.dropped_parameters(&url).is_empty());
+    }
+
+    #[test]
+    fn a_domain_may_be_named_with_its_port() {
+        let keep =
+            DomainParameters { keep_parameters: vec![String::from("ref")], drop_parameters: Vec::new() };
+        let domains = BTreeMap::from([(String::from("a.test:8080"), keep)]);
+        let rules = NormalForm { domains, ..NormalForm::default() }.compile();
+        let normal = |text: &str| Url::parse(text, &rules).unwrap().normal().to_owned();
+        assert_eq!(normal("http://a.test:8080/?ref=1"), "http://a.test:8080/?ref=1");
+        assert_eq!(normal("http://a.test/?ref=1"), "http://a.test/");
+        assert_eq!(normal("http://a.test:8081/?ref=1"), "http://a.test:8081/");
     }
 }

@@ -1,0 +1,47 @@
+//! The rules of a job, compiled again when its scope grows: a seed's redirect adds its host.
+
+use crate::job::{JobContext, JobStart};
+use crate::scheduler::now;
+use argiope_frontier::Frontier;
+use argiope_frontier::admission::JobRules;
+use argiope_model::{JobId, PublicSuffixes, Url};
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// Makes the rules of a job anew when its scope grows.
+#[derive(Clone)]
+pub(crate) struct ScopeCompiler {
+    suffixes: Arc<PublicSuffixes>,
+    seeds: Arc<RwLock<HashMap<JobId, Vec<Url>>>>,
+}
+
+impl ScopeCompiler {
+    pub(crate) fn new(suffixes: &Arc<PublicSuffixes>, starts: &[JobStart]) -> ScopeCompiler {
+        let scope = ScopeCompiler { suffixes: Arc::clone(suffixes), seeds: Arc::default() };
+        starts.iter().for_each(|start| scope.insert(start));
+        scope
+    }
+
+    pub(crate) fn insert(&self, start: &JobStart) {
+        // Only a scope of hosts is ever made anew.
+        if start.graph.is_none() {
+            let mut seeds = self.seeds.write().unwrap_or_else(PoisonError::into_inner);
+            seeds.insert(start.id, start.seeds.clone());
+        }
+    }
+
+    pub(crate) fn suffixes(&self) -> &Arc<PublicSuffixes> {
+        &self.suffixes
+    }
+
+    pub(crate) fn compile(&self, job: &JobContext, frontier: &Frontier) -> Option<JobRules> {
+        let seeds = self.seeds.read().unwrap_or_else(PoisonError::into_inner);
+        let mut rules = JobRules::compile(&job.spec, seeds.get(&job.id)?, &self.suffixes, now()).ok()?;
+        for url in frontier.scope_hosts(job.id) {
+            if let Ok(url) = Url::from_stored(url) {
+                rules.add_scope_host(&url);
+            }
+        }
+        Some(rules)
+    }
+}
