@@ -317,7 +317,12 @@ impl Frontier {
             }
             Message::Continue(visit) => self.go_on(shard, &visit, now),
             Message::Again(visit) => self.ask_again(&visit, now),
-            Message::Begin { .. } => delivered.begins = true,
+            Message::Begin { fresh, .. } => {
+                delivered.begins = true;
+                if fresh {
+                    self.forget_failures_in(shard, now);
+                }
+            }
             Message::RobotsAsk { job, origin, url, hops } => {
                 if self.shard_of_url(&url) == shard {
                     self.run_errand(Errand { url, origin, hops, job }, now);

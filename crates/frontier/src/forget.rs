@@ -52,6 +52,25 @@ impl Frontier {
         }
     }
 
+    /// The same for the hosts of one shard, as far as they are in memory. A robots.txt that is stored and was reachable holds: a
+    /// cluster has other jobs, too.
+    pub(crate) fn forget_failures_in(&mut self, shard: u16, now: Millis) {
+        for index in 0..self.hosts.len() {
+            let Some(host) = self.hosts.get_mut(index).filter(|host| host.key.shard == shard) else {
+                continue;
+            };
+            for origin in &mut host.contact.origins {
+                if matches!(origin.robots, RobotsHandle::Known { .. }) {
+                    origin.robots = RobotsHandle::Missing;
+                }
+            }
+            if host.politeness.is_known() && host.politeness.forget_failures() {
+                self.mark_dirty(index as HostIndex);
+                self.reschedule(index as HostIndex, now);
+            }
+        }
+    }
+
     /// The settings for robots.txt have changed: what is stored is read again and judged by them.
     pub(crate) fn reload_robots(&mut self) {
         for origin in self.hosts.iter_mut().flat_map(|host| &mut host.contact.origins) {

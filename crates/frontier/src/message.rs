@@ -45,9 +45,11 @@ pub enum Message {
     },
     /// A URL that has ended, and that somebody wants to be asked for again.
     Again(Visit),
-    /// Somebody has handed the job in, or goes on with it: a robots.txt that was unreachable is asked for again.
+    /// Somebody has handed the job in, or goes on with it: a robots.txt that was unreachable is asked for again. With `fresh`
+    /// the shard also forgets how often its hosts have failed.
     Begin {
         job: JobId,
+        fresh: bool,
     },
 }
 
@@ -57,7 +59,7 @@ impl Message {
         match self {
             Message::Found(discovery) => Some(discovery.job),
             Message::Continue(visit) | Message::Again(visit) => Some(visit.job),
-            Message::RobotsAsk { job, .. } | Message::Scope { job, .. } | Message::Begin { job } => {
+            Message::RobotsAsk { job, .. } | Message::Scope { job, .. } | Message::Begin { job, .. } => {
                 Some(*job)
             }
             Message::RobotsTold { .. } => None,
@@ -68,7 +70,7 @@ impl Message {
     pub fn job_of(bytes: &[u8]) -> Option<JobId> {
         let mut from = Reader { bytes, what: "message" };
         let (version, kind) = (from.byte().ok()?, from.byte().ok()?);
-        let has_job = version == VERSION && matches!(kind, 1 | 2 | 3 | 5..=7);
+        let has_job = version == VERSION && matches!(kind, 1 | 2 | 3 | 5..=8);
         if has_job { from.small().ok().map(JobId) } else { None }
     }
 
@@ -100,8 +102,8 @@ impl Message {
                 put_number(&mut out, body.len() as u64);
                 out.extend_from_slice(body);
             }
-            Message::Begin { job } => {
-                out.push(7);
+            Message::Begin { job, fresh } => {
+                out.push(if *fresh { 8 } else { 7 });
                 put_number(&mut out, u64::from(job.0));
             }
             Message::Scope { job, url } => {
@@ -137,7 +139,7 @@ impl Message {
                 answer: take_answer(&mut from)?,
                 body: from.take()?.to_vec(),
             },
-            7 => Message::Begin { job: JobId(from.small()?) },
+            kind @ (7 | 8) => Message::Begin { job: JobId(from.small()?), fresh: kind == 8 },
             5 => Message::Scope { job: JobId(from.small()?), url: from.url()? },
             _ => return Err(from.error("unknown kind")),
         };
@@ -300,7 +302,8 @@ mod tests {
             Message::Found(Discovery { job, round: 0, depth: 0, source: None, found: Vec::new() }),
             Message::Continue(visit.clone()),
             Message::Again(visit),
-            Message::Begin { job },
+            Message::Begin { job, fresh: false },
+            Message::Begin { job, fresh: true },
             Message::RobotsAsk { job, origin: origin.clone(), url: url("http://b.test/robots.txt"), hops: 2 },
             told(RobotsAnswer::Status(200), "User-agent: *\nDisallow: /x\n"),
             told(RobotsAnswer::TooManyRedirects, ""),

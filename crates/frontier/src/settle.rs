@@ -704,8 +704,8 @@ impl Frontier {
     /// releases them anyway.
     pub(crate) fn release_if_too_few_can_fail(&mut self, now: Millis) {
         let Some(end) = self.network.window_end() else { return };
-        let held = self.network.held();
-        if held == 0 || self.in_flight.len() > held {
+        // Failures of robots.txt are not held, but a job would be kept from its end by their window.
+        if self.in_flight.len() > self.network.held() {
             return;
         }
         let may_fail = |place: Place| match place {

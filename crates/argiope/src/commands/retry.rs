@@ -286,7 +286,7 @@ pub(crate) fn in_cluster(
             put_back(&mut session, &failed)?;
         }
     }
-    let posted = post.prepare(place.addressing().begin(job.id)).map_err(|e| kafka_failure(&e))?;
+    let posted = post.prepare(place.addressing().begin(job.id, false)).map_err(|e| kafka_failure(&e))?;
     send(&mut session, &posted).map_err(|e| database_failure(&e))?;
     set_state(&mut session, JobState::Running)?;
     Ok(queued)

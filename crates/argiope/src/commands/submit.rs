@@ -152,7 +152,7 @@ fn hand_in(
         let posted = post.prepare(addressing.seeds(job.id, chunk, now())).map_err(|e| kafka_failure(&e))?;
         send(session, &posted).map_err(failed)?;
     }
-    let posted = post.prepare(addressing.begin(job.id)).map_err(|e| kafka_failure(&e))?;
+    let posted = post.prepare(addressing.begin(job.id, settings.fresh)).map_err(|e| kafka_failure(&e))?;
     send(session, &posted).map_err(failed)?;
     let spec = serde_json::to_string(&settings.job).map_err(|e| Failure::failed(e.to_string()))?;
     set_job_state(session, job.id, JobState::Running.as_str(), Some(&spec), None).map_err(failed)

@@ -31,8 +31,8 @@ impl Addressing<'_> {
     }
 
     /// Messages that tell all owners that the job was handed in, or goes on.
-    pub fn begin(&self, job: JobId) -> Vec<Outgoing> {
-        let message = Message::Begin { job }.encode();
+    pub fn begin(&self, job: JobId, fresh: bool) -> Vec<Outgoing> {
+        let message = Message::Begin { job, fresh }.encode();
         (0..self.shards).map(|shard| Outgoing { shard, job: job.0, message: message.clone() }).collect()
     }
 

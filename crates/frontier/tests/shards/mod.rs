@@ -482,11 +482,32 @@ fn a_job_that_is_handed_in_again_asks_again_for_a_robots_txt_that_was_unreachabl
     owner.now = owner.now + 60 * SECOND;
     assert!(rests(&mut owner));
     assert_eq!(owner.frontier.blocked_shards(JOB, owner.now + 600 * SECOND).len(), 1);
-    send(&mut owner, 2, &Message::Begin { job: JOB });
+    send(&mut owner, 2, &Message::Begin { job: JOB, fresh: false });
     assert!(deliver(&mut owner, 2).begins);
     owner.frontier.forget_robots_failures(&owner.state, owner.now).unwrap();
     assert!(owner.frontier.blocked_shards(JOB, owner.now + 600 * SECOND).is_empty());
     assert_eq!(owner.robots().errand.origin.host(), url(&here).host());
+}
+
+#[test]
+fn a_fresh_job_forgets_the_failures_of_hosts_in_the_shards_that_are_told() {
+    let mut owner = whole(&spec());
+    let urls: Vec<String> = (0..6).map(|n| page(&owner, 2, &format!("/{n}"))).collect();
+    owner.add(&urls.iter().map(String::as_str).collect::<Vec<_>>());
+    for _ in 0..5 {
+        let Asked::Fetch(page) = owner.ask_later() else { panic!("no fetch") };
+        owner.answer(page.token, AnswerResult::Status(500));
+        owner.complete(page.token, Completion::Done { counted: true });
+    }
+    let rests_until = owner.now + 50 * SECOND;
+    assert!(owner.wait() >= Some(rests_until));
+    send(&mut owner, 2, &Message::Begin { job: JOB, fresh: false });
+    deliver(&mut owner, 2);
+    assert!(owner.wait() >= Some(rests_until));
+    send(&mut owner, 2, &Message::Begin { job: JOB, fresh: true });
+    assert!(deliver(&mut owner, 2).begins);
+    let Asked::Fetch(page) = owner.ask_later() else { panic!("no fetch") };
+    assert!(owner.now < rests_until && page.visit.url.as_str() == urls[5]);
 }
 
 #[test]
