@@ -105,7 +105,7 @@ impl Connector {
             progress.address.set(Some(SocketAddr::new(refusal.address, port)));
             return Err(FailureKind::PrivateAddress(refusal).into());
         }
-        self.first_of(&candidates, progress).await
+        self.first_of(&candidates, Stage::Connect, progress).await
     }
 
     /// Connects to a proxy. The operator named it, so the guard has no say about its address; about that of the
@@ -124,7 +124,7 @@ impl Connector {
         }
         let candidates: Vec<SocketAddr> =
             proxy_addresses.iter().map(|address| SocketAddr::new(*address, proxy.port)).collect();
-        self.first_of(&candidates, progress).await
+        self.first_of(&candidates, Stage::ProxyConnect, progress).await
     }
 
     /// The first address that answers, tried in order, each next one when the one before has failed or was silent
@@ -132,9 +132,10 @@ impl Connector {
     async fn first_of(
         &self,
         candidates: &[SocketAddr],
+        stage: Stage,
         progress: &Progress,
     ) -> Result<(TcpStream, SocketAddr), Failure> {
-        progress.stage.set(Stage::Connect);
+        progress.stage.set(stage);
         progress.address.set(candidates.first().copied());
         progress.stopwatch.borrow_mut().restart();
         let outcome = match candidates {
@@ -272,12 +273,19 @@ pub(crate) async fn tunnel(
         request.extend_from_slice(b"\r\n");
     }
     request.extend_from_slice(b"\r\n");
-    let broken = |error: io::Error| Failure::caused(FailureKind::Proxy(error.to_string()), error);
+    let broken = |error: io::Error| {
+        let told = match error.kind() {
+            io::ErrorKind::UnexpectedEof => String::from("closed before an answer to CONNECT"),
+            _ => error.to_string(),
+        };
+        Failure::caused(FailureKind::Proxy(format!("{}: {told}", proxy.place())), error)
+    };
     stream.write_all(&request).await.map_err(broken)?;
     let mut head = Vec::with_capacity(256);
     while !head.ends_with(b"\r\n\r\n") {
         if head.len() >= MAX_TUNNEL_HEAD {
-            return Err(FailureKind::Proxy(String::from("its answer to CONNECT does not end")).into());
+            let told = format!("{}: its answer to CONNECT does not end", proxy.place());
+            return Err(FailureKind::Proxy(told).into());
         }
         // Byte by byte, since whatever follows the head belongs to the host. Once per connection.
         head.push(stream.read_u8().await.map_err(broken)?);
@@ -288,7 +296,11 @@ pub(crate) async fn tunnel(
     if status_line.starts_with("HTTP/1.") && status.len() == 3 && status.starts_with('2') {
         return Ok(());
     }
-    Err(FailureKind::Proxy(format!("CONNECT was answered with '{status_line}'")).into())
+    if status == "407" {
+        return Err(FailureKind::Proxy(proxy.refusal()).into());
+    }
+    let proxy = proxy.place();
+    Err(FailureKind::Proxy(format!("{proxy} answered CONNECT with '{status_line}'")).into())
 }
 
 impl AsyncRead for Stream {

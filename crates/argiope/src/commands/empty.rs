@@ -127,7 +127,9 @@ pub(crate) fn advice_on(error: &str) -> String {
         return format!("try http://{url}");
     }
     let has = |words: &[&str]| words.iter().any(|word| error.contains(word));
-    let advice = if has(&["--ca-file"]) {
+    let advice = if has(&["proxy:", "connect to the proxy", "timeout: proxy"]) {
+        "check the proxy: --proxy URL, or http_proxy and https_proxy in the environment; --proxy none goes without"
+    } else if has(&["--ca-file"]) {
         "if you trust that authority, name a file with its certificate: --ca-file FILE"
     } else if has(&["TLS handshake"]) {
         "if the server speaks plain HTTP there, try http:// instead of https://"
@@ -160,5 +162,9 @@ mod tests {
         assert!(advice_on(untrusted).contains("--ca-file FILE"));
         assert!(advice_on("connect: connection refused").contains("whether the server is up"));
         assert!(advice_on("dns: no such name").contains("check the name"));
+        for proxied in ["proxy: 127.0.0.7:9: connection refused", "timeout: connect to the proxy after 30 s"]
+        {
+            assert!(advice_on(proxied).contains("check the proxy: --proxy URL"), "{proxied}");
+        }
     }
 }

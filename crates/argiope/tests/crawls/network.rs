@@ -310,6 +310,24 @@ fn a_proxy_opens_no_address_that_is_closed() {
 }
 
 #[test]
+fn a_proxy_that_lets_nobody_through_ends_the_crawl_and_is_named() {
+    let refusing = Recorder::new(|_| answer("407 Proxy Authentication Required", "", ""));
+    let asks = format!("proxy: {} asks for a user and password (407)", refusing.origin);
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let gone = format!("proxy: {nobody}: connection refused");
+    for (proxy, told) in [(refusing.origin.clone(), asks), (format!("http://{nobody}"), gone)] {
+        let desk = Desk::new();
+        desk.write("argiope.yaml", "politeness:\n  robots: {retry_after: []}\n");
+        let words = ["crawl", "http://site.test/", "--depth", "0", "--delay", "0", "--proxy", &proxy];
+        let run = desk.run(&words);
+        assert_eq!(run.code, 1, "{}", run.stderr);
+        assert!(run.stderr.contains(&told), "{}", run.stderr);
+        assert!(run.stderr.contains("check the proxy: --proxy URL"), "{}", run.stderr);
+        assert!(desk.pages().iter().all(|page| page["status"].is_null()), "{:?}", desk.pages());
+    }
+}
+
+#[test]
 fn inspect_asks_as_a_crawl_does() {
     let (desk, proxy) = (Desk::new(), proxy());
     let page = desk.run_in(
