@@ -312,7 +312,7 @@ impl Shared {
         };
         let stream = if secure {
             let verified = !request.profile.insecure;
-            self.connector.tls(stream, (url.host_name(), url.port()), verified, progress).await?
+            self.connector.tls(stream, url, verified, progress).await?
         } else {
             Stream::Plain(stream)
         };
