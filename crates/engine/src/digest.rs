@@ -12,8 +12,8 @@ use argiope_extract::{
 use argiope_frontier::admission::{JobRules, PageText, SeenPage, SitemapHints, pattern_of, priority};
 use argiope_frontier::{Discovery, Found};
 use argiope_model::{
-    Base, FingerprintKey, LongUrl, Millis, Page, RequestKind, Resources, Skip, SkipReason, Url, UrlError,
-    Visit, plural,
+    Base, BodyCut, FingerprintKey, LongUrl, Millis, Page, RequestKind, Resources, Skip, SkipReason, Url,
+    UrlError, Visit, plural,
 };
 use argiope_store::catalogue::{OpenGraph, PageRow, SkippedRow, url_key};
 use argiope_store::links::{self as stored, LinkBatch};
@@ -406,8 +406,13 @@ pub(crate) fn truncated(visit: &Visit, error: &str, received: u64, announced: Op
         0 => String::from("how much is missing is not known"),
         cut => format!("{} missing", plural(cut, "byte is", "bytes are")),
     };
-    let detail =
-        format!("{what}; {missing}; links beyond the cut are not followed (--max-body, max_body, --timeout)");
+    let advice = match BodyCut::of(what) {
+        BodyCut::Size if visit.kind == RequestKind::Sitemap => " (no more is taken of a sitemap)",
+        BodyCut::Size => " (--max-body SIZE, max_body)",
+        BodyCut::Time => " (--timeout DURATION, timeout)",
+        BodyCut::Server => "; 'argiope retry' asks again",
+    };
+    let detail = format!("{what}; {missing}; links beyond the cut are not followed{advice}");
     let row = skipped_row(visit, visit.scheduled_url(), Skip::new(SkipReason::BodyTruncated, detail));
     SkippedRow { amount: cut, ..row }
 }
