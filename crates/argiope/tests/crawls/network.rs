@@ -256,7 +256,16 @@ fn headers_are_sent_and_those_that_let_somebody_in_only_to_the_hosts_of_the_seed
     assert!(!(run.stderr + &run.stdout).contains("hunter2"));
     let broken = crawl(&desk, &site, &["--header", "Host: hunter2"]);
     assert_eq!(broken.code, 2);
-    assert!(broken.stderr.contains("'Host'") && !broken.stderr.contains("hunter2"), "{}", broken.stderr);
+    assert!(broken.stderr.contains("'Host' is set by the crawler itself"), "{}", broken.stderr);
+    assert!(!broken.stderr.contains("hunter2"), "{}", broken.stderr);
+    let nameless = crawl(&desk, &site, &["--header", ": hunter2"]);
+    assert_eq!(nameless.code, 2);
+    assert!(
+        nameless.stderr.contains("--header: the name before the colon is missing"),
+        "{}",
+        nameless.stderr
+    );
+    assert!(!nameless.stderr.contains("hunter2"), "{}", nameless.stderr);
 }
 
 /// A proxy that answers by itself.
