@@ -352,12 +352,17 @@ pub(crate) fn apply_network(job: &mut JobSpec, args: &NetworkArgs) -> Result<(),
             ..ProfileOptions::default()
         };
         // What is wrong is said without the value, which may be a password.
-        if argiope_fetch::RequestProfile::new(&profile).is_err() {
-            return Err(Failure::usage(format!(
-                "--header: '{}' cannot be sent with this value",
-                name.escape_debug()
-            ))
-            .hint("headers of the connection such as Host cannot be set, and a value is one line"));
+        let shown = name.escape_debug();
+        let problem = match argiope_fetch::RequestProfile::problem_with_header(name) {
+            Some(problem) if name.is_empty() => problem.to_owned(),
+            Some(problem) => format!("'{shown}' {problem}"),
+            None if argiope_fetch::RequestProfile::new(&profile).is_ok() => String::new(),
+            None => format!("'{shown}' cannot be sent with this value: a value is one line"),
+        };
+        if !problem.is_empty() {
+            return Err(
+                Failure::usage(format!("--header: {problem}")).hint("as in --header 'X-Team: search'")
+            );
         }
         job.headers.retain(|known, _| !known.eq_ignore_ascii_case(name));
         job.headers.insert(name.to_owned(), value.to_owned());

@@ -200,7 +200,9 @@ pub(crate) fn failure_kind(error: &FetchError) -> FailureKind {
             Fault::Resolver => FailureKind::NameUnresolved,
         },
         Unfetched::PrivateAddress(_) => FailureKind::AddressRefused,
-        Unfetched::Connect { .. } | Unfetched::Proxy(_) => FailureKind::Connect,
+        Unfetched::Connect { .. } | Unfetched::Proxy(_) | Unfetched::ProxyConnect { .. } => {
+            FailureKind::Connect
+        }
         Unfetched::Tls(_) => FailureKind::Tls,
         Unfetched::Timeout { .. } => FailureKind::Timeout,
         Unfetched::Reset(_) | Unfetched::Stale(_) => FailureKind::Reset,

@@ -12,8 +12,8 @@ use argiope_extract::{
 use argiope_frontier::admission::{JobRules, PageText, SeenPage, SitemapHints, pattern_of, priority};
 use argiope_frontier::{Discovery, Found};
 use argiope_model::{
-    Base, FingerprintKey, LongUrl, Millis, Page, RequestKind, Resources, Skip, SkipReason, Url, UrlError,
-    Visit, plural,
+    Base, BodyCut, FingerprintKey, LongUrl, Millis, Page, RequestKind, Resources, Skip, SkipReason, Url,
+    UrlError, Visit, plural,
 };
 use argiope_store::catalogue::{OpenGraph, PageRow, SkippedRow, url_key};
 use argiope_store::links::{self as stored, LinkBatch};
@@ -100,7 +100,10 @@ pub(crate) fn page(
     }
     let mut row = row_of(visit, body, &extracted);
     row.page.canonical = found.canonical.take();
-    row.page.links = extracted.media.is_markup().then_some(extracted.links.seen);
+    row.page.links = match extracted.media.is_markup() {
+        true => Some(extracted.links.seen),
+        false => found.of_feed,
+    };
     Digested {
         row,
         links: found.batch,
@@ -194,6 +197,8 @@ struct FoundLinks {
     skipped: Vec<SkippedRow>,
     /// To something new of its own pattern.
     leads_on: bool,
+    /// How many a feed has, as far as they were taken.
+    of_feed: Option<u32>,
 }
 
 /// Resolves the links of a page and judges each by the job's rules.
@@ -397,8 +402,13 @@ pub(crate) fn truncated(visit: &Visit, error: &str, received: u64, announced: Op
         0 => String::from("how much is missing is not known"),
         cut => format!("{} missing", plural(cut, "byte is", "bytes are")),
     };
-    let detail =
-        format!("{what}; {missing}; links beyond the cut are not followed (--max-body, max_body, --timeout)");
+    let advice = match BodyCut::of(what) {
+        BodyCut::Size if visit.kind == RequestKind::Sitemap => " (no more is taken of a sitemap)",
+        BodyCut::Size => " (--max-body SIZE, max_body)",
+        BodyCut::Time => " (--timeout DURATION, timeout)",
+        BodyCut::Server => "; 'argiope retry' asks again",
+    };
+    let detail = format!("{what}; {missing}; links beyond the cut are not followed{advice}");
     let row = skipped_row(visit, visit.scheduled_url(), Skip::new(SkipReason::BodyTruncated, detail));
     SkippedRow { amount: cut, ..row }
 }
@@ -502,7 +512,8 @@ fn feed(job: &JobContext, visit: &Visit, body: &Body<'_>, key: &FingerprintKey) 
     let base = Base::new(&visit.url);
     let targets: Vec<Url> =
         entries.iter().filter_map(|entry| base.join(&entry.loc, &job.normal).ok()).collect();
-    let mut found = FoundLinks::default();
+    let of_feed = Some(u32::try_from(targets.len()).unwrap_or(u32::MAX));
+    let mut found = FoundLinks { of_feed, ..FoundLinks::default() };
     if !targets.is_empty() {
         let mut batch = LinkBatch::with_room_for(targets.len());
         let links = targets.iter().map(|target| stored::Link {
@@ -576,9 +587,16 @@ fn judged(
 /// By its type; what is in it tells the rest.
 fn may_be_feed(content_type: Option<&str>) -> bool {
     let essence = content_type.and_then(|text| text.split(';').next()).unwrap_or_default().trim();
-    ["application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/xml", "text/xml"]
-        .iter()
-        .any(|known| essence.eq_ignore_ascii_case(known))
+    // What comes as text/html is looked at only where it is no HTML.
+    const TYPES: [&str; 6] = [
+        "application/rss+xml",
+        "application/atom+xml",
+        "application/rdf+xml",
+        "application/xml",
+        "text/xml",
+        "text/html",
+    ];
+    TYPES.iter().any(|known| essence.eq_ignore_ascii_case(known))
 }
 
 /// A sitemap may have an extension that pages must not have, so that only its host is judged.

@@ -47,6 +47,8 @@ pub(crate) struct Collector {
     noframes: bool,
     /// Position of the open link and where its text begins.
     anchor: Option<(u32, u32)>,
+    /// The open link stands in `noscript` or `noframes`: its text is that of the link, and none of the page's.
+    is_anchor_hidden: bool,
     heading: Option<(u8, u32)>,
     xhtml: bool,
     wants_headings: bool,
@@ -81,6 +83,7 @@ impl Collector {
         self.noscript = false;
         self.noframes = false;
         self.anchor = None;
+        self.is_anchor_hidden = false;
         self.heading = None;
         self.xhtml = plan.xhtml;
         self.wants_headings = plan.wants_headings;
@@ -93,9 +96,9 @@ impl Collector {
 
     /// Ends what the page left open.
     pub(crate) fn finish(&mut self) {
+        self.end_title();
         self.end_anchor();
         self.end_heading();
-        self.end_title();
     }
 
     /// A start tag, complete. If no markup follows it up to its end tag, the answer is how to read that; the end tag
@@ -138,7 +141,8 @@ impl Collector {
             Element::Html => self.metadata.read_language(tag),
             Element::Heading(level) => {
                 self.end_heading();
-                if self.destination == Destination::Visible && self.wants_headings && !closed {
+                let is_visible = self.destination == Destination::Visible && !self.is_anchor_hidden;
+                if is_visible && self.wants_headings && !closed {
                     self.heading = Some((level, self.text.position()));
                 }
             }
@@ -217,11 +221,18 @@ impl Collector {
     }
 
     fn set_fallback(&mut self, of: Fallback, open: bool) {
+        if self.is_anchor_hidden {
+            self.end_anchor();
+        }
         match of {
             Fallback::Noscript => self.noscript = open,
             Fallback::Noframes => self.noframes = open,
         }
         self.aim();
+    }
+
+    fn is_in_fallback(&self) -> bool {
+        self.noscript || self.noframes
     }
 
     /// Whether text that comes now is kept.
@@ -232,7 +243,7 @@ impl Collector {
 
     /// Where text goes outside of raw elements.
     fn aim(&mut self) {
-        let hidden = self.templates > 0 || self.noscript || self.noframes;
+        let hidden = self.templates > 0 || (self.is_in_fallback() && !self.is_anchor_hidden);
         self.destination = if hidden { Destination::Nowhere } else { Destination::Visible };
     }
 
@@ -257,7 +268,10 @@ impl Collector {
 
     fn end_heading(&mut self) {
         let Some((level, start)) = self.heading.take() else { return };
-        let end = self.text.position();
+        let end = match self.anchor {
+            Some((_, start)) if self.is_anchor_hidden => start,
+            _ => self.text.position(),
+        };
         if !self.text.between(start, end).is_empty() && self.headings.len() < MOST_HEADINGS {
             self.headings.push(HeadingRange { level, start, end });
         }
@@ -274,12 +288,21 @@ impl Collector {
         let position = self.links.add(&href, &rel, LinkKind::Anchor);
         if self.wants_anchors && !self.is_closed(tag) {
             self.anchor = position.map(|position| (position, self.text.position()));
+            if self.anchor.is_some() && self.is_in_fallback() {
+                self.is_anchor_hidden = true;
+                self.aim();
+            }
         }
     }
 
     fn end_anchor(&mut self) {
         if let Some((position, start)) = self.anchor.take() {
             self.links.set_anchor(position, self.text.between(start, self.text.position()));
+            if self.is_anchor_hidden {
+                self.is_anchor_hidden = false;
+                self.text.truncate(start);
+                self.aim();
+            }
         }
     }
 

@@ -22,7 +22,10 @@ impl Media {
         let essence = content_type.map(|value| value.split([';', ',']).next().unwrap_or_default().trim());
         match essence {
             None | Some("") => Media::sniffed(body),
-            Some(kind) if kind.eq_ignore_ascii_case("text/html") => Media::Html,
+            Some(kind) if kind.eq_ignore_ascii_case("text/html") => {
+                // Servers without a type for feeds send them as pages.
+                if has_root(body, &FEED_ROOTS) { Media::Other } else { Media::Html }
+            }
             Some(kind) if kind.eq_ignore_ascii_case("application/xhtml+xml") => Media::Xhtml,
             Some(kind) if kind.eq_ignore_ascii_case("text/plain") => Media::Text,
             Some(kind)
@@ -56,7 +59,13 @@ impl Media {
 
 /// A feed or a sitemap, by its root element: such have titles, too.
 fn is_list(body: &[u8]) -> bool {
-    const ROOTS: [&[u8]; 5] = [b"rss", b"feed", b"rdf:rdf", b"urlset", b"sitemapindex"];
+    has_root(body, &FEED_ROOTS) || has_root(body, &[b"urlset", b"sitemapindex"])
+}
+
+const FEED_ROOTS: [&[u8]; 3] = [b"rss", b"feed", b"rdf:rdf"];
+
+/// Whether the first element, near the beginning, is one of these.
+fn has_root(body: &[u8], roots: &[&[u8]]) -> bool {
     let body = without_bom(body);
     let mut rest = body.get(..SNIFFED_BYTES).unwrap_or(body).trim_ascii_start();
     // What may stand before the root: the declaration, style sheets, a doctype, comments.
@@ -73,7 +82,7 @@ fn is_list(body: &[u8]) -> bool {
     let Some((b'<', tag)) = rest.split_first() else { return false };
     let end =
         tag.iter().position(|b| b.is_ascii_whitespace() || matches!(b, b'>' | b'/')).unwrap_or(tag.len());
-    tag.get(..end).is_some_and(|name| ROOTS.iter().any(|root| name.eq_ignore_ascii_case(root)))
+    tag.get(..end).is_some_and(|name| roots.iter().any(|root| name.eq_ignore_ascii_case(root)))
 }
 
 /// A doctype or one of the tags that documents begin with, near the beginning.
@@ -105,6 +114,8 @@ mod tests {
     fn the_declared_type_decides() {
         assert_eq!(Media::of(Some("text/html; charset=utf-8"), b""), Media::Html);
         assert_eq!(Media::of(Some("TEXT/HTML"), b""), Media::Html);
+        assert_eq!(Media::of(Some("text/html"), b"<?xml version='1.0'?><rss><channel>"), Media::Other);
+        assert_eq!(Media::of(Some("text/html"), b"<?xml version='1.0'?><html><feed>"), Media::Html);
         assert_eq!(Media::of(Some("application/xhtml+xml"), b""), Media::Xhtml);
         assert_eq!(Media::of(Some("text/plain"), b"<html>"), Media::Text);
         assert_eq!(Media::of(Some("image/png"), b"<html>"), Media::Other);

@@ -65,6 +65,11 @@ impl Text {
         self.raw.get(start as usize..end as usize).unwrap_or_default().trim_ascii()
     }
 
+    /// Takes back what was pushed from a position on.
+    pub(crate) fn truncate(&mut self, position: u32) {
+        self.raw.truncate(position as usize);
+    }
+
     /// Closes the text: nothing is pushed to it any more.
     pub(crate) fn finish(&mut self) -> Finished<'_> {
         let length = self.raw.len();

@@ -189,6 +189,23 @@ fn frames_and_embedded_documents_are_links_and_so_is_what_stands_for_them() {
 }
 
 #[test]
+fn links_in_noscript_and_noframes_keep_their_words_and_the_page_has_none_of_them() {
+    let page = read(
+        "<h1>Top<noscript>no <a href=/a>see <b>this</b><br>page</a> more</noscript> end</h1>b<noframes><h2>f</h2>\
+         <a href=/b><h2>frame</h2>&amp; less</a>x<a href=/c>open</noframes>c<noscript><h3><a href=/d><img alt=pic></a>\
+         </h3></noscript><template><noscript><a href=/t>t</a></noscript></template>d<noscript><a href=/e>last",
+    );
+    let anchors: Vec<(&str, &str)> =
+        page.links.iter().map(|l| (page.links.href(l), page.links.anchor(l))).collect();
+    let expected =
+        [("/a", "see this page"), ("/b", "frame & less"), ("/c", "open"), ("/d", "pic"), ("/e", "last")];
+    assert_eq!(anchors, expected);
+    assert_eq!(page.text.as_deref(), Some("Top end b c d"));
+    let headings: Vec<&str> = page.headings.iter().map(|heading| heading.text.as_str()).collect();
+    assert_eq!(headings, ["Top end"]);
+}
+
+#[test]
 fn links_in_drawings_have_two_names() {
     let page = read(
         "<svg><a xlink:href='/old'>o</a><a href='/new' xlink:href='/older'><text>n</text></a><A XLINK:HREF=/upper />\

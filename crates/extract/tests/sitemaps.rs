@@ -72,16 +72,16 @@ fn feeds_give_their_items() {
     );
     assert_eq!(
         (rss.kind, locations(&rss)),
-        (SitemapKind::Rss, vec!["https://e.test/1?a=1&b=2", "https://e.test/2"])
+        (SitemapKind::Rss, vec!["https://e.test/", "https://e.test/1?a=1&b=2", "https://e.test/2"])
     );
-    assert_eq!(rss.urls[0].modified_at, Millis::parse_rfc3339("2010-03-13T11:22:33Z"));
+    assert_eq!(rss.urls[1].modified_at, Millis::parse_rfc3339("2010-03-13T11:22:33Z"));
     let rdf = read(
         "<rdf:RDF xmlns:rdf='r' xmlns='http://purl.org/rss/1.0/'><channel><link>https://e.test/</link></channel>
          <item rdf:about='x'><link>https://e.test/r</link><dc:date>2020-02-03</dc:date></item></rdf:RDF>",
     );
     assert_eq!(
-        (locations(&rdf), rdf.urls[0].lastmod.as_deref()),
-        (vec!["https://e.test/r"], Some("2020-02-03"))
+        (locations(&rdf), rdf.urls[1].lastmod.as_deref()),
+        (vec!["https://e.test/", "https://e.test/r"], Some("2020-02-03"))
     );
     let atom = read(
         "<feed xmlns='http://www.w3.org/2005/Atom'><link href='https://e.test/feed'/><entry><link rel='self' href='https://e.test/s'/>
@@ -90,9 +90,27 @@ fn feeds_give_their_items() {
     );
     assert_eq!(
         (atom.kind, locations(&atom)),
-        (SitemapKind::Atom, vec!["https://e.test/p?a=1&b=2", "https://e.test/q"])
+        (SitemapKind::Atom, vec!["https://e.test/feed", "https://e.test/p?a=1&b=2", "https://e.test/q"])
     );
-    assert_eq!(atom.urls[0].modified_at, Millis::parse_rfc3339("2021-01-02T03:04:05Z"));
+    assert_eq!(atom.urls[1].modified_at, Millis::parse_rfc3339("2021-01-02T03:04:05Z"));
+}
+
+#[test]
+fn feeds_give_all_pages_of_an_entry_their_site_and_their_next_page() {
+    let atom = read(
+        "<feed xmlns='http://www.w3.org/2005/Atom'><link rel='self' href='/feed'/><link rel='next' href='/feed?page=2'/>
+         <link rel='alternate' href='/'/><entry><source><link href='/not'/></source><link href='/a'/>
+         <link rel='alternate' hreflang='de' href='/a.de'/><link rel='enclosure' href='/a.mp3'/>
+         <link rel='replies' href='/a#c'/></entry><entry><link rel='enclosure' href='/b.mp3'/></entry>
+         <entry><link rel='edit' href='/c/edit'/><link rel='self' href='/c.xml'/></entry></feed>",
+    );
+    assert_eq!(locations(&atom), ["/feed?page=2", "/", "/a", "/a.de", "/b.mp3"]);
+    let rss = read(
+        "<rss xmlns:atom='http://www.w3.org/2005/Atom'><channel><title>t</title><atom:link rel='self' href='/rss'/>
+         <image><link>/image</link></image><link>https://e.test/site</link><item><link>/x</link></item>
+         <atom:link rel='next' href='/rss?page=2'/></channel></rss>",
+    );
+    assert_eq!(locations(&rss), ["https://e.test/site", "/x", "/rss?page=2"]);
 }
 
 #[test]

@@ -1,37 +1,69 @@
-//! Certificates that are not trusted: who issued them, so that whoever reads the error knows what to trust or to mend.
+//! Certificates that are not trusted: who issued them and for whom they are, so that whoever reads the error knows what
+//! to trust or to mend.
 
-use rustls::client::WebPkiServerVerifier;
+use argiope_model::Millis;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, SignatureScheme};
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
-/// The name of an issuer is shown up to this length, in characters.
+/// A name out of a certificate is shown up to this length, in characters.
 const LONGEST_NAME: usize = 80;
+/// Of the names that a certificate is for, so many are shown.
+const MOST_NAMES: usize = 5;
 
 /// The usual verifier. Where no known authority stands behind a certificate its error names the issuer.
 #[derive(Debug)]
-pub(crate) struct NamingVerifier(pub(crate) Arc<WebPkiServerVerifier>);
+pub(crate) struct NamingVerifier {
+    pub(crate) webpki: Arc<WebPkiServerVerifier>,
+    /// Those that the operator named (`--ca-file`). A server may have one of them as its own.
+    pub(crate) given: HashSet<CertificateDer<'static>>,
+}
 
 /// No known authority stands behind the certificate.
-#[derive(Debug)]
-pub(crate) struct Untrusted {
-    /// As the last certificate of the chain names it.
-    issuer: Option<String>,
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Untrusted {
+    /// As the last certificate of the chain names its issuer.
+    Issuer(Option<String>),
+    /// It is its own issuer.
+    SelfSigned(Option<String>),
+    /// The certificate of an authority, in use as that of a server.
+    Authority(Option<String>),
 }
 
 impl fmt::Display for Untrusted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.issuer {
-            Some(issuer) => write!(f, "the certificate is issued by '{issuer}', which is not trusted")?,
-            None => f.write_str("the certificate is issued by an authority that is not trusted")?,
+        let (what, name) = match self {
+            Untrusted::Issuer(Some(issuer)) => {
+                write!(f, "the certificate is issued by '{issuer}', which is not trusted")?;
+                return f.write_str("; trust its authority with --ca-file FILE");
+            }
+            Untrusted::Issuer(None) => {
+                f.write_str("the certificate is issued by an authority that is not trusted")?;
+                return f.write_str("; trust its authority with --ca-file FILE");
+            }
+            Untrusted::SelfSigned(name) => ("self-signed", name),
+            Untrusted::Authority(name) => ("that of an authority itself", name),
+        };
+        write!(f, "the certificate is {what}")?;
+        if let Some(name) = name {
+            write!(f, " ('{name}')")?;
         }
-        f.write_str("; trust its authority with --ca-file FILE")
+        f.write_str(" and not trusted; trust it with --ca-file FILE")
     }
 }
 
 impl std::error::Error for Untrusted {}
+
+impl Untrusted {
+    fn error(self) -> Error {
+        Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(self))))
+    }
+}
 
 impl ServerCertVerifier for NamingVerifier {
     fn verify_server_cert(
@@ -42,14 +74,39 @@ impl ServerCertVerifier for NamingVerifier {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        match self.0.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
+        let untrusted = match self.webpki.verify_server_cert(
+            end_entity,
+            intermediates,
+            server_name,
+            ocsp_response,
+            now,
+        ) {
             Err(Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
-                let issuer = issuer_of(intermediates.last().unwrap_or(end_entity));
-                let untrusted = Arc::new(Untrusted { issuer });
-                Err(Error::InvalidCertificate(CertificateError::Other(OtherError(untrusted))))
+                let last = intermediates.last().unwrap_or(end_entity);
+                match Names::of(last) {
+                    Some(names) if intermediates.is_empty() && names.are_equal() => {
+                        Untrusted::SelfSigned(names.subject())
+                    }
+                    names => Untrusted::Issuer(names.and_then(|names| names.issuer())),
+                }
             }
-            other => other,
+            // What `openssl req -x509` makes is the certificate of an authority, and servers use it as their own.
+            Err(Error::InvalidCertificate(CertificateError::Other(told))) if is_authority(&told) => {
+                match Names::of(end_entity) {
+                    Some(names) if names.are_equal() => Untrusted::SelfSigned(names.subject()),
+                    names => Untrusted::Authority(names.and_then(|names| names.subject())),
+                }
+            }
+            other => return other,
+        };
+        if !self.given.contains(end_entity) {
+            return Err(untrusted.error());
         }
+        // Whoever gave this very certificate vouches for it. webpki has looked at its period before it refused it (a test
+        // holds it to that); of an authority it has not looked at the purposes (extended key usage), and of none at the
+        // issuer's signature.
+        verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+        Ok(ServerCertVerified::assertion())
     }
 
     fn verify_tls12_signature(
@@ -58,7 +115,7 @@ impl ServerCertVerifier for NamingVerifier {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls12_signature(message, cert, dss)
+        self.webpki.verify_tls12_signature(message, cert, dss)
     }
 
     fn verify_tls13_signature(
@@ -67,11 +124,11 @@ impl ServerCertVerifier for NamingVerifier {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls13_signature(message, cert, dss)
+        self.webpki.verify_tls13_signature(message, cert, dss)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
+        self.webpki.supported_verify_schemes()
     }
 }
 
@@ -85,17 +142,94 @@ const VERSION: u8 = 0xa0;
 const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
 const ORGANIZATION: &[u8] = &[0x55, 0x04, 0x0a];
 
-/// The issuer's common name, or else its organization.
-pub(crate) fn issuer_of(certificate: &[u8]) -> Option<String> {
-    let mut certificate = Der(certificate).take(SEQUENCE)?;
-    let mut signed = certificate.take(SEQUENCE)?;
-    // A certificate of the first version does not tell it.
-    let _ = signed.take(VERSION);
-    signed.take(INTEGER)?;
-    signed.take(SEQUENCE)?;
-    let mut issuer = signed.take(SEQUENCE)?;
+/// webpki's refusal of an authority's certificate in the place of a server's. Its own type is not ours to name.
+fn is_authority(told: &OtherError) -> bool {
+    told.to_string().contains("CaUsedAsEndEntity")
+}
+
+/// Why a certificate does not hold, in words that say what is wrong with it. None for what needs no words of ours.
+pub(crate) fn told(error: &CertificateError) -> Option<String> {
+    let day = |time: &UnixTime| {
+        let text = Millis(time.as_secs().saturating_mul(1000)).rfc3339();
+        text.get(..16).unwrap_or(&text).replace('T', " ") + " UTC"
+    };
+    Some(match error {
+        CertificateError::ExpiredContext { not_after, .. } => {
+            format!("the certificate expired on {}", day(not_after))
+        }
+        CertificateError::NotValidYetContext { time, not_before } => {
+            format!("the certificate is valid from {} on, and it is {} here", day(not_before), day(time))
+        }
+        CertificateError::NotValidForNameContext { expected, presented } => {
+            let expected = expected.to_str();
+            match names_in_words(presented) {
+                Some(names) => format!("the certificate is for {names}, not for {expected}"),
+                None => format!(
+                    "the certificate is for no host (it has no subjectAltName), so not for {expected}"
+                ),
+            }
+        }
+        CertificateError::Other(OtherError(told)) if told.downcast_ref::<Untrusted>().is_some() => {
+            told.to_string()
+        }
+        _ => return None,
+    })
+}
+
+/// `a.test, b.test and 127.0.0.2` of `DnsName("a.test")`, `DnsName("b.test")`, `IpAddress(127.0.0.2)`.
+fn names_in_words(presented: &[String]) -> Option<String> {
+    let bare = |name: &String| {
+        let name = name.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')')).unwrap_or(name);
+        shown(name.trim_matches('"').as_bytes())
+    };
+    let mut names: Vec<String> = presented.iter().filter_map(bare).collect();
+    if names.len() > MOST_NAMES {
+        let more = names.len() - MOST_NAMES;
+        names.truncate(MOST_NAMES);
+        names.push(format!("{more} more"));
+    }
+    let last = names.pop()?;
+    Some(if names.is_empty() { last } else { format!("{} and {last}", names.join(", ")) })
+}
+
+/// Whose a certificate is and who issued it, as it says itself.
+struct Names<'b> {
+    issuer: Der<'b>,
+    subject: Der<'b>,
+}
+
+impl<'b> Names<'b> {
+    fn of(certificate: &'b [u8]) -> Option<Names<'b>> {
+        let mut certificate = Der(certificate).take(SEQUENCE)?;
+        let mut signed = certificate.take(SEQUENCE)?;
+        // A certificate of the first version does not tell it.
+        let _ = signed.take(VERSION);
+        signed.take(INTEGER)?;
+        signed.take(SEQUENCE)?;
+        let issuer = signed.take(SEQUENCE)?;
+        // Between them is the period that it is valid in.
+        signed.take(SEQUENCE)?;
+        let subject = signed.take(SEQUENCE)?;
+        Some(Names { issuer, subject })
+    }
+
+    fn are_equal(&self) -> bool {
+        self.issuer.0 == self.subject.0
+    }
+
+    fn issuer(&self) -> Option<String> {
+        name_in(Der(self.issuer.0))
+    }
+
+    fn subject(&self) -> Option<String> {
+        name_in(Der(self.subject.0))
+    }
+}
+
+/// The common name, or else the organization.
+fn name_in(mut name: Der<'_>) -> Option<String> {
     let mut organization = None;
-    while let Some(mut set) = issuer.take(SET) {
+    while let Some(mut set) = name.take(SET) {
         while let Some(mut attribute) = set.take(SEQUENCE) {
             let kind = attribute.take(OBJECT_IDENTIFIER)?;
             let Some((_, value)) = attribute.next() else { continue };
@@ -151,7 +285,9 @@ impl<'b> Der<'b> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
+    use rcgen::{
+        BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, KeyPair, date_time_ymd,
+    };
 
     fn certificate(names: &[(DnType, &str)]) -> Vec<u8> {
         let mut params = CertificateParams::new(vec![String::from("site.test")]).unwrap();
@@ -174,11 +310,104 @@ mod tests {
 
     #[test]
     fn the_error_names_issuer_and_option() {
-        let untrusted = Untrusted { issuer: Some(String::from("Lab CA")) };
+        let untrusted = Untrusted::Issuer(Some(String::from("Lab CA")));
         assert_eq!(
             untrusted.to_string(),
             "the certificate is issued by 'Lab CA', which is not trusted; trust its authority with --ca-file FILE"
         );
+        let own = Untrusted::SelfSigned(Some(String::from("Lab CA")));
+        assert_eq!(
+            own.to_string(),
+            "the certificate is self-signed ('Lab CA') and not trusted; trust it with --ca-file FILE"
+        );
+    }
+
+    fn authority(change: impl FnOnce(&mut CertificateParams)) -> CertificateDer<'static> {
+        let names = vec![String::from("good.test"), String::from("127.0.0.2")];
+        let mut params = CertificateParams::new(names).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name = DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, "Desk");
+        change(&mut params);
+        params.self_signed(&KeyPair::generate().unwrap()).unwrap().der().clone()
+    }
+
+    /// What is told of a server with this certificate, where one was given with `--ca-file`.
+    fn verified(given: &CertificateDer<'static>, server: &CertificateDer<'static>, name: &str) -> String {
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add(given.clone()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let webpki = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build().unwrap();
+        let verifier = NamingVerifier { webpki, given: HashSet::from([given.clone()]) };
+        let name = ServerName::try_from(name.to_owned()).unwrap();
+        let now = UnixTime::since_unix_epoch(std::time::Duration::from_secs(1_800_000_000));
+        match verifier.verify_server_cert(server, &[], &name, &[], now) {
+            Ok(_) => String::from("trusted"),
+            Err(Error::InvalidCertificate(error)) => told(&error).unwrap_or_else(|| format!("{error:?}")),
+            Err(error) => format!("{error:?}"),
+        }
+    }
+
+    #[test]
+    fn a_server_may_have_a_certificate_that_was_given_for_the_names_in_it_and_in_its_time() {
+        let given = authority(|_| ());
+        assert_eq!(verified(&given, &given, "good.test"), "trusted");
+        assert_eq!(verified(&given, &given, "127.0.0.2"), "trusted");
+        assert_eq!(
+            verified(&given, &given, "bad.test"),
+            "the certificate is for good.test and 127.0.0.2, not for bad.test"
+        );
+        let old = authority(|params| params.not_after = date_time_ymd(2020, 1, 2));
+        assert_eq!(verified(&old, &old, "good.test"), "the certificate expired on 2020-01-02 00:00 UTC");
+        let early = authority(|params| params.not_before = date_time_ymd(2040, 1, 2));
+        assert_eq!(
+            verified(&early, &early, "good.test"),
+            "the certificate is valid from 2040-01-02 00:00 UTC on, and it is 2027-01-15 08:00 UTC here"
+        );
+        let nameless = authority(|params| params.subject_alt_names.clear());
+        assert_eq!(
+            verified(&nameless, &nameless, "good.test"),
+            "the certificate is for no host (it has no subjectAltName), so not for good.test"
+        );
+    }
+
+    #[test]
+    fn a_self_signed_certificate_that_was_not_given_is_called_that() {
+        let given = authority(|_| ());
+        let told = "the certificate is self-signed ('Desk') and not trusted; trust it with --ca-file FILE";
+        assert_eq!(verified(&given, &authority(|_| ()), "good.test"), told);
+        let other = |params: &mut CertificateParams| {
+            params.is_ca = IsCa::NoCa;
+            params.distinguished_name.push(DnType::OrganizationName, "Other");
+        };
+        assert_eq!(verified(&given, &authority(other), "good.test"), told);
+    }
+
+    #[test]
+    fn a_certificate_that_somebody_else_issued_is_trusted_once_it_was_given() {
+        let issuer_key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name.push(DnType::CommonName, "Lab CA");
+        let issuer = rcgen::Issuer::new(params, issuer_key);
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec![String::from("good.test")]).unwrap();
+        let server = params.signed_by(&key, &issuer).unwrap().der().clone();
+        assert_eq!(verified(&server, &server, "good.test"), "trusted");
+        assert!(verified(&server, &server, "bad.test").contains("not for bad.test"));
+        let told = verified(&authority(|_| ()), &server, "good.test");
+        assert!(told.starts_with("the certificate is issued by 'Lab CA', which is not trusted"), "{told}");
+    }
+
+    #[test]
+    fn many_names_are_counted() {
+        let names: Vec<String> = (0..8).map(|n| format!("DnsName(\"{n}.test\")")).collect();
+        let told = "0.test, 1.test, 2.test, 3.test, 4.test and 3 more";
+        assert_eq!(names_in_words(&names).as_deref(), Some(told));
+    }
+
+    fn issuer_of(certificate: &[u8]) -> Option<String> {
+        Names::of(certificate).and_then(|names| names.issuer())
     }
 
     proptest! {

@@ -301,7 +301,8 @@ impl Shared {
                 let (host, hosts) = (url.host_name(), request.addresses);
                 let (mut stream, address) = self
                     .with_descriptor(|| self.connector.proxy(&proxy_addresses, proxy, host, hosts, progress))
-                    .await?;
+                    .await
+                    .map_err(|failure| failure.on_the_way_to(proxy))?;
                 if secure {
                     let authority = format!("{}:{}", url.host_name(), url.port());
                     tunnel(&mut stream, &authority, proxy, progress).await?;
@@ -311,7 +312,7 @@ impl Shared {
         };
         let stream = if secure {
             let verified = !request.profile.insecure;
-            self.connector.tls(stream, (url.host_name(), url.port()), verified, progress).await?
+            self.connector.tls(stream, url, verified, progress).await?
         } else {
             Stream::Plain(stream)
         };
@@ -400,6 +401,13 @@ impl Shared {
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
             let kind = FailureKind::Protocol(String::from("the server switched protocols unasked"));
             return Err(unsent(kind.into()));
+        }
+        // Of a site behind a proxy nobody but the proxy asks for this. In a tunnel the proxy has no say any more.
+        if response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED
+            && request.url.scheme() == Scheme::Http
+            && let Some(proxy) = self.proxy_for(request)
+        {
+            return Err(unsent(FailureKind::Proxy(proxy.refusal()).into()));
         }
         Ok((response, link, request_head))
     }

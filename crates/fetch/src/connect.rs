@@ -1,13 +1,14 @@
 //! From addresses to a stream that can be spoken on: TCP under the address guard, the proxy's tunnel, TLS.
 
 use crate::capture::Capture;
-use crate::certificate::Untrusted;
+use crate::certificate::told;
 use crate::clock::Stopwatch;
 use crate::descriptors::ran_out;
 use crate::error::{ConnectFailure, Failure, FailureKind, Stage};
 use crate::guard::AddressPolicy;
 use crate::proxy::Proxy;
 use crate::tls::Tls;
+use argiope_model::Url;
 use rustls::pki_types::ServerName;
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -105,7 +106,7 @@ impl Connector {
             progress.address.set(Some(SocketAddr::new(refusal.address, port)));
             return Err(FailureKind::PrivateAddress(refusal).into());
         }
-        self.first_of(&candidates, progress).await
+        self.first_of(&candidates, Stage::Connect, progress).await
     }
 
     /// Connects to a proxy. The operator named it, so the guard has no say about its address; about that of the
@@ -124,7 +125,7 @@ impl Connector {
         }
         let candidates: Vec<SocketAddr> =
             proxy_addresses.iter().map(|address| SocketAddr::new(*address, proxy.port)).collect();
-        self.first_of(&candidates, progress).await
+        self.first_of(&candidates, Stage::ProxyConnect, progress).await
     }
 
     /// The first address that answers, tried in order, each next one when the one before has failed or was silent
@@ -132,9 +133,10 @@ impl Connector {
     async fn first_of(
         &self,
         candidates: &[SocketAddr],
+        stage: Stage,
         progress: &Progress,
     ) -> Result<(TcpStream, SocketAddr), Failure> {
-        progress.stage.set(Stage::Connect);
+        progress.stage.set(stage);
         progress.address.set(candidates.first().copied());
         progress.stopwatch.borrow_mut().restart();
         let outcome = match candidates {
@@ -162,18 +164,19 @@ impl Connector {
     pub(crate) async fn tls(
         &self,
         stream: TcpStream,
-        (host_name, port): (&str, u16),
+        url: &Url,
         verified: bool,
         progress: &Progress,
     ) -> Result<Stream, Failure> {
         progress.stage.set(Stage::Tls);
+        let host_name = url.host_name();
         let bare = host_name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host_name);
         let name = ServerName::try_from(bare.to_owned())
             .map_err(|error| FailureKind::Tls(format!("'{bare}' is no name for a certificate: {error}")))?;
         let config = if verified { &self.tls.config } else { &self.tls.unverified };
         let connector = TlsConnector::from(Arc::clone(config));
-        let told = |error| tls_failure(error, host_name, port);
-        let stream = connector.connect(name, stream).await.map_err(told)?;
+        let failure = |error| tls_failure(error, url);
+        let stream = connector.connect(name, stream).await.map_err(failure)?;
         progress.stopwatch.borrow_mut().secured();
         Ok(Stream::Tls(Box::new(stream)))
     }
@@ -183,32 +186,36 @@ fn connect_failure(reason: ConnectFailure, detail: String) -> Failure {
     FailureKind::Connect { reason, detail }.into()
 }
 
-fn tls_failure(error: io::Error, host_name: &str, port: u16) -> Failure {
+fn tls_failure(error: io::Error, url: &Url) -> Failure {
     let kind = match error.kind() {
         io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted | io::ErrorKind::BrokenPipe => {
             FailureKind::Tls(String::from("connection reset in the handshake"))
         }
         io::ErrorKind::UnexpectedEof => FailureKind::Tls(String::from("closed in the handshake")),
-        _ => FailureKind::Tls(handshake_error(&error, host_name, port)),
+        _ => FailureKind::Tls(handshake_error(&error, url)),
     };
     Failure::caused(kind, error)
 }
 
-/// What two mistakes of a user look like, in words that say what to do about them.
-fn handshake_error(error: &io::Error, host_name: &str, port: u16) -> String {
-    use rustls::{CertificateError, Error, InvalidMessage, OtherError};
+/// What mistakes of a user look like, in words that say what to do about them.
+fn handshake_error(error: &io::Error, url: &Url) -> String {
+    use rustls::{Error, InvalidMessage};
     match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
         // What came does not begin as TLS does.
         Some(Error::InvalidMessage(InvalidMessage::InvalidContentType)) => {
             // Where https has its usual port http has its own.
-            let port = if matches!(port, 80 | 443) { String::new() } else { format!(":{port}") };
-            format!("the server does not speak TLS here; try http://{host_name}{port}/")
+            let port = match url.port() {
+                80 | 443 => String::new(),
+                port => format!(":{port}"),
+            };
+            // Nobody asked for a robots.txt but the crawler.
+            let path = match url.path_and_query() {
+                "/robots.txt" => "/",
+                path => path,
+            };
+            format!("the server does not speak TLS here; try http://{}{port}{path}", url.host_name())
         }
-        Some(Error::InvalidCertificate(CertificateError::Other(OtherError(told))))
-            if told.downcast_ref::<Untrusted>().is_some() =>
-        {
-            told.to_string()
-        }
+        Some(Error::InvalidCertificate(wrong)) => told(wrong).unwrap_or_else(|| error.to_string()),
         _ => error.to_string(),
     }
 }
@@ -272,12 +279,19 @@ pub(crate) async fn tunnel(
         request.extend_from_slice(b"\r\n");
     }
     request.extend_from_slice(b"\r\n");
-    let broken = |error: io::Error| Failure::caused(FailureKind::Proxy(error.to_string()), error);
+    let broken = |error: io::Error| {
+        let told = match error.kind() {
+            io::ErrorKind::UnexpectedEof => String::from("closed before an answer to CONNECT"),
+            _ => error.to_string(),
+        };
+        Failure::caused(FailureKind::Proxy(format!("{}: {told}", proxy.place())), error)
+    };
     stream.write_all(&request).await.map_err(broken)?;
     let mut head = Vec::with_capacity(256);
     while !head.ends_with(b"\r\n\r\n") {
         if head.len() >= MAX_TUNNEL_HEAD {
-            return Err(FailureKind::Proxy(String::from("its answer to CONNECT does not end")).into());
+            let told = format!("{}: its answer to CONNECT does not end", proxy.place());
+            return Err(FailureKind::Proxy(told).into());
         }
         // Byte by byte, since whatever follows the head belongs to the host. Once per connection.
         head.push(stream.read_u8().await.map_err(broken)?);
@@ -288,7 +302,11 @@ pub(crate) async fn tunnel(
     if status_line.starts_with("HTTP/1.") && status.len() == 3 && status.starts_with('2') {
         return Ok(());
     }
-    Err(FailureKind::Proxy(format!("CONNECT was answered with '{status_line}'")).into())
+    if status == "407" {
+        return Err(FailureKind::Proxy(proxy.refusal()).into());
+    }
+    let proxy = proxy.place();
+    Err(FailureKind::Proxy(format!("{proxy} answered CONNECT with '{status_line}'")).into())
 }
 
 impl AsyncRead for Stream {

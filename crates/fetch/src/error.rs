@@ -2,6 +2,7 @@
 
 use crate::dns::{DnsError, Fault};
 use crate::guard::AddressRefused;
+use crate::proxy::Proxy;
 use argiope_model::{FetchTimings, Url};
 use std::fmt;
 use std::io;
@@ -35,6 +36,8 @@ impl FetchError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
     Connect,
+    /// A connection to the proxy, not yet to the host.
+    ProxyConnect,
     Proxy,
     Tls,
     FirstByte,
@@ -47,6 +50,7 @@ impl Stage {
     pub fn as_str(self) -> &'static str {
         match self {
             Stage::Connect => "connect",
+            Stage::ProxyConnect => "connect to the proxy",
             Stage::Proxy => "proxy",
             Stage::Tls => "TLS handshake",
             Stage::FirstByte => "first byte",
@@ -110,6 +114,13 @@ pub enum FailureKind {
         detail: String,
     },
     Proxy(String),
+    /// No connection to the proxy came about.
+    ProxyConnect {
+        /// Its host and port.
+        proxy: String,
+        reason: ConnectFailure,
+        detail: String,
+    },
     Tls(String),
     Timeout {
         stage: Stage,
@@ -135,7 +146,7 @@ impl FailureKind {
             FailureKind::Dns(_) => "dns",
             FailureKind::PrivateAddress(_) => "private_address",
             FailureKind::Connect { .. } => "connect",
-            FailureKind::Proxy(_) => "proxy",
+            FailureKind::Proxy(_) | FailureKind::ProxyConnect { .. } => "proxy",
             FailureKind::Tls(_) => "tls",
             FailureKind::Timeout { .. } => "timeout",
             FailureKind::Reset(_) | FailureKind::Stale(_) => "reset",
@@ -150,7 +161,9 @@ impl FailureKind {
     pub fn is_transient(&self) -> bool {
         match self {
             FailureKind::Dns(error) => error.fault() == Fault::Resolver,
-            FailureKind::Connect { reason, .. } => *reason != ConnectFailure::NoAddress,
+            FailureKind::Connect { reason, .. } | FailureKind::ProxyConnect { reason, .. } => {
+                *reason != ConnectFailure::NoAddress
+            }
             FailureKind::Proxy(_)
             | FailureKind::Tls(_)
             | FailureKind::Timeout { .. }
@@ -184,10 +197,12 @@ impl FailureKind {
     pub fn may_be_network_down(&self) -> bool {
         match self {
             FailureKind::Dns(error) => error.fault() == Fault::Resolver,
-            FailureKind::Connect { reason, .. } => {
+            FailureKind::Connect { reason, .. } | FailureKind::ProxyConnect { reason, .. } => {
                 matches!(reason, ConnectFailure::Unreachable | ConnectFailure::TimedOut)
             }
-            FailureKind::Timeout { stage, .. } => matches!(stage, Stage::Connect | Stage::FirstByte),
+            FailureKind::Timeout { stage, .. } => {
+                matches!(stage, Stage::Connect | Stage::ProxyConnect | Stage::FirstByte)
+            }
             _ => false,
         }
     }
@@ -203,6 +218,12 @@ impl fmt::Display for FailureKind {
             }
             FailureKind::Connect { reason, detail } => write!(f, "connect: {} ({detail})", reason.as_str()),
             FailureKind::Proxy(detail) => write!(f, "proxy: {detail}"),
+            FailureKind::ProxyConnect { proxy, reason, detail } if detail.is_empty() => {
+                write!(f, "proxy: {proxy}: {}", reason.as_str())
+            }
+            FailureKind::ProxyConnect { proxy, reason, detail } => {
+                write!(f, "proxy: {proxy}: {} ({detail})", reason.as_str())
+            }
             FailureKind::Tls(detail) => write!(f, "tls: {detail}"),
             FailureKind::Timeout { stage, after } => {
                 write!(f, "timeout: {} after {}", stage.as_str(), Seconds(*after))
@@ -241,6 +262,17 @@ pub(crate) struct Failure {
 impl Failure {
     pub(crate) fn caused(kind: FailureKind, source: impl Into<Cause>) -> Failure {
         Failure { kind, source: Some(source.into()) }
+    }
+
+    /// The connection that failed was to be one to this proxy. Without a descriptor the fault is not the proxy's.
+    pub(crate) fn on_the_way_to(self, proxy: &Proxy) -> Failure {
+        match self.kind {
+            FailureKind::Connect { reason, detail } if reason != ConnectFailure::NoDescriptor => {
+                let proxy = format!("{}:{}", proxy.host, proxy.port);
+                Failure { kind: FailureKind::ProxyConnect { proxy, reason, detail }, ..self }
+            }
+            kind => Failure { kind, ..self },
+        }
     }
 
     /// No answer came to a request on a connection that was kept from an earlier one.

@@ -75,7 +75,7 @@ impl RequestProfile {
             let parsed =
                 HeaderName::try_from(name.as_str()).map_err(|_| format!("'{name}' is no header name"))?;
             if RESERVED.contains(&parsed) {
-                return Err(format!("header '{name}' belongs to the connection and cannot be set"));
+                return Err(format!("header '{name}' is set by the crawler itself"));
             }
             let text = value(name, text)?;
             if replaced.contains(&parsed) {
@@ -102,6 +102,15 @@ impl RequestProfile {
 
     pub(crate) fn proxy_for<'p>(&'p self, url: &Url, usual: &'p Proxies) -> Option<&'p Proxy> {
         self.proxies.as_deref().unwrap_or(usual).of(url)
+    }
+
+    /// Why no header may be named so.
+    pub fn problem_with_header(name: &str) -> Option<&'static str> {
+        match HeaderName::try_from(name) {
+            _ if name.is_empty() => Some("the name before the colon is missing"),
+            Err(_) => Some("is not a name of a header"),
+            Ok(parsed) => RESERVED.contains(&parsed).then_some("is set by the crawler itself"),
+        }
     }
 
     /// The user agent that is sent: robots.txt is read with the same name.

@@ -21,7 +21,7 @@ impl Proxy {
         let url = url::Url::parse(text).map_err(|error| format!("proxy '{}': {error}", shown(text)))?;
         let text = shown(text);
         if url.scheme() != "http" {
-            return Err(format!("proxy '{text}': only http:// proxies are spoken to"));
+            return Err(format!("proxy '{text}': only http:// proxies are supported"));
         }
         let host =
             url.host_str().filter(|host| !host.is_empty()).ok_or(format!("proxy '{text}' has no host"))?;
@@ -36,6 +36,20 @@ impl Proxy {
         let credentials = authorization.as_ref().and_then(|value| value.to_str().ok()).unwrap_or("");
         let key = format!("{host}:{port} {credentials}");
         Ok(Proxy { host: host.to_owned(), port, authorization, key })
+    }
+
+    /// Where it is, without its credentials.
+    pub(crate) fn place(&self) -> String {
+        format!("http://{}:{}", self.host, self.port)
+    }
+
+    /// What its status 407 means.
+    pub(crate) fn refusal(&self) -> String {
+        let place = self.place();
+        match self.authorization {
+            None => format!("{place} asks for a user and password (407)"),
+            Some(_) => format!("{place} does not accept the user and password (407)"),
+        }
     }
 }
 
@@ -105,9 +119,8 @@ impl Proxies {
 
     /// The proxies by scheme, without their credentials; none where there is none.
     pub fn places(&self) -> Vec<(&'static str, String)> {
-        let place = |proxy: &Proxy| format!("http://{}:{}", proxy.host, proxy.port);
-        let http = self.http.as_ref().map(|proxy| ("http", place(proxy)));
-        http.into_iter().chain(self.https.as_ref().map(|proxy| ("https", place(proxy)))).collect()
+        let http = self.http.as_ref().map(|proxy| ("http", proxy.place()));
+        http.into_iter().chain(self.https.as_ref().map(|proxy| ("https", proxy.place()))).collect()
     }
 }
 

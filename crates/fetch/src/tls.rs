@@ -7,12 +7,14 @@ use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsOptions {
-    /// PEM files with certificate authorities to trust beside the system's.
+    /// PEM files with certificate authorities to trust beside the system's. A server whose own certificate is in one of
+    /// them is trusted for the names of that certificate.
     pub extra_authorities: Vec<PathBuf>,
 }
 
@@ -37,16 +39,17 @@ pub struct Tls {
 impl Tls {
     pub fn load(options: &TlsOptions) -> Result<Tls, TlsError> {
         let mut roots = system_roots();
+        let mut given = HashSet::new();
         for path in &options.extra_authorities {
-            add_authorities(&mut roots, path)?;
+            add_authorities(&mut roots, &mut given, path)?;
         }
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let verifier =
+        let webpki =
             WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider)).build()?;
         let mut config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(NamingVerifier(verifier)))
+            .with_custom_certificate_verifier(Arc::new(NamingVerifier { webpki, given }))
             .with_no_client_auth();
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         config.resumption = Resumption::store(Arc::new(Sessions::default()));
@@ -68,7 +71,11 @@ fn system_roots() -> RootCertStore {
     roots
 }
 
-fn add_authorities(roots: &mut RootCertStore, path: &Path) -> Result<(), TlsError> {
+fn add_authorities(
+    roots: &mut RootCertStore,
+    given: &mut HashSet<CertificateDer<'static>>,
+    path: &Path,
+) -> Result<(), TlsError> {
     let problem = |reason: String| TlsError::Authorities { path: path.to_owned(), reason };
     let certificates: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(path)
         .and_then(Iterator::collect)
@@ -77,7 +84,8 @@ fn add_authorities(roots: &mut RootCertStore, path: &Path) -> Result<(), TlsErro
         return Err(problem(String::from("no certificate in the file")));
     }
     for certificate in certificates {
-        roots.add(certificate).map_err(|error| problem(error.to_string()))?;
+        roots.add(certificate.clone()).map_err(|error| problem(error.to_string()))?;
+        given.insert(certificate);
     }
     Ok(())
 }

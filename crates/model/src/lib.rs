@@ -23,7 +23,7 @@ pub use long_url::LongUrl;
 pub use page::{FetchTimings, Page};
 pub use plural::plural;
 pub use proxy::{NoProxy, ProxyReach};
-pub use reason::{Decision, Skip, SkipReason};
+pub use reason::{BodyCut, Decision, Skip, SkipReason};
 pub use time::{Millis, parse_duration};
 pub use traps::{TrapOverride, TrapRule, TrapRules, TrapSkip};
 pub use url::{Base, Identity, NormalForm, NormalRules, Scheme, Url, UrlError};

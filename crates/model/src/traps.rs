@@ -111,15 +111,17 @@ pub enum TrapRule {
     SessionId,
     RepeatedSegment,
     PathDepth,
+    QueryParameters,
 }
 
 impl TrapRule {
-    pub const ALL: [TrapRule; 5] = [
+    pub const ALL: [TrapRule; 6] = [
         TrapRule::NearDuplicates,
         TrapRule::Calendar,
         TrapRule::SessionId,
         TrapRule::RepeatedSegment,
         TrapRule::PathDepth,
+        TrapRule::QueryParameters,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -129,6 +131,7 @@ impl TrapRule {
             TrapRule::SessionId => "session_id",
             TrapRule::RepeatedSegment => "repeated_segment",
             TrapRule::PathDepth => "path_depth",
+            TrapRule::QueryParameters => "query_parameters",
         }
     }
 
@@ -144,6 +147,7 @@ impl TrapRule {
             TrapRule::SessionId => "traps.enabled",
             TrapRule::RepeatedSegment => "traps.max_repeated_segments",
             TrapRule::PathDepth => "max_path_depth",
+            TrapRule::QueryParameters => "max_query_parameters, strict",
         }
     }
 
@@ -151,6 +155,7 @@ impl TrapRule {
     pub fn option(self) -> &'static str {
         match self {
             TrapRule::PathDepth => "max_path_depth",
+            TrapRule::QueryParameters => "max_query_parameters",
             _ => "--no-traps",
         }
     }

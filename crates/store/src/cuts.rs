@@ -3,13 +3,17 @@
 use crate::catalogue::{CatalogueReader, JobCounts, SkippedRow};
 use crate::error::Result;
 use crate::table::{bytes, grouped};
-use argiope_model::{JobId, SkipReason, TrapSkip};
+use argiope_model::{BodyCut, JobId, SkipReason, TrapSkip};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 /// So many places are told apart while rows are read; what comes after them is counted with its kind.
 const MOST_PLACES: usize = 10_000;
+
+/// What completes a body that was cut because its time was over, or that the server broke off.
+const TIMEOUT: &str = "--timeout DURATION";
+const RETRY: &str = "argiope retry";
 
 /// One page, pattern or host of which something was held back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -24,7 +28,7 @@ pub struct Cut {
     pub count: u64,
     /// One of the URLs that were held back.
     pub example: Option<String>,
-    /// The option that fetches it; `-` where none does.
+    /// The option or command that fetches it; `-` where none does.
     pub option: &'static str,
 }
 
@@ -39,20 +43,33 @@ impl Cut {
             (SkipReason::Trap, Some(rule)) => format!("trap: {rule}"),
             (SkipReason::TooManyLinks, _) => String::from("link limit"),
             (SkipReason::UrlTooLong, _) => String::from("URL too long"),
-            (SkipReason::BodyTruncated, _) => String::from("body cut"),
+            (SkipReason::BodyTruncated, _) => String::from(match self.option {
+                RETRY => "body broken off",
+                TIMEOUT => "body cut by the timeout",
+                _ => "body cut",
+            }),
             (reason, _) => reason.to_string(),
         }
     }
 
-    /// `169 links`, `2.3 MB` ...
-    pub fn amount(&self) -> String {
+    /// `169 links`, `2.3 MB` ... None where it is not known.
+    pub fn amount(&self) -> Option<String> {
         let counted =
             |one, many| format!("{} {}", grouped(self.count), if self.count == 1 { one } else { many });
         match self.reason {
-            SkipReason::TooManyLinks if self.count > 0 => counted("link", "links"),
-            SkipReason::BodyTruncated if self.count > 0 => bytes(self.count),
-            SkipReason::TooManyLinks | SkipReason::BodyTruncated => String::from("?"),
-            _ => counted("URL", "URLs"),
+            SkipReason::TooManyLinks | SkipReason::BodyTruncated if self.count == 0 => None,
+            SkipReason::TooManyLinks => Some(counted("link", "links")),
+            SkipReason::BodyTruncated => Some(bytes(self.count)),
+            _ => Some(counted("URL", "URLs")),
+        }
+    }
+
+    /// `fetch with --max-links N`. None where nothing helps.
+    pub fn advice(&self) -> Option<String> {
+        match self.option {
+            "-" => None,
+            RETRY => Some(format!("'{RETRY}' asks again")),
+            option => Some(format!("fetch with {option}")),
         }
     }
 }
@@ -100,7 +117,13 @@ fn cut_of(row: SkippedRow) -> Cut {
     let count = if row.reason == SkipReason::BodyTruncated { row.amount } else { row.counted() };
     let option = match row.reason {
         SkipReason::TooManyLinks => "--max-links N",
-        SkipReason::BodyTruncated => "--max-body SIZE",
+        SkipReason::BodyTruncated => match BodyCut::of(&row.detail) {
+            // Of a sitemap, for one, no setting takes more.
+            BodyCut::Size if !row.detail.contains("--max-body") => "-",
+            BodyCut::Size => "--max-body SIZE",
+            BodyCut::Time => TIMEOUT,
+            BodyCut::Server => RETRY,
+        },
         // No setting goes beyond what a URL can have.
         SkipReason::UrlTooLong => "-",
         _ => "--no-traps",
@@ -126,4 +149,46 @@ fn cut_of(row: SkippedRow) -> Cut {
 fn host_of(url: &str) -> String {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     rest.split(['/', '?', '#']).next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body_cut(detail: &str, amount: u64) -> Cut {
+        cut_of(SkippedRow {
+            job: JobId(1),
+            url_key: 1,
+            url: String::from("https://a.test/"),
+            reason: SkipReason::BodyTruncated,
+            detail: detail.to_owned(),
+            source: None,
+            amount,
+        })
+    }
+
+    #[test]
+    fn what_completes_a_body_follows_from_what_cut_it() {
+        let by_size = body_cut("body over 50000 bytes; ... (--max-body SIZE, max_body)", 2_000_000);
+        assert_eq!((by_size.what().as_str(), by_size.option), ("body cut", "--max-body SIZE"));
+        assert_eq!(by_size.amount().as_deref(), Some("2.0 MB"));
+        let decoded = body_cut("more than 50000 bytes after decoding; ... (--max-body SIZE, max_body)", 0);
+        assert_eq!((decoded.option, decoded.amount()), ("--max-body SIZE", None));
+        let sitemap = body_cut("body over 52428800 bytes; ... (no more is taken of a sitemap)", 0);
+        assert_eq!((sitemap.option, sitemap.advice()), ("-", None));
+        // As older versions have stored it.
+        let by_time = body_cut("body not complete after 30 s; ... (--max-body, max_body, --timeout)", 0);
+        assert_eq!(by_time.what(), "body cut by the timeout");
+        assert_eq!(by_time.advice().as_deref(), Some("fetch with --timeout DURATION"));
+        for broken in [
+            "short body: 5 of 9 bytes; 4 bytes are missing",
+            "connection reset after 5 bytes",
+            "malformed after 5 bytes",
+            "gzip body is broken: unexpected end",
+        ] {
+            let cut = body_cut(broken, 0);
+            assert_eq!((cut.what().as_str(), cut.amount()), ("body broken off", None));
+            assert_eq!(cut.advice().as_deref(), Some("'argiope retry' asks again"));
+        }
+    }
 }

@@ -263,7 +263,8 @@ fn cut_places(cuts: &[Cut]) -> Table {
     let mut table = Table::new(&columns);
     for cut in cuts {
         let example = cut.example.clone().unwrap_or_else(|| "-".to_owned());
-        table.row([cut.what(), cut.amount(), cut.option.to_owned(), cut.place.clone(), example]);
+        let amount = cut.amount().unwrap_or_else(|| "-".to_owned());
+        table.row([cut.what(), amount, cut.option.to_owned(), cut.place.clone(), example]);
     }
     table
 }

@@ -13,7 +13,7 @@ pub(crate) struct NetworkArgs {
     /// no_proxy of the environment)
     #[arg(long, value_name = "URL", value_parser = proxy, help_heading = "Requests")]
     pub(crate) proxy: Option<String>,
-    /// Also trust the certificate authorities of a PEM file
+    /// Also trust the certificate authorities of a PEM file, and servers whose own certificate is in it
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Requests")]
     pub(crate) ca_file: Option<PathBuf>,
     /// Check no certificate: whoever is on the way can read and change everything

@@ -4,7 +4,7 @@ use crate::data;
 use crate::exit::{Exit, Failure};
 use crate::job::address_hint;
 use crate::progress::summary::{command, shell_word};
-use argiope_model::{JobSpec, SkipReason};
+use argiope_model::{JobSpec, SkipReason, Url};
 use argiope_store::catalogue::{BriefKind, CatalogueReader, Job, JobCounts, SkippedRow};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -114,21 +114,49 @@ fn robots_failure(reader: &dyn CatalogueReader, job: &Job) -> Result<Option<(Str
         let Some(last) = requests.into_iter().max_by_key(|request| request.timings.ended) else { continue };
         let status = last.status.filter(|status| *status >= 500).map(|status| format!("answered {status}"));
         if let Some(error) = last.error.or(status) {
-            return Ok(Some((seed.as_str().to_owned(), error)));
+            return Ok(Some((seed.as_str().to_owned(), said_of(&seed, error))));
         }
     }
     Ok(None)
 }
 
+/// The URL that an error says to try in place of one of https. An error may be quoted in parentheses.
+fn plain_url_in(error: &str) -> Option<&str> {
+    let at = error.find("try http://")?;
+    let url = error.get(at..)?.strip_prefix("try ")?.split_whitespace().next()?;
+    let url = url.strip_suffix(';').unwrap_or(url);
+    let is_quoted = url.matches(')').count() > url.matches('(').count();
+    Some(if is_quoted { url.strip_suffix(')').unwrap_or(url) } else { url })
+}
+
+/// What the error of a request for robots.txt says of its site, said of a page there.
+fn said_of(seed: &Url, error: String) -> String {
+    match plain_url_in(&error) {
+        Some(root) if root.ends_with('/') => {
+            let page = format!("{}{}", root.trim_end_matches('/'), seed.path_and_query());
+            error.replace(root, &page)
+        }
+        _ => error,
+    }
+}
+
 /// What to do about an error of a request, as its record tells it.
 pub(crate) fn advice_on(error: &str) -> String {
-    if let Some((_, url)) = error.split_once("try http://") {
-        let url: String = url.chars().take_while(|c| !c.is_whitespace() && *c != ')').collect();
-        return format!("try http://{url}");
+    if let Some(url) = plain_url_in(error) {
+        return format!("try {url}");
     }
     let has = |words: &[&str]| words.iter().any(|word| error.contains(word));
-    let advice = if has(&["--ca-file"]) {
+    let advice = if has(&["proxy:", "connect to the proxy", "timeout: proxy"]) {
+        "check the proxy: --proxy URL, or http_proxy and https_proxy in the environment; --proxy none goes without"
+    } else if has(&["self-signed", "that of an authority itself"]) {
+        "if you trust that certificate, name the file that it is in: --ca-file FILE"
+    } else if has(&["--ca-file"]) {
         "if you trust that authority, name a file with its certificate: --ca-file FILE"
+    } else if has(&["the certificate is for"]) {
+        "check the name in the URL; for a server of your own make a certificate with that name in its \
+         subjectAltName, or see --insecure"
+    } else if has(&["the certificate expired", "the certificate is valid from"]) {
+        "the server needs a new certificate, or the clock here is wrong; for a server of your own see --insecure"
     } else if has(&["TLS handshake"]) {
         "if the server speaks plain HTTP there, try http:// instead of https://"
     } else if has(&["dns:"]) {
@@ -155,10 +183,23 @@ mod tests {
             "robots.txt of a.test cannot be had ({plain}); the next crawl command asks again at once"
         );
         assert_eq!(advice_on(&robots), "try http://127.0.0.1:8080/");
+        let path = "tls: the server does not speak TLS here; try http://127.0.0.1:8080/a_(b)?c=)d";
+        assert_eq!(advice_on(path), "try http://127.0.0.1:8080/a_(b)?c=)d");
+        let seed = Url::from_stored("https://127.0.0.1:8080/a_(b)?c=)d").unwrap();
+        assert_eq!(said_of(&seed, plain.to_owned()), path);
+        let own =
+            "tls: the certificate is self-signed ('Desk') and not trusted; trust it with --ca-file FILE";
+        assert!(advice_on(own).starts_with("if you trust that certificate"));
+        assert!(advice_on("tls: the certificate is for a.test, not for b.test").contains("--insecure"));
+        assert!(advice_on("tls: the certificate expired on 2020-01-02").contains("new certificate"));
         let untrusted = "tls: the certificate is issued by 'Lab CA', which is not trusted; trust its authority with \
                          --ca-file FILE";
         assert!(advice_on(untrusted).contains("--ca-file FILE"));
         assert!(advice_on("connect: connection refused").contains("whether the server is up"));
         assert!(advice_on("dns: no such name").contains("check the name"));
+        for proxied in ["proxy: 127.0.0.7:9: connection refused", "timeout: connect to the proxy after 30 s"]
+        {
+            assert!(advice_on(proxied).contains("check the proxy: --proxy URL"), "{proxied}");
+        }
     }
 }

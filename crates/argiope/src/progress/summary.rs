@@ -322,11 +322,11 @@ pub(crate) fn cut_lines(cuts: &Cuts, style: Style) -> Vec<String> {
     for cut in &cuts.cuts {
         lines.push(format!("  {}  {}", cut.what(), cut.place));
         let example = cut.example.as_ref().map(|url| format!(", such as {url}")).unwrap_or_default();
-        let option = match cut.option {
-            "-" => String::new(),
-            option => format!("; fetch with {option}"),
-        };
-        lines.push(format!("    {}{option}{example}", cut.amount()));
+        let told: Vec<String> = cut.amount().into_iter().chain(cut.advice()).collect();
+        let line = told.join("; ") + &example;
+        if !line.is_empty() {
+            lines.push(format!("    {line}"));
+        }
     }
     let more = cuts.places.saturating_sub(cuts.cuts.len() as u64);
     if more > 0 {

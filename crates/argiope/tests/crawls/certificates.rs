@@ -2,7 +2,7 @@
 
 use crate::desk::Desk;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use rustls::pki_types::PrivateKeyDer;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -16,14 +16,25 @@ fn site() -> (String, String) {
     let key = KeyPair::generate().unwrap();
     let certificate = CertificateParams::new(vec![String::from("127.0.0.1")]).unwrap();
     let certificate = certificate.signed_by(&key, &issuer).unwrap();
+    (serve(certificate.der().clone(), &key), issuer.pem())
+}
+
+/// As `openssl req -x509` makes them: the certificate of an authority, which the server has as its own.
+fn self_signed_site() -> (String, String) {
+    let mut params = CertificateParams::new(vec![String::from("127.0.0.1")]).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    (serve(certificate.der().clone(), &key), certificate.pem())
+}
+
+/// The front page of a server with this certificate.
+fn serve(certificate: CertificateDer<'static>, key: &KeyPair) -> String {
     let config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
-        .with_single_cert(
-            vec![certificate.der().clone()],
-            PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
-        )
+        .with_single_cert(vec![certificate], PrivateKeyDer::try_from(key.serialize_der()).unwrap())
         .unwrap();
     let config = Arc::new(config);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -44,7 +55,7 @@ fn site() -> (String, String) {
             let _ = stream.flush();
         }
     });
-    (front, issuer.pem())
+    front
 }
 
 const ONE_PAGE: [&str; 4] = ["--depth", "0", "--delay", "0"];
@@ -86,6 +97,23 @@ fn a_certificate_nobody_knows_is_accepted_from_an_authority_that_is_named_or_whe
     );
     elsewhere.crawl(&seeds, &ONE_PAGE);
     assert!(elsewhere.pages().iter().all(|page| page["status"].is_null()), "{:?}", elsewhere.pages());
+}
+
+#[test]
+fn a_self_signed_certificate_is_called_that_and_trusted_where_its_file_is_named() {
+    let (front, certificate) = self_signed_site();
+    let desk = Desk::new();
+    desk.write("argiope.yaml", SHORT_WAITS);
+    let refused = desk.crawl(std::slice::from_ref(&front), &ONE_PAGE);
+    assert_eq!(refused.code, 1, "{}", refused.stderr);
+    let told = "tls: the certificate is self-signed ('rcgen self signed cert') and not trusted";
+    assert!(refused.stderr.contains(told), "{}", refused.stderr);
+    assert!(refused.stderr.contains("hint: if you trust that certificate"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--ca-file FILE"), "{}", refused.stderr);
+
+    desk.write("own.pem", &certificate);
+    desk.crawl(&[front], &[&ONE_PAGE[..], &["--ca-file", "own.pem", "--fresh"]].concat()).ok();
+    assert_eq!(desk.pages()[0]["status"], 200);
 }
 
 #[test]

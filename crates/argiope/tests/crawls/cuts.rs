@@ -143,6 +143,55 @@ fn a_body_that_is_cut_leaves_a_record() {
     assert!(wrong.code == 2 && wrong.stderr.contains("500KB"), "{}", wrong.stderr);
 }
 
+#[test]
+fn a_body_that_the_server_breaks_off_is_asked_for_again_by_retry() {
+    let asked = std::sync::atomic::AtomicUsize::new(0);
+    let site = Site::new(move |path, _| match path {
+        "/" => Some(page("<a href=/broken>broken</a>")),
+        "/broken" => {
+            let whole = page("<p>text</p><a href=/hidden>hidden</a>");
+            let first = asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 0;
+            Some(if first { whole.replace("<a href=/hidden>hidden</a>", "") } else { whole })
+        }
+        _ => Some(page("text")),
+    });
+    let desk = Desk::new();
+    let broken = site.url("/broken");
+    let seeds = std::slice::from_ref(&site.front);
+    let run = desk.crawl(seeds, &["--delay", "0"]).ok();
+    let told = format!("  body broken off  {broken}\n    26 B; 'argiope retry' asks again\n");
+    assert!(run.stdout.contains(&told), "{}", run.stdout);
+    let detail = skipped(&desk, "body_truncated")[0]["detail"].as_str().unwrap().to_owned();
+    assert!(detail.ends_with("'argiope retry' asks again") && !detail.contains("--max-body"), "{detail}");
+    let why = desk.run(&["why", &broken]).ok().stdout;
+    assert!(why.contains("'argiope retry' asks again") && !why.contains("--max-body"), "{why}");
+    let report = desk.run(&["report"]).ok().stdout;
+    assert!(report.contains("argiope retry") && !report.contains("--max-body"), "{report}");
+    let retried = desk.run(&["retry", &broken]).ok().stdout;
+    assert!(retried.contains('1'), "{retried}");
+    desk.crawl(seeds, &["--delay", "0"]).ok();
+    assert_eq!((site.asked("/broken"), site.asked("/hidden")), (2, 1));
+}
+
+#[test]
+fn urls_with_too_many_parameters_are_listed_with_the_key_that_lets_them_through() {
+    let query: Vec<String> = (0..21).map(|number| format!("p{number}=1")).collect();
+    let path = format!("/many?{}", query.join("&"));
+    let link = path.clone();
+    let site = Site::new(move |path, _| match path {
+        "/" => Some(page(&format!("<a href='{link}'>many</a>"))),
+        _ => Some(page("text")),
+    });
+    let desk = Desk::new();
+    let run = desk.crawl(std::slice::from_ref(&site.front), &["--delay", "0"]).ok();
+    assert!(run.stdout.contains("  trap: query_parameters  "), "{}", run.stdout);
+    assert!(run.stdout.contains("    1 URL; fetch with max_query_parameters, such as"), "{}", run.stdout);
+    let report = desk.run(&["report"]).ok().stdout;
+    assert!(report.contains("max_query_parameters"), "{report}");
+    let why = desk.run(&["why", &site.url(&path)]).ok().stdout;
+    assert!(why.contains("21 query parameters, over max_query_parameters 20"), "{why}");
+}
+
 /// Pages without end that differ in numbers only.
 fn paginator() -> Site {
     Site::new(|path, _| {

@@ -256,7 +256,16 @@ fn headers_are_sent_and_those_that_let_somebody_in_only_to_the_hosts_of_the_seed
     assert!(!(run.stderr + &run.stdout).contains("hunter2"));
     let broken = crawl(&desk, &site, &["--header", "Host: hunter2"]);
     assert_eq!(broken.code, 2);
-    assert!(broken.stderr.contains("'Host'") && !broken.stderr.contains("hunter2"), "{}", broken.stderr);
+    assert!(broken.stderr.contains("'Host' is set by the crawler itself"), "{}", broken.stderr);
+    assert!(!broken.stderr.contains("hunter2"), "{}", broken.stderr);
+    let nameless = crawl(&desk, &site, &["--header", ": hunter2"]);
+    assert_eq!(nameless.code, 2);
+    assert!(
+        nameless.stderr.contains("--header: the name before the colon is missing"),
+        "{}",
+        nameless.stderr
+    );
+    assert!(!nameless.stderr.contains("hunter2"), "{}", nameless.stderr);
 }
 
 /// A proxy that answers by itself.
@@ -307,6 +316,24 @@ fn a_proxy_opens_no_address_that_is_closed() {
     assert_eq!((reached(&elsewhere), reached(&proxy)), (0, 0));
     let page = &desk.pages()[0];
     assert!(page["error"].as_str().unwrap().contains("169.254.169.254"), "{page}");
+}
+
+#[test]
+fn a_proxy_that_lets_nobody_through_ends_the_crawl_and_is_named() {
+    let refusing = Recorder::new(|_| answer("407 Proxy Authentication Required", "", ""));
+    let asks = format!("proxy: {} asks for a user and password (407)", refusing.origin);
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let gone = format!("proxy: {nobody}: connection refused");
+    for (proxy, told) in [(refusing.origin.clone(), asks), (format!("http://{nobody}"), gone)] {
+        let desk = Desk::new();
+        desk.write("argiope.yaml", "politeness:\n  robots: {retry_after: []}\n");
+        let words = ["crawl", "http://site.test/", "--depth", "0", "--delay", "0", "--proxy", &proxy];
+        let run = desk.run(&words);
+        assert_eq!(run.code, 1, "{}", run.stderr);
+        assert!(run.stderr.contains(&told), "{}", run.stderr);
+        assert!(run.stderr.contains("check the proxy: --proxy URL"), "{}", run.stderr);
+        assert!(desk.pages().iter().all(|page| page["status"].is_null()), "{:?}", desk.pages());
+    }
 }
 
 #[test]

@@ -126,6 +126,33 @@ fn feeds_are_followed_whatever_xml_they_say_they_are_and_relative_to_where_they_
 }
 
 #[test]
+fn a_feed_that_came_as_html_is_read_to_its_next_page_and_counts_its_links() {
+    let feed = "<?xml version=\"1.0\"?><feed xmlns=\"http://www.w3.org/2005/Atom\"><link rel=\"self\" href=\"/feed\"/>\
+                <link href=\"/\"/><link rel=\"next\" href=\"/feed2\"/><entry><link href=\"/one\"/>\
+                <link rel=\"alternate\" href=\"/eins\"/></entry></feed>";
+    let next = "<rss version=\"2.0\"><channel><item><link>/two</link></item></channel></rss>";
+    let site = Site::new(move |path, _| {
+        Some(match path {
+            "/" => page("<a href=/feed>feed</a>"),
+            "/feed" => body("text/html", "", feed),
+            "/feed2" => body("application/rss+xml", "", next),
+            "/one" | "/eins" | "/two" => page("news"),
+            _ => return None,
+        })
+    });
+    let desk = Desk::new();
+    desk.crawl(std::slice::from_ref(&site.front), &["--delay", "0"]).ok();
+    let expected = ["", "eins", "feed", "feed2", "one", "two"].map(|path| site.url(path));
+    let pages = desk.pages();
+    assert_eq!(sorted(&pages, "url"), expected);
+    let links = |path: &str| {
+        let url = site.url(path);
+        pages.iter().find(|page| page["url"] == url.as_str()).map(|page| page["links"].clone())
+    };
+    assert_eq!((links("feed"), links("feed2")), (Some(4.into()), Some(1.into())));
+}
+
+#[test]
 fn links_of_drawings_frames_and_embedded_documents_are_followed() {
     let site = Site::new(|path, _| {
         Some(match path {

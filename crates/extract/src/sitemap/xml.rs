@@ -19,6 +19,8 @@ enum Record {
     Item,
     /// Of Atom.
     Entry,
+    /// What an RSS or RDF feed says of itself. It ends where the first item begins.
+    Channel,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -34,6 +36,11 @@ enum Field {
 #[derive(Default)]
 struct Open {
     location: Option<String>,
+    /// Of an Atom entry: more pages than one.
+    others: Vec<String>,
+    /// Of an Atom entry: a link that is not to a page of its own, and how many links there are.
+    elsewhere: Option<String>,
+    links: usize,
     identifier: Option<String>,
     modified: Option<String>,
     change_frequency: Option<String>,
@@ -143,12 +150,15 @@ impl Parser {
             (SitemapKind::UrlSet | SitemapKind::Index, "url") => Some(Record::Url),
             (SitemapKind::UrlSet | SitemapKind::Index, "sitemap") => Some(Record::Sitemap),
             (SitemapKind::Rss, "item") => Some(Record::Item),
+            (SitemapKind::Rss, "channel") => Some(Record::Channel),
             (SitemapKind::Atom, "entry") => Some(Record::Entry),
             _ => None,
         };
         if let Some(record) = record {
             self.end_record();
             self.record = Some((record, self.depth, Open::default()));
+        } else if name == "link" && self.is_about_feed() && attribute(tag, "href").is_some() {
+            self.take_feed_link(tag);
         } else if let Some((record, depth, open)) = &mut self.record
             && self.depth == *depth + 1
         {
@@ -160,6 +170,36 @@ impl Parser {
         }
         if !empty {
             self.depth += 1;
+        }
+    }
+
+    /// Whether what begins here says something of a feed itself and not of an entry in it.
+    fn is_about_feed(&self) -> bool {
+        match (self.contents.kind, &self.record) {
+            (SitemapKind::Atom, None) => self.depth == 1,
+            (SitemapKind::Rss, None) => self.depth == 2,
+            (SitemapKind::Rss, Some((Record::Channel, depth, _))) => self.depth == *depth + 1,
+            _ => false,
+        }
+    }
+
+    /// The site that a feed is of, or the next page of the feed.
+    fn take_feed_link(&mut self, tag: &BytesStart<'_>) {
+        let is_wanted = attribute(tag, "rel").is_none_or(|rel| {
+            let rel = rel.trim();
+            rel.eq_ignore_ascii_case("alternate") || rel.eq_ignore_ascii_case("next")
+        });
+        let href = attribute(tag, "href").map(|href| href.trim().to_owned());
+        if let Some(loc) = href.filter(|href| is_wanted && (is_location(href) || is_reference(href))) {
+            self.push(SitemapUrl { loc, ..SitemapUrl::default() });
+        }
+    }
+
+    fn push(&mut self, url: SitemapUrl) {
+        if self.contents.urls.len() + self.contents.sitemaps.len() >= MOST_URLS {
+            self.contents.truncated = true;
+        } else {
+            self.contents.urls.push(url);
         }
     }
 
@@ -190,8 +230,10 @@ impl Parser {
         self.field = None;
         let Some((record, _, open)) = self.record.take() else { return };
         // Feeds may be relative to where they are; an identifier may be anything.
-        let is_feed = matches!(record, Record::Item | Record::Entry);
-        let location = open.location.filter(|loc| is_location(loc) || (is_feed && is_reference(loc)));
+        let is_feed = matches!(record, Record::Item | Record::Entry | Record::Channel);
+        let is_usable = |loc: &String| is_location(loc) || (is_feed && is_reference(loc));
+        let elsewhere = open.elsewhere.filter(|_| open.links == 1);
+        let location = open.location.or(elsewhere).filter(is_usable);
         let Some(loc) = location.or(open.identifier.filter(|loc| is_location(loc))) else { return };
         if self.contents.urls.len() + self.contents.sitemaps.len() >= MOST_URLS {
             self.contents.truncated = true;
@@ -203,6 +245,10 @@ impl Parser {
             self.contents.sitemaps.push(SitemapReference { loc, lastmod, modified_at });
             return;
         }
+        let others = open.others.into_iter().filter(is_usable);
+        let others: Vec<SitemapUrl> = others
+            .map(|loc| SitemapUrl { loc, lastmod: lastmod.clone(), modified_at, ..SitemapUrl::default() })
+            .collect();
         self.contents.urls.push(SitemapUrl {
             loc,
             lastmod,
@@ -213,12 +259,15 @@ impl Parser {
                 .and_then(|priority| priority.parse().ok())
                 .filter(|priority| (0.0..=1.0).contains(priority)),
         });
+        others.into_iter().for_each(|other| self.push(other));
     }
 }
 
 fn field_of(record: Record, name: &str, tag: &BytesStart<'_>) -> Option<Field> {
     match (record, name) {
-        (Record::Url | Record::Sitemap, "loc") | (Record::Item, "link") => Some(Field::Location),
+        (Record::Url | Record::Sitemap, "loc") | (Record::Item | Record::Channel, "link") => {
+            Some(Field::Location)
+        }
         (Record::Url | Record::Sitemap, "lastmod") => Some(Field::Modified),
         (Record::Url, "changefreq") => Some(Field::ChangeFrequency),
         (Record::Url, "priority") => Some(Field::Priority),
@@ -233,11 +282,18 @@ fn field_of(record: Record, name: &str, tag: &BytesStart<'_>) -> Option<Field> {
     }
 }
 
-/// Atom keeps the location in an attribute; of several links the alternate one is the page.
+/// Atom keeps the location in an attribute. Alternate links are pages, of which an entry may have several (languages, or
+/// other forms); any other link is taken only where there is no second one.
 fn take_atom_link(tag: &BytesStart<'_>, open: &mut Open) {
+    let Some(href) = attribute(tag, "href").map(|href| href.trim().to_owned()) else { return };
+    open.links += 1;
     let is_page = attribute(tag, "rel").is_none_or(|rel| rel.trim().eq_ignore_ascii_case("alternate"));
-    if is_page && open.location.is_none() {
-        open.location = attribute(tag, "href").map(|href| href.trim().to_owned());
+    if !is_page {
+        open.elsewhere.get_or_insert(href);
+    } else if open.location.is_none() {
+        open.location = Some(href);
+    } else if open.others.len() < MOST_URLS {
+        open.others.push(href);
     }
 }
 

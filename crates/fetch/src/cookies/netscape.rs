@@ -31,7 +31,7 @@ fn cookie(line: &str, suffixes: &PublicSuffixes) -> Result<Cookie, String> {
         other => {
             let found = other.len();
             return Err(format!(
-                "a cookie has 7 fields separated by tabs, here are {found}; is this a cookies.txt file?"
+                "a line for a cookie has 7 fields separated by tabs, this one has {found}; is it a cookies.txt file?"
             ));
         }
     };

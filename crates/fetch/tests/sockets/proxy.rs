@@ -64,11 +64,33 @@ fn a_refused_tunnel_is_said() {
 }
 
 #[test]
+fn a_proxy_that_asks_for_a_password_is_no_answer_of_the_site() {
+    run(async {
+        let refusal = "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n";
+        let proxy = Server::always(refusal).await;
+        let place = format!("http://{}", proxy.address);
+        for (credentials, told) in
+            [("", "asks for a user and password"), ("me:you@", "does not accept the user and password")]
+        {
+            for url in ["http://site.test/robots.txt", "https://site.test/"] {
+                let error = by_proxy(&proxy, credentials, url).from(&fetcher()).await.unwrap_err();
+                assert_eq!(error.kind.word(), "proxy");
+                assert_eq!(error.to_string(), format!("proxy: {place} {told} (407)"));
+            }
+        }
+        let url = format!("http://{}/", proxy.address);
+        let site = Get::new(&url).from(&fetcher()).await.unwrap();
+        assert_eq!(site.status, 407, "without a proxy it is the answer of the site");
+    });
+}
+
+#[test]
 fn a_proxy_that_is_not_there_is_said() {
     run(async {
         let options = ProfileOptions { proxy: Some("http://[::1]:1".into()), ..ProfileOptions::default() };
         let get = Get { profile: RequestProfile::new(&options).unwrap(), ..Get::new("http://site.test/") };
         let error = get.from(&fetcher()).await.unwrap_err();
-        assert_eq!(error.kind.word(), "connect");
+        assert_eq!(error.kind.word(), "proxy");
+        assert_eq!(error.to_string(), "proxy: [::1]:1: connection refused");
     });
 }

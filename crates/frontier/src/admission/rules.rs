@@ -265,13 +265,15 @@ impl JobRules {
     }
 
     fn check_parameters(&self, url: &Url, _depth: u32) -> Result<(), Skip> {
-        let count = parameter_count(&url.in_normal_form());
+        let url = &*url.in_normal_form();
+        let count = parameter_count(url);
         if within(count, self.max_query_parameters) {
             return Ok(());
         }
         let parameters = plural(count as u64, "query parameter", "query parameters");
-        let detail = format!("{parameters}, at most {} are taken", self.max_query_parameters);
-        Err(Skip::new(SkipReason::Filtered, detail))
+        let finding = format!("{parameters}, over max_query_parameters {}", self.max_query_parameters);
+        let rule = TrapRule::QueryParameters;
+        Err(TrapSkip { rule, pattern: &pattern_text(url), finding: &finding }.skip())
     }
 
     fn tell_parameters(&self, url: &Url, _depth: u32) -> String {

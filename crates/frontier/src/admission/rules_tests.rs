@@ -154,10 +154,14 @@ fn length_parameters_and_path_depth_are_limited() {
     };
     let rules_default = rules(&any(), &[]);
     assert_eq!(reason(&rules_default, &parameters(20)), None);
-    assert_eq!(reason(&rules_default, &parameters(21)), Some(SkipReason::Filtered));
+    assert_eq!(reason(&rules_default, &parameters(21)), Some(SkipReason::Trap));
+    let skip = rules_default.judge(&url(&parameters(21)), 0).unwrap_err();
+    let told = TrapSkip::parse(&skip.detail).unwrap();
+    assert_eq!(told.rule, TrapRule::QueryParameters);
+    assert_eq!(told.finding, "21 query parameters, over max_query_parameters 20");
     let strict = rules(&JobSpec { strict: true, ..any() }, &[]);
     assert_eq!(reason(&strict, &parameters(3)), None);
-    assert_eq!(reason(&strict, &parameters(4)), Some(SkipReason::Filtered));
+    assert_eq!(reason(&strict, &parameters(4)), Some(SkipReason::Trap));
     let path = |depth: usize| {
         let names: Vec<String> = (0..depth).map(|n| format!("s{n}")).collect();
         format!("https://a.test/{}", names.join("/"))
