@@ -476,9 +476,9 @@ fn tell_recovery(engine: &Engine, display: &Display) {
     }
     if found.unclean || found.visits > 0 {
         display.message(&format!(
-            "the last run was cut off: {} completed from the archive; requests that were under way are repeated \
-             (their number is not known)",
-            counted(found.visits, "visit was", "visits were"),
+            "the last run was killed: recovered {} from the archive; requests in flight at the crash are repeated \
+             (number unknown)",
+            counted(found.visits, "page", "pages"),
         ));
     }
 }
