@@ -76,6 +76,9 @@ impl Stores {
     }
 }
 
+/// The word for a job whose process was killed, and which nobody has gone on with.
+pub(crate) const INTERRUPTED: &str = "interrupted";
+
 pub(crate) enum Work {
     Here { owner: Owner, path: PathBuf },
     Cluster { queued: HashMap<JobId, u64> },
@@ -88,8 +91,8 @@ impl Work {
             Work::Cluster { .. } => job.state.as_str(),
             Work::Here { owner, path } => match (job.state, owner) {
                 _ if owner.runs(job.id).is_some() => JobState::Running.as_str(),
-                (JobState::Running, Owner::Running(_)) => "interrupted",
-                (JobState::Running, Owner::Nobody) if !data::is_owned(path) => "interrupted",
+                (JobState::Running, Owner::Running(_)) => INTERRUPTED,
+                (JobState::Running, Owner::Nobody) if !data::is_owned(path) => INTERRUPTED,
                 (state, _) => state.as_str(),
             },
         }

@@ -71,7 +71,7 @@ fn a_host_that_nobody_serves_ends_the_crawl_and_says_what_is_left() {
     let seed = format!("http://127.0.0.1:{}/", closed_port());
     let run = desk.run(&["crawl", &seed, "--allow-private"]);
     assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
-    assert!(run.stdout.contains("robots.txt cannot be had: connect"), "{}", run.stdout);
+    assert!(run.stdout.contains("robots.txt is unreachable: connect"), "{}", run.stdout);
     assert!(
         run.stderr.contains("hint: check the name, the port and whether the server is up"),
         "{}",

@@ -6,9 +6,9 @@ use crate::job::JobContext;
 use argiope_frontier::codec::decode_visit;
 use argiope_frontier::state::{QueueAt, ShardState};
 use argiope_frontier::{Frontier, WaitReason};
-use argiope_model::{JobId, Millis, RequestKind, Skip, SkipReason, Visit};
+use argiope_model::{Millis, RequestKind, Skip, SkipReason, Url, Visit};
 use argiope_store::catalogue::{Batch, Catalogue, CatalogueReader, SkippedRow};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Entries of a queue that are read at once.
 const ENTRIES: usize = 1000;
@@ -68,8 +68,8 @@ impl Blocked {
     }
 }
 
-/// Lists URLs that wait for a robots.txt which cannot be had as refused for now; they stay queued. Gives back what
-/// waits for long, and if `is_blocked`, which is to say that nothing else is left, also what waits for retries.
+/// Lists URLs that wait for an unreachable robots.txt as refused for now; they stay queued. Gives back what waits for
+/// long, and if `is_blocked`, which is to say that nothing else is left, also what waits for retries.
 pub(crate) fn collect(
     frontier: &mut Frontier,
     state: &dyn ShardState,
@@ -81,35 +81,52 @@ pub(crate) fn collect(
     let mut blocked = Blocked::default();
     // A graph keeps no history to look causes up in.
     let reader = if job.graph.is_none() { Some(catalogue.reader()?) } else { None };
-    let cause_of = |unreachable: bool, host: &str| match &reader {
-        Some(reader) if unreachable => robots_error(reader.as_ref(), host),
-        _ => Ok(None),
-    };
+    let mut causes = Causes { reader, known: HashMap::new() };
+    let mut retries = retries_by_host(frontier, state, job, at)?;
+    let mut skipped = Vec::new();
+    for visit in std::mem::take(&mut retries.without_robots) {
+        let cause = causes.of(&visit.url)?;
+        skipped.push(refused(&visit, visit.url.host(), cause.as_deref()));
+    }
+    if !skipped.is_empty() {
+        catalogue.commit(&Batch { at, skipped, ..Batch::default() })?;
+    }
     let job = job.id;
-    let mut retries =
-        if is_blocked { retries_by_host(frontier, state, job, at)? } else { Retries::default() };
     for (host, reason, until) in frontier.blocked_hosts(job) {
         let Some(place) = frontier.queue_at(job, host) else { continue };
         let by = by_reason(reason);
         let unreachable = by == BlockedBy::RobotsUnreachable;
-        let cause = cause_of(unreachable, host)?;
+        let mut cause = None;
         let mut urls = 0;
         each_page(state, place, &mut |visits| {
             urls += visits.len() as u64;
             if !unreachable {
                 return Ok(());
             }
-            let row = |visit: &Visit| refused(visit, host, cause.as_deref());
-            let skipped = visits.iter().map(row).collect();
+            let mut skipped = Vec::with_capacity(visits.len());
+            for visit in visits {
+                let why = causes.of(&visit.url)?;
+                skipped.push(refused(visit, host, why.as_deref()));
+                cause = cause.take().or(why);
+            }
             Ok(catalogue.commit(&Batch { at, skipped, ..Batch::default() }).map(|_| ())?)
         })?;
+        if unreachable && cause.is_none() {
+            cause = causes.of_host(host)?;
+        }
         // Its retries wait with the rest.
-        let waiting = retries.of_blocked.remove(&(host.into(), by)).map_or(0, |(urls, _)| urls);
+        let waiting = retries.of_blocked.remove(&(host.into(), by)).map_or(0, |waiting| waiting.urls);
         blocked.add(BlockedHost { host: host.to_owned(), by, until, urls: urls + waiting, cause });
     }
-    for ((host, by), (urls, until)) in retries.of_blocked {
-        let unreachable = by == BlockedBy::RobotsUnreachable;
-        let cause = cause_of(unreachable, &host)?;
+    if !is_blocked {
+        retries = Retries::default();
+    }
+    for ((host, by), Waiting { urls, until, example }) in retries.of_blocked {
+        let cause = match (by, example) {
+            (BlockedBy::RobotsUnreachable, Some(url)) => causes.of(&url)?,
+            (BlockedBy::RobotsUnreachable, None) => causes.of_host(&host)?,
+            _ => None,
+        };
         blocked.add(BlockedHost { host: host.into(), by, until, urls, cause });
     }
     if let Some(group) = blocked.groups.get_mut(&BlockedBy::Retry) {
@@ -153,59 +170,103 @@ fn is_asked_for_itself(visit: &Visit) -> bool {
 fn refused(visit: &Visit, host: &str, cause: Option<&str>) -> SkippedRow {
     let cause = cause.map(|cause| format!(" ({cause})")).unwrap_or_default();
     // It stays in the catalogue while it waits, however often that is: no time is told.
-    let detail =
-        format!("robots.txt of {host} cannot be had{cause}; the next crawl command asks again at once");
+    let detail = format!(
+        "robots.txt of {host} is unreachable{cause}; the next crawl command asks for it again at once"
+    );
     let skip = Skip::new(SkipReason::RobotsUnreachable, detail);
     SkippedRow::new(visit.job, visit.scheduled_url(), skip, visit.source.as_ref())
 }
 
+/// URLs of one host that wait for the same.
+struct Waiting {
+    urls: u64,
+    /// When the first is due.
+    until: Millis,
+    example: Option<Url>,
+}
+
 #[derive(Default)]
 struct Retries {
-    /// How many, and when the first is due.
-    of_blocked: BTreeMap<(Box<str>, BlockedBy), (u64, Millis)>,
+    of_blocked: BTreeMap<(Box<str>, BlockedBy), Waiting>,
+    /// Those of them that wait for the robots.txt of their origin.
+    without_robots: Vec<Visit>,
     uncounted: u64,
 }
 
+/// A host with two origins is not blocked where the robots.txt of one of them is unreachable: the URLs of that origin
+/// are put off, each for itself, and are found here.
 fn retries_by_host(
     frontier: &mut Frontier,
     state: &dyn ShardState,
-    job: JobId,
+    job: &JobContext,
     at: Millis,
 ) -> Result<Retries, EngineError> {
     let mut retries = Retries::default();
     let (delayed, _) = state.load_due(frontier.served(), Millis::NEVER, RETRIES)?;
-    let own: Vec<_> = delayed.into_iter().filter(|delayed| delayed.at.job == job).collect();
-    let known = frontier.progress(job).map_or(0, |progress| progress.delayed);
+    let own: Vec<_> = delayed.into_iter().filter(|delayed| delayed.at.job == job.id).collect();
+    let known = frontier.progress(job.id).map_or(0, |progress| progress.delayed);
     retries.uncounted = known.saturating_sub(own.len() as u64);
     for delayed in own {
-        let visit = decode_visit(job, delayed.entry.order.rank.saturating_sub(1), &delayed.entry.value);
+        let visit = decode_visit(job.id, delayed.entry.order.rank.saturating_sub(1), &delayed.entry.value);
         let Some(host) = frontier.host_name(delayed.at.host).map(Box::<str>::from) else { continue };
-        let block = visit.as_ref().ok().and_then(|v| frontier.block_of(delayed.at.host, &v.url, at));
+        let visit = visit.ok();
+        let block = visit.as_ref().and_then(|v| frontier.block_of(delayed.at.host, &v.url, at));
         let (by, until) = match block {
             Some((reason, until)) => (by_reason(reason), until.max(delayed.due)),
             None => (BlockedBy::Retry, delayed.due),
         };
-        let is_page = visit.is_ok_and(|visit| is_asked_for_itself(&visit));
-        let (urls, first) = retries.of_blocked.entry((host, by)).or_insert((0, until));
-        *urls += u64::from(is_page);
-        *first = (*first).min(until);
+        let visit = visit.filter(is_asked_for_itself);
+        let waiting =
+            retries.of_blocked.entry((host, by)).or_insert(Waiting { urls: 0, until, example: None });
+        waiting.urls += u64::from(visit.is_some());
+        waiting.until = waiting.until.min(until);
+        if let Some(visit) = visit.filter(|_| by == BlockedBy::RobotsUnreachable) {
+            waiting.example.get_or_insert_with(|| visit.url.clone());
+            retries.without_robots.push(visit);
+        }
     }
     Ok(retries)
 }
 
-/// What the last request for a host's robots.txt came to.
-fn robots_error(reader: &dyn CatalogueReader, host: &str) -> Result<Option<String>, EngineError> {
-    let mut last = None;
-    for scheme in ["https", "http"] {
-        let url = format!("{scheme}://{host}/robots.txt");
-        last = last.max(
-            reader
-                .fetches_of(None, &url, ROBOTS_REQUESTS)?
-                .into_iter()
-                .map(|row| (row.timings.ended, row.status, row.error))
-                .max(),
-        );
+/// What the last request for a robots.txt came to, by origin.
+struct Causes {
+    reader: Option<Box<dyn CatalogueReader>>,
+    known: HashMap<String, Option<String>>,
+}
+
+impl Causes {
+    /// That of the URL's own origin, or of the other one of its host where that is the one that was asked.
+    fn of(&mut self, url: &Url) -> Result<Option<String>, EngineError> {
+        let Some(reader) = &self.reader else { return Ok(None) };
+        if let Some(known) = self.known.get(url.origin()) {
+            return Ok(known.clone());
+        }
+        let cause = match last_request(reader.as_ref(), url.origin())? {
+            Some(last) => told(last),
+            None => self.of_host(url.host())?,
+        };
+        self.known.insert(url.origin().to_owned(), cause.clone());
+        Ok(cause)
     }
-    Ok(last
-        .and_then(|(_, status, error)| error.or_else(|| status.map(|status| format!("answered {status}")))))
+
+    fn of_host(&self, host: &str) -> Result<Option<String>, EngineError> {
+        let Some(reader) = &self.reader else { return Ok(None) };
+        let mut last = None;
+        for scheme in ["https", "http"] {
+            last = last.max(last_request(reader.as_ref(), &format!("{scheme}://{host}"))?);
+        }
+        Ok(last.and_then(told))
+    }
+}
+
+/// When it ended, its status, and its error.
+type LastRequest = (Millis, Option<u16>, Option<String>);
+
+fn last_request(reader: &dyn CatalogueReader, origin: &str) -> Result<Option<LastRequest>, EngineError> {
+    let requests = reader.fetches_of(None, &format!("{origin}/robots.txt"), ROBOTS_REQUESTS)?;
+    Ok(requests.into_iter().map(|row| (row.timings.ended, row.status, row.error)).max())
+}
+
+fn told((_, status, error): LastRequest) -> Option<String> {
+    error.or_else(|| status.map(|status| format!("answered {status}")))
 }

@@ -3,7 +3,7 @@
 use crate::job::JobContext;
 use argiope_fetch::{FailureKind as Unfetched, Fault, FetchError};
 use argiope_frontier::Completion;
-use argiope_model::{Base, FetchTimings, Millis, RequestKind, Resources, Url, Visit, plural};
+use argiope_model::{Base, FetchTimings, Millis, RedirectEnd, RequestKind, Resources, Url, Visit, plural};
 use argiope_politeness::{AnswerOutcome, AnswerResult, FailureKind, HostRules, Next, parse_retry_after};
 use argiope_store::catalogue::FetchOutcome;
 use argiope_store::warc::VisitOutcome;
@@ -127,20 +127,20 @@ fn retry_due(head: &Head<'_>, wait: Duration) -> Millis {
 /// Each hop must pass the job's rules. Of a seed's only the hosts are looked at that are never asked: where it leads is
 /// where the job begins.
 fn redirected(job: &JobContext, visit: &Visit, head: &Head<'_>, location: &str) -> Fate {
-    if visit.hops.len() >= job.spec.max_redirects as usize {
-        let most = plural(job.spec.max_redirects.into(), "redirect", "redirects");
-        let error = format!("redirect: more than {most}");
-        return Fate::with_answer(visit, Some(error));
-    }
     let target = Base::new(&visit.url).join(location, &job.normal);
     let to = match target {
         Ok(to) => to,
         Err(error) => return Fate::with_answer(visit, Some(format!("redirect: {error}"))),
     };
+    let ends = |end: RedirectEnd<'_>| Fate::with_answer(visit, Some(end.to_string()));
+    let most = job.spec.max_redirects;
+    if visit.hops.len() >= most as usize {
+        return ends(RedirectEnd::TooMany { most, to: &to });
+    }
     // Another spelling is another request: a server may insist on its own. So is one with other cookies.
     let was_there = to.same_request(&visit.url) || visit.hops.iter().any(|hop| hop.url.same_request(&to));
     if was_there && (head.would_repeat)(&to) {
-        return Fate::with_answer(visit, Some(format!("redirect: a loop at {to}")));
+        return ends(RedirectEnd::Loop { to: &to });
     }
     let rules = job.rules();
     let judged = match visit.kind {
@@ -149,10 +149,7 @@ fn redirected(job: &JobContext, visit: &Visit, head: &Head<'_>, location: &str) 
         _ => rules.judge(&to, visit.depth),
     };
     if let Err(skip) = judged {
-        return Fate::with_answer(
-            visit,
-            Some(format!("redirect: to {to}, {}: {}", skip.reason, skip.detail)),
-        );
+        return ends(RedirectEnd::Refused { to: &to, skip: &skip });
     }
     Fate { completion: Completion::Redirect { to, status: head.status }, error: None, dead_letter: false }
 }

@@ -22,6 +22,7 @@ mod error;
 mod graph;
 mod item;
 mod job;
+mod killed;
 mod log;
 mod login;
 mod pipeline;

@@ -89,7 +89,7 @@ pub(crate) fn notice(notice: &Notice) {
             info!(%host, until = %parked.until.rfc3339(), "host is parked, it asked to be left alone");
         }
         Notice::RobotsUnreachable { host, until } => {
-            info!(%host, until = %until.rfc3339(), "host is parked, its robots.txt cannot be had");
+            info!(%host, until = %until.rfc3339(), "host is parked, its robots.txt is unreachable");
         }
         Notice::DamagedMessage { shard, offset, why } => {
             tracing::warn!(shard, offset, %why, "a message to a shard cannot be read and is passed over");

@@ -15,6 +15,7 @@ use crate::counters::Counters;
 use crate::error::EngineError;
 use crate::graph;
 use crate::job::{JobContext, JobStart, Jobs};
+use crate::killed;
 use crate::log;
 use crate::login;
 use crate::recovery::{KnownVisits, Recoverer, RecoverySummary};
@@ -156,7 +157,7 @@ impl Engine {
                 recovery.retried += shop.retry_failed(start.id)?;
             }
         }
-        shop.begin(&starts, output)?;
+        shop.begin(&starts, output, recovery.visits)?;
         Engine::spawn(config, shop, reports_to, reports, recovery)
     }
 
@@ -563,7 +564,12 @@ impl Workshop {
     }
 
     /// The jobs run from here on: the state is no longer clean, seeds are offered, output is opened.
-    fn begin(&mut self, starts: &[JobStart], output: Option<OutputFile>) -> Result<(), EngineError> {
+    fn begin(
+        &mut self,
+        starts: &[JobStart],
+        output: Option<OutputFile>,
+        recovered: u64,
+    ) -> Result<(), EngineError> {
         let at = now();
         // First of all: a file that cannot be written to leaves the job as it was.
         if let Some(OutputFile { job, path }) = output {
@@ -576,14 +582,9 @@ impl Workshop {
             marks.push((KILLED.into(), at.0));
         }
         self.state.apply(&StateBatch { changes: Vec::new(), marks })?;
-        let updates = starts.iter().map(|start| JobUpdate {
-            job: start.id,
-            state: Some(JobState::Running),
-            message: None,
-            spec: serde_json::to_string(&start.spec).ok(),
-            at,
-        });
-        self.committer.catalogue.commit(&Batch { at, jobs: updates.collect(), ..Batch::default() })?;
+        let killed = (self.last_stop == LastStop::Unclean).then_some(recovered);
+        let batch = killed::first_batch(self.committer.catalogue.as_ref(), starts, killed, at)?;
+        self.committer.catalogue.commit(&batch)?;
         for start in starts {
             self.offer_seeds(start, at)?;
         }

@@ -123,7 +123,10 @@ fn robots_step(view: &RobotsView) -> (bool, String, Option<Decision>) {
             (*allowed, detail, (!allowed).then_some(Decision::RobotsDisallowed))
         }
         RobotsView::Unreachable { until } => {
-            let detail = format!("robots.txt cannot be had; asked again at {}", until.rfc3339());
+            let detail = format!(
+                "robots.txt is unreachable; a crawl that runs asks for it again at {}",
+                until.rfc3339()
+            );
             (false, detail, Some(Decision::RobotsUnreachable))
         }
     }

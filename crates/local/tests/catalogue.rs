@@ -10,7 +10,7 @@ use argiope_local::catalogue::{CatalogueSettings, SqliteCatalogue, SqliteReader}
 use argiope_model::{JobId, Millis, Page};
 use argiope_store::catalogue::contract::Fixture;
 use argiope_store::catalogue::{
-    Batch, Catalogue, CatalogueReader, FetchRow, NewJob, PageQuery, PageRow, SkippedRow, url_key,
+    Batch, Catalogue, CatalogueReader, FetchRow, NewJob, PageQuery, PageRow, SkippedRow, UncleanStop, url_key,
 };
 use argiope_store::error::ErrorKind;
 use rusqlite::Connection;
@@ -51,6 +51,21 @@ fn count(reader: &dyn CatalogueReader) -> u64 {
         })
         .unwrap();
     count
+}
+
+#[test]
+fn unclean_stops_are_kept_by_job_and_go_with_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut catalogue = open(&directory.path().join("catalog.db"));
+    let (one, two) = (job(&mut catalogue), job(&mut catalogue));
+    let stop = |job, at| UncleanStop { job, found_at: Millis(at), recovered_visits: 7 };
+    let stops = vec![stop(Some(one), 5), stop(Some(two), 5), stop(None, 9)];
+    catalogue.commit(&Batch { unclean_stops: stops.clone(), ..Batch::default() }).unwrap();
+    let reader = catalogue.reader().unwrap();
+    assert_eq!(reader.unclean_stops(None).unwrap(), stops);
+    assert_eq!(reader.unclean_stops(Some(two)).unwrap(), [stop(Some(two), 5)]);
+    catalogue.delete_job(two).unwrap();
+    assert_eq!(reader.unclean_stops(None).unwrap(), [stop(Some(one), 5), stop(None, 9)]);
 }
 
 #[test]

@@ -5,13 +5,13 @@
 mod gaps;
 mod text;
 
-use crate::catalogue::{CatalogueReader, FetchRow, RobotsRow};
+use crate::catalogue::{CatalogueReader, FetchRow, RobotsRow, UncleanStop};
 use crate::error::Result;
 use argiope_model::{JobId, Millis, RequestKind, Url};
 use gaps::Gaps;
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 use std::ops::ControlFlow;
 
 /// Violations and hosts kept for the listing; all of them are counted.
@@ -100,6 +100,10 @@ pub struct AuditReport {
     pub violations: Vec<Violation>,
     /// Those with violations first, then those with most requests.
     pub hosts: Vec<HostAudit>,
+    /// How often the crawl was killed. Requests that were in flight then are not in the history, and nobody knows how many
+    /// they were. One more than `unclean_stops` tell where the crawl was not started again yet.
+    pub killed: u64,
+    pub unclean_stops: Vec<UncleanStop>,
 }
 
 /// Audits the requests of a job, or of all jobs.
@@ -116,7 +120,12 @@ pub fn audit(reader: &dyn CatalogueReader, job: Option<JobId>, judge: Judge<'_>)
         auditor.request(&row)?;
         Ok(ControlFlow::Continue(()))
     })?;
-    Ok(auditor.finish())
+    let mut report = auditor.finish();
+    report.unclean_stops = reader.unclean_stops(job)?;
+    // One kill may have ended several jobs.
+    let kills: BTreeSet<Millis> = report.unclean_stops.iter().map(|stop| stop.found_at).collect();
+    report.killed = kills.len() as u64;
+    Ok(report)
 }
 
 /// Takes requests sorted by host and start. Its memory is bounded by the requests in flight on one host and by the

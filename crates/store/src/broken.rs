@@ -1,13 +1,15 @@
 //! Links that lead to pages which are not there: which URLs of a job are broken, and who links to them.
 //!
+//! A URL counts as broken, too, if it was never asked for because its host did not answer the request for robots.txt.
+//!
 //! First the pages of the job are read ([`BrokenUrls::gather`]), then its links ([`BrokenUrls::of_page`]). Only broken
 //! URLs are in memory, each once. A link is matched by the identity of its target, so that another spelling of a URL is
 //! the same URL, and one that was only reached by a redirect counts for where that ended.
 
-use crate::catalogue::{CatalogueReader, PageQuery, PageRow, ResourceRow};
+use crate::catalogue::{CatalogueReader, PageQuery, PageRow, ResourceRow, SkippedRow};
 use crate::error::Result;
 use crate::links::{Link, PageLinks};
-use argiope_model::{JobId, NormalRules, Page, Url};
+use argiope_model::{JobId, NormalRules, Page, SkipReason, Url};
 use serde::Serialize;
 use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, HashSet};
@@ -18,6 +20,8 @@ use std::ops::ControlFlow;
 const EXAMPLES: usize = 3;
 /// Of all URLs together: a crawl may have met nothing but dead hosts.
 const ALL_EXAMPLES: usize = 100_000;
+/// Requests for one robots.txt that are looked through for the last one.
+const ROBOTS_REQUESTS: usize = 1000;
 
 /// Whether a page is not there: no answer, a status of 400 and above, or a redirect that leads nowhere. One that leads
 /// where the job does not go is none of them.
@@ -84,11 +88,44 @@ impl BrokenUrls {
             broken.add(&stored.row);
             Ok(ControlFlow::Continue(()))
         })?;
+        let mut answered = HashSet::new();
         reader.resources(Some(job), &mut |row| {
             broken.add_resource(&row);
+            answered.insert(row.url_key);
             Ok(ControlFlow::Continue(()))
         })?;
+        let counts = reader.counts(job)?;
+        if counts.by_skip.contains_key(&SkipReason::RobotsUnreachable) {
+            let mut hosts = DeadOrigins { reader, known: HashMap::new() };
+            reader.skipped(Some(job), &mut |row| {
+                if row.reason == SkipReason::RobotsUnreachable
+                    && !answered.contains(&row.url_key)
+                    && let Some(error) = hosts.error_of(&row.url)?
+                {
+                    broken.add_waiting(&row, error);
+                }
+                Ok(ControlFlow::Continue(()))
+            })?;
+        }
         Ok(broken)
+    }
+
+    /// A URL that was never asked for, because its host did not answer the request for robots.txt.
+    fn add_waiting(&mut self, row: &SkippedRow, error: String) {
+        let Some(key) = self.key(&row.url) else { return };
+        if self.known.contains_key(&key) {
+            return;
+        }
+        let number = u32::try_from(self.urls.len()).unwrap_or(u32::MAX);
+        self.known.insert(key, (number, Way::Scheduled));
+        self.urls.push(BrokenUrl {
+            url: row.url.clone(),
+            status: None,
+            error: Some(error),
+            first_source: row.source.clone(),
+            links: 0,
+            examples: Vec::new(),
+        });
     }
 
     fn add(&mut self, row: &PageRow) {
@@ -207,6 +244,31 @@ impl BrokenUrls {
         let count = all.len() as u64;
         all.sort_by_key(|broken| std::cmp::Reverse(broken.links));
         (count, all.into_iter().take(limit).cloned().collect())
+    }
+}
+
+/// Origins whose last request for robots.txt had no answer at all. One that answers with an error, or with a redirect to
+/// where nobody answers, lives.
+struct DeadOrigins<'r> {
+    reader: &'r dyn CatalogueReader,
+    known: HashMap<String, Option<String>>,
+}
+
+impl DeadOrigins<'_> {
+    fn error_of(&mut self, url: &str) -> Result<Option<String>> {
+        let Ok(url) = Url::from_stored(url) else { return Ok(None) };
+        if let Some(known) = self.known.get(url.origin()) {
+            return Ok(known.clone());
+        }
+        let robots = format!("{}/robots.txt", url.origin());
+        let requests = self.reader.fetches_of(None, &robots, ROBOTS_REQUESTS)?;
+        let last = requests.into_iter().max_by_key(|request| request.timings.ended);
+        let error = last
+            .filter(|request| request.status.is_none() && request.hop == 0)
+            .and_then(|request| request.error)
+            .map(|error| format!("robots.txt unreachable: {error}"));
+        self.known.insert(url.origin().to_owned(), error.clone());
+        Ok(error)
     }
 }
 

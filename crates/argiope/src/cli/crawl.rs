@@ -56,7 +56,7 @@ pub(crate) struct CrawlArgs {
     #[arg(long, value_name = "RE", value_parser = pattern, allow_hyphen_values = true, help_heading = "How far")]
     pub(crate) exclude: Vec<String>,
 
-    /// Different links taken from one page (default 10000); those beyond are counted and named
+    /// Different links taken from one page (default 10000); those beyond are counted and named. 0 takes none
     #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "How far")]
     #[arg(value_parser = whole::<u32>(0, UNBOUNDED, ""))]
     pub(crate) max_links: Option<u32>,

@@ -9,8 +9,11 @@ pub(super) fn whole<N: TryFrom<u64>>(
     move |text| {
         let number = text.parse::<u64>().ok().filter(|number| (least..=most).contains(number));
         number.and_then(|number| N::try_from(number).ok()).ok_or_else(|| {
+            // Who wrote a number that is too large wants to know the largest.
+            let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+            let is_large = is_number && text.parse::<u64>().map_or(true, |number| number > most);
             let bounds = match most {
-                UNBOUNDED.. => format!("{least} or more"),
+                UNBOUNDED.. if !is_large => format!("{least} or more"),
                 _ => format!("from {least} to {most}"),
             };
             let and = if hint.is_empty() { "" } else { "; " };
@@ -35,7 +38,11 @@ mod tests {
         }
         let any = whole::<u32>(0, UNBOUNDED, "0 is none");
         assert_eq!(any("4294967295"), Ok(u32::MAX));
-        assert_eq!(any("4294967296"), Err(String::from("write a whole number, 0 or more; 0 is none")));
+        assert_eq!(
+            any("4294967296"),
+            Err(String::from("write a whole number, from 0 to 4294967295; 0 is none"))
+        );
+        assert_eq!(any("x"), Err(String::from("write a whole number, 0 or more; 0 is none")));
         assert_eq!(whole::<u64>(1, u64::MAX, "")("18446744073709551615"), Ok(u64::MAX));
     }
 }

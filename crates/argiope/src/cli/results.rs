@@ -66,6 +66,7 @@ Fields:
   resources  url final_url status error content_type bytes source fetched_at
              fetch_ms archive
 A broken URL that no link leads to, such as a seed, has a row without an anchor.
+A redirect that was not followed, out of scope or into a loop, has no final_url.
 
 Examples:
   argiope export -f csv -o pages.csv

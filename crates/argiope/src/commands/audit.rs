@@ -6,7 +6,7 @@ use crate::cli::{AuditArgs, GlobalOptions};
 use crate::data;
 use crate::exit::Failure;
 use crate::settings::{LoadedConfig, load_config_to_read, politeness_of, profile_of};
-use crate::stores::Stores;
+use crate::stores::{INTERRUPTED, Stores};
 use argiope_fetch::RequestProfile;
 use argiope_model::{JobId, JobSpec, Millis};
 use argiope_politeness::robots::product_token;
@@ -22,7 +22,10 @@ pub(crate) fn run(global: &GlobalOptions, args: &AuditArgs) -> Result<(), Failur
     let only = if args.all { None } else { jobs.first().map(|job| job.id) };
     let config = load_config_to_read(global)?;
     config.needs_rules()?;
-    let report = prove(reader.as_ref(), &jobs, only, &config)?;
+    let mut report = prove(reader.as_ref(), &jobs, only, &config)?;
+    // A kill that no start has found yet.
+    let work = stores.work()?;
+    report.killed += u64::from(jobs.iter().any(|job| work.state_word(job) == INTERRUPTED));
     if args.json {
         print_json(&report)?;
     } else {

@@ -267,7 +267,7 @@ fn conclude(runs: &[Run], ended: &mut Ended, elapsed: Duration, quiet: bool) -> 
     let reader = ended.catalogue.reader().map_err(store)?;
     let mut is_interrupted = false;
     let mut failure = None;
-    let mut failed = Vec::new();
+    let mut updates = Vec::new();
     for run in runs {
         let of_run = |(job, outcome): &(JobId, JobOutcome)| (*job == run.job.id).then_some(*outcome);
         let outcome = ended.jobs.iter().find_map(of_run).unwrap_or(JobOutcome::Done);
@@ -291,20 +291,19 @@ fn conclude(runs: &[Run], ended: &mut Ended, elapsed: Duration, quiet: bool) -> 
             progress::print_summary(reader.as_ref(), &facts)?;
         }
         is_interrupted |= outcome == JobOutcome::Interrupted;
-        if let Some(empty) = empty {
-            failure = failure.or(Some(empty.failure()));
-            // One that waits is not over.
-            failed.extend((!waits).then_some((run.job.id, empty.reason)));
-        }
+        // What the summary says, for those who ask later.
+        let message = match &empty {
+            Some(empty) => Some(format!("no page was stored; {}", empty.reason)),
+            None if waits => progress::what_waits(ended, run.job.id),
+            None => None,
+        };
+        // One that waits is not over.
+        let state = Some(if waits { JobState::Paused } else { JobState::Failed });
+        let update = |message| JobUpdate { job: run.job.id, state, message, spec: None, at: now() };
+        updates.extend(message.map(|message| update(Some(message))));
+        failure = failure.or(empty.map(|empty| empty.failure()));
     }
-    let updates = failed.into_iter().map(|(job, reason)| JobUpdate {
-        job,
-        state: Some(JobState::Failed),
-        message: Some(format!("no page was stored; {reason}")),
-        spec: None,
-        at: now(),
-    });
-    let batch = Batch { at: now(), jobs: updates.collect(), ..Batch::default() };
+    let batch = Batch { at: now(), jobs: updates, ..Batch::default() };
     if !batch.is_empty() {
         ended.catalogue.commit(&batch).map_err(store)?;
     }
@@ -482,9 +481,9 @@ fn tell_recovery(engine: &Engine, display: &Display) {
     }
     if found.unclean || found.visits > 0 {
         display.message(&format!(
-            "the last run was cut off: {} completed from the archive; requests that were under way are repeated \
-             (their number is not known)",
-            counted(found.visits, "visit was", "visits were"),
+            "the last run was killed: recovered {} from the archive; requests in flight at the crash are repeated \
+             (number unknown)",
+            counted(found.visits, "page", "pages"),
         ));
     }
 }

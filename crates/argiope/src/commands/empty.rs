@@ -59,13 +59,12 @@ impl EmptyCrawl {
             (Some(row.url), Exit::Failed, format!("{}: {}", row.reason, row.detail), advice)
         } else if let Some((url, error)) = robots_failure(reader, job)? {
             let advice = advice_on(&error);
-            let reason = format!("{}: robots.txt is unreachable ({error})", SkipReason::RobotsUnreachable);
-            (Some(url), Exit::Failed, reason, advice)
+            (Some(url), Exit::Failed, format!("robots.txt is unreachable ({error})"), advice)
         } else if let Some(row) = for_now {
             let advice = advice_on(&row.detail);
-            (Some(row.url), Exit::Failed, format!("{}: {}", row.reason, row.detail), advice)
+            (Some(row.url), Exit::Failed, row.detail, advice)
         } else {
-            let asked = "all that is left waits for hosts that asked for a long wait (Retry-After)";
+            let asked = "every host that is left asked for a pause (Retry-After)";
             let reason = job.message.clone().unwrap_or_else(|| asked.to_owned());
             (None, Exit::Failed, reason, String::from("run the same command later"))
         };
@@ -164,7 +163,9 @@ pub(crate) fn advice_on(error: &str) -> String {
     } else if has(&["connect:"]) {
         "check the name, the port and whether the server is up"
     } else if has(&["answered 5"]) {
-        "mend the server, then run the same command: it asks again at once"
+        "run the same command once the server is well again"
+    } else if has(&["timeout:"]) {
+        "the server may be slow or overloaded: try again later, or allow more time with --timeout"
     } else {
         "check the name and the network"
     };
@@ -180,7 +181,7 @@ mod tests {
         let plain = "tls: the server does not speak TLS here; try http://127.0.0.1:8080/";
         assert_eq!(advice_on(plain), "try http://127.0.0.1:8080/");
         let robots = format!(
-            "robots.txt of a.test cannot be had ({plain}); the next crawl command asks again at once"
+            "robots.txt of a.test is unreachable ({plain}); the next crawl command asks for it again at once"
         );
         assert_eq!(advice_on(&robots), "try http://127.0.0.1:8080/");
         let path = "tls: the server does not speak TLS here; try http://127.0.0.1:8080/a_(b)?c=)d";
@@ -201,5 +202,6 @@ mod tests {
         {
             assert!(advice_on(proxied).contains("check the proxy: --proxy URL"), "{proxied}");
         }
+        assert!(advice_on("timeout: no answer within 30 s").contains("--timeout"));
     }
 }

@@ -1,12 +1,14 @@
 //! `jobs`: what the data directory holds, beside whoever writes it.
 
 use super::selection::{print, print_json, printable, seeds_in_short, spec};
+use super::status::stored_counts;
 use crate::cli::{GlobalOptions, JobsArgs};
+use crate::control::Owner;
 use crate::data;
 use crate::exit::Failure;
 use crate::progress::numbers::{count, fit};
 use crate::stores::{Stores, Work};
-use argiope_model::Millis;
+use argiope_model::{JobId, Millis};
 use argiope_store::catalogue::{CatalogueReader, Job};
 use serde::Serialize;
 
@@ -22,7 +24,7 @@ struct Listed {
     pages: u64,
     failed: u64,
     skipped: u64,
-    /// Known of the job that runs.
+    /// Known of a job that runs, and of one that is not finished while nobody crawls.
     queued: Option<u64>,
     created_at: String,
     started_at: Option<String>,
@@ -35,8 +37,18 @@ pub(crate) fn run(global: &GlobalOptions, args: &JobsArgs) -> Result<(), Failure
     let reader = stores.reader()?;
     let work = stores.work()?;
     let jobs = reader.jobs().map_err(|e| data::store_failure(&e))?;
-    let listed: Vec<Listed> =
+    let mut listed: Vec<Listed> =
         jobs.iter().map(|job| listed(reader.as_ref(), job, &work)).collect::<Result<_, _>>()?;
+    let resting: Vec<JobId> = jobs.iter().filter(|job| !job.state.is_finished()).map(|job| job.id).collect();
+    if matches!(work, Work::Here { owner: Owner::Nobody, .. }) && !resting.is_empty() {
+        // Who has just begun to crawl has the queue for himself: then it is not known here.
+        let counts = stored_counts(global, &resting).unwrap_or_default();
+        for (job, counts) in resting.iter().zip(counts) {
+            if let Some(listed) = listed.iter_mut().find(|listed| listed.id == job.0) {
+                listed.queued = counts.map(|counts| counts.queued + counts.delayed);
+            }
+        }
+    }
     if args.json {
         return listed.iter().try_for_each(print_json);
     }
@@ -81,7 +93,15 @@ fn table(jobs: &[Listed]) -> String {
             fit(&printable(&seeds_in_short(&job.seeds)), WIDEST),
         ]
     }));
-    aligned(&rows)
+    let mut lines: Vec<String> = aligned(&rows).lines().map(str::to_owned).collect();
+    // Below each row, from the last on: why the job is not done.
+    for (at, job) in (1..).zip(jobs).collect::<Vec<_>>().into_iter().rev() {
+        let unfinished = matches!(job.state, "paused" | "failed");
+        if let Some(message) = job.message.as_ref().filter(|_| unfinished) {
+            lines.insert(at + 1, format!("    {}: {}", job.state, printable(message)));
+        }
+    }
+    lines.join("\n") + "\n"
 }
 
 /// Numbers to the right, words to the left.
@@ -131,6 +151,13 @@ mod tests {
             finished_at: None,
             seeds: vec![String::from("https://a.test/"), String::from("https://b.test/")],
         };
+        let paused = Listed {
+            state: "paused",
+            message: Some(String::from("no page was stored; x")),
+            ..job(2, None, Some(1))
+        };
+        let text = table(&[paused, job(3, None, None)]);
+        assert_eq!(text.lines().nth(2), Some("    paused: no page was stored; x"), "{text}");
         let text = table(&[job(1, None, None), job(12, Some("nightly"), Some(5))]);
         assert_eq!(
             text,

@@ -4,6 +4,7 @@ use super::crawl::now;
 use super::empty::EmptyCrawl;
 use crate::data;
 use crate::exit::Failure;
+use crate::progress::summary::waiting_urls;
 use crate::progress::{
     BlockedBy, BlockedHost, Ending, GoOn, HostSummary, Phase, RateMeter, Snapshot, Summary, WaitReason,
     Waiting, WaitingHost, fold, style_for_stdout, width_of,
@@ -11,7 +12,7 @@ use crate::progress::{
 use crate::settings::CrawlSettings;
 use argiope_engine::{Blocked, Ended, JobOutcome, Paused, Snapshot as Seen};
 use argiope_frontier::{JobProgress, WaitReason as Why};
-use argiope_model::{JobSpec, Millis, SkipReason};
+use argiope_model::{JobId, JobSpec, Millis, SkipReason};
 use argiope_store::catalogue::{CatalogueReader, HostOrder, Job};
 use argiope_store::merged;
 use std::io::Write;
@@ -161,6 +162,17 @@ fn blocked_hosts(left: &Blocked) -> Vec<BlockedHost> {
         .collect()
 }
 
+/// What a job that is paused waits for, in the words of its summary.
+pub(crate) fn what_waits(ended: &Ended, job: JobId) -> Option<String> {
+    let (_, left) = ended.blocked.iter().find(|(known, _)| *known == job)?;
+    let groups = groups_of(left);
+    (!groups.is_empty()).then(|| waiting_urls(&groups))
+}
+
+fn groups_of(left: &Blocked) -> Vec<(BlockedBy, u64)> {
+    left.groups.iter().map(|(by, group)| (blocked_by(*by), group.urls)).collect()
+}
+
 /// Places of each kind that a summary names where limits held something back.
 pub(crate) const CUT_ROWS: usize = 5;
 
@@ -215,7 +227,7 @@ fn summary(reader: &dyn CatalogueReader, facts: &EndFacts<'_>) -> argiope_store:
             JobOutcome::Limit => Ending::PageLimit,
             JobOutcome::Interrupted => Ending::Interrupted,
             JobOutcome::Blocked { until } => Ending::Blocked {
-                groups: left.groups.iter().map(|(by, group)| (blocked_by(*by), group.urls)).collect(),
+                groups: groups_of(&left),
                 next_due: left.groups.values().map(|group| group.until).min().unwrap_or(until).since(now()),
             },
         },

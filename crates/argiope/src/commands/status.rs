@@ -95,18 +95,22 @@ enum Queue<'o> {
 
 impl Queue<'_> {
     fn at_rest(global: &GlobalOptions, job: JobId) -> Queue<'static> {
-        match stored_counts(global, job) {
-            Ok(counts) => Queue::AtRest(counts.unwrap_or_default()),
+        match stored_counts(global, &[job]) {
+            Ok(counts) => Queue::AtRest(counts.into_iter().flatten().next().unwrap_or_default()),
             Err(failure) => Queue::Unknown(failure.messages.join("; ")),
         }
     }
 }
 
-/// The counts in the job's records. The directory is taken for as long as that takes.
-fn stored_counts(global: &GlobalOptions, job: JobId) -> Result<Option<QueueCounts>, Failure> {
+/// The counts in the records of each job. The directory is taken for as long as that takes.
+pub(super) fn stored_counts(
+    global: &GlobalOptions,
+    jobs: &[JobId],
+) -> Result<Vec<Option<QueueCounts>>, Failure> {
     let directory = DataDirectory::open_existing(&global.data)?;
     let state = directory.state()?;
-    stored_job_counts(state.as_ref(), job).map_err(|e| data::state_failure(&directory.path, &e))
+    let counts = jobs.iter().map(|job| stored_job_counts(state.as_ref(), *job));
+    counts.collect::<Result<_, _>>().map_err(|e| data::state_failure(&directory.path, &e))
 }
 
 fn status(

@@ -20,6 +20,7 @@ use argiope_model::{Decision, JobSpec, LongUrl, SkipReason, Url};
 use argiope_store::catalogue::{CatalogueReader, Job};
 use serde::Serialize;
 use std::fmt::Write;
+use std::ops::ControlFlow;
 
 /// Its fields in this order.
 #[derive(Debug, Serialize)]
@@ -68,6 +69,7 @@ pub(crate) fn explain(
     let mut answer = asked.about(typed, &spellings)?;
     answer.note_parameters(&spellings, &spec);
     asked.note_other_jobs(&mut answer)?;
+    asked.note_link_limit(&mut answer)?;
     Ok(answer)
 }
 
@@ -145,6 +147,31 @@ impl Asked<'_> {
         Ok(self.answer(typed, Decision::Filtered, vec![WhyStep::new("normal_form", false, problem)]))
     }
 
+    /// A URL that was never seen may be one of the many links over the limit of a page, of which only a sample is kept.
+    fn note_link_limit(&self, answer: &mut Answer) -> Result<(), Failure> {
+        if answer.decision != Decision::Unknown {
+            return Ok(());
+        }
+        let mut first = None;
+        self.reader
+            .cuts(self.job.id, &mut |row| {
+                if row.reason != SkipReason::TooManyLinks {
+                    return Ok(ControlFlow::Continue(()));
+                }
+                first = Some(row);
+                Ok(ControlFlow::Break(()))
+            })
+            .map_err(|e| data::store_failure(&e))?;
+        if let Some(page) = first {
+            answer.notes.push(format!(
+                "pages of this job have more links than are taken from one (the first is {}: {}); not every link beyond the \
+                 limit is kept, and this URL may be one of them",
+                page.url, page.detail
+            ));
+        }
+        Ok(())
+    }
+
     /// A URL that this job does not know may be another one's.
     fn note_other_jobs(&self, answer: &mut Answer) -> Result<(), Failure> {
         if matches!(
@@ -194,7 +221,10 @@ impl Answer {
             [name] => format!("parameter '{name}' makes"),
             names => format!("parameters {} make", quoted(names)),
         };
-        let detail = format!("{which} no difference; normal_form.keep_parameters keeps it apart");
+        let detail = format!(
+            "{which} no difference; to fetch it apart, list it under normal_form.keep_parameters, in the job file or under \
+             crawl: in argiope.yaml"
+        );
         let at = self.steps.len().min(1);
         self.steps.insert(at, WhyStep::new("parameters", true, detail));
         if !asked.same_request(&known) && matches!(self.decision, Decision::Fetched | Decision::Failed) {

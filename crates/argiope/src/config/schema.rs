@@ -384,13 +384,13 @@ impl<'f> Checker<'f> {
         if let Some(home) = home_of(&entry.key, self.root) {
             return format!("{start}; it belongs in '{home}'");
         }
-        match best {
-            Some(best) if keys.len() <= 16 => {
+        match keys.len() {
+            0 => format!("{start}; this section has no keys yet"),
+            1..=16 => {
                 let all: Vec<&str> = keys.iter().map(|key| key.name).collect();
-                format!("{start}; the nearest known key is '{}', known are {}", best.word, all.join(", "))
+                format!("{start}; known are {}", all.join(", "))
             }
-            Some(best) => format!("{start}; the nearest known key is '{}'", best.word),
-            None => format!("{start}; this section has no keys yet"),
+            _ => start,
         }
     }
 }

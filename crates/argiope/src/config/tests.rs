@@ -164,6 +164,9 @@ fn a_typo_names_file_line_column_and_the_nearest_key() {
         ["argiope.yaml:4:7: unknown key 'crawl_dely' in 'politeness.domain_overrides.shop.example.com'; \
           did you mean 'crawl_delay'?"]
     );
+    assert_eq!(errors_of("crawl:\n  zzzzzz: x\n"), ["argiope.yaml:2:3: unknown key 'zzzzzz' in 'crawl'"]);
+    let few = errors_of("workers:\n  zzzzzz: x\n");
+    assert!(few[0].contains("unknown key 'zzzzzz' in 'workers'; known are "), "{few:?}");
     assert_eq!(
         errors_of("crawl:\n  robots_cache_ttl: 3h\n"),
         ["argiope.yaml:2:3: unknown key 'robots_cache_ttl' in 'crawl'; it belongs in 'politeness'"]

@@ -59,7 +59,13 @@ const ALLOW_ADDRESSES: &str =
 
 /// `example.com` without a scheme is taken as https.
 pub(crate) fn parse_seed(text: &str, rules: &SeedRules) -> Result<Url, SeedProblem> {
+    if is_path(text.trim()) {
+        return Err(unusable(text, &format!("{PATH}; a file of URLs is read with --list")));
+    }
     let url = parse_typed(text, &rules.normal)?;
+    if has_user(text.trim().trim_start_matches('/')) {
+        return Err(unusable(text, "a user name in a URL is not sent; give 'basic_auth' in a job file"));
+    }
     if let Some(problem) = name_problem(url.host_name()) {
         let why = format!("the host '{}' has {problem}", url.host_name());
         return Err(unusable(text, &why));
@@ -71,16 +77,13 @@ pub(crate) fn parse_seed(text: &str, rules: &SeedRules) -> Result<Url, SeedProbl
     }
 }
 
-/// A URL as a person types it, wherever it leads.
+/// A URL as a person types it, wherever it leads; a user name in it is no part of the URL.
 pub(crate) fn parse_typed(text: &str, normal: &NormalRules) -> Result<Url, SeedProblem> {
     let text = text.trim();
     if text.is_empty() {
         return Err(unusable(text, "it is empty"));
     }
     let absolute = with_scheme(text).map_err(|why| unusable(text, &why))?;
-    if has_user(&absolute) {
-        return Err(unusable(text, "a user name in a URL is not sent; give 'basic_auth' in a job file"));
-    }
     Url::parse(&absolute, normal).map_err(|error| match error {
         UrlError::Scheme(scheme) => {
             unusable(text, &format!("scheme '{scheme}' is unknown, http and https are known"))
@@ -113,6 +116,12 @@ fn shown(text: &str) -> String {
     printable(&crate::progress::numbers::fit(masked.as_deref().unwrap_or(text), 200))
 }
 
+const PATH: &str = "it is a path, not a URL";
+
+fn is_path(text: &str) -> bool {
+    !text.starts_with("//") && !text.contains("://") && text.starts_with(['/', '.', '~', '?', '#'])
+}
+
 fn with_scheme(text: &str) -> Result<String, String> {
     if text.contains("://") {
         return Ok(text.to_owned());
@@ -120,8 +129,8 @@ fn with_scheme(text: &str) -> Result<String, String> {
     if let Some(rest) = text.strip_prefix("//") {
         return Ok(format!("https://{rest}"));
     }
-    if text.starts_with(['/', '.', '~', '?', '#']) {
-        return Err(String::from("it is a path, not a URL; a file of URLs is read with --list"));
+    if is_path(text) {
+        return Err(String::from(PATH));
     }
     // `localhost:8080` is a host with a port, `mailto:someone` another scheme.
     if let Some((before, after)) = text.split_once(':') {
@@ -135,8 +144,8 @@ fn with_scheme(text: &str) -> Result<String, String> {
 }
 
 /// What would be dropped in silence otherwise.
-fn has_user(absolute: &str) -> bool {
-    let after = absolute.split_once("://").map_or(absolute, |(_, after)| after);
+fn has_user(text: &str) -> bool {
+    let after = text.split_once("://").map_or(text, |(_, after)| after);
     after.split(['/', '?', '#', '\\']).next().is_some_and(|authority| authority.contains('@'))
 }
 
@@ -214,6 +223,14 @@ mod tests {
         ] {
             assert_eq!(seed(text).as_deref(), Ok(url), "{text}");
         }
+    }
+
+    #[test]
+    fn a_url_that_is_only_asked_about_may_have_a_user_and_no_option_is_named_for_a_path() {
+        let typed = |text| parse_typed(text, &NormalRules::default());
+        assert_eq!(typed("http://u:pw@a.test/x").unwrap().as_str(), "http://a.test/x");
+        let problem = typed("/a").unwrap_err();
+        assert_eq!(problem.message(), "'/a' cannot be crawled: it is a path, not a URL");
     }
 
     #[test]

@@ -160,7 +160,7 @@ fn hosts(snapshot: &Snapshot) -> Option<String> {
         .iter()
         .map(|group| {
             let due = group.next_due.map(|due| format!(", next due in {}", until(due))).unwrap_or_default();
-            format!("{} {}{due}", count(group.hosts), group.reason.of_many())
+            format!("{} {}{due}", count(group.hosts), group.reason.of_group(group.hosts))
         })
         .collect();
     Some(format!("{active}, {} waiting: {}{retries}", count(snapshot.hosts_waiting()), groups.join("; ")))
@@ -177,6 +177,14 @@ pub(crate) fn retries(urls: u64, next: Option<Duration>) -> Option<String> {
 mod tests {
     use super::super::snapshot::{WaitReason, WaitingHost};
     use super::*;
+
+    #[test]
+    fn one_host_waits_in_its_own_delay() {
+        let group = |reason, hosts| Waiting { reason, hosts, next_due: None };
+        let waiting = vec![group(WaitReason::CrawlDelay, 1), group(WaitReason::OutsideTimeWindow, 2)];
+        let text = hosts(&Snapshot { waiting, ..snapshot() }).unwrap();
+        assert!(text.contains("3 waiting: 1 in its crawl delay; 2 outside their time window"), "{text}");
+    }
 
     fn snapshot() -> Snapshot {
         Snapshot {

@@ -29,9 +29,10 @@ pub(crate) enum WaitReason {
 }
 
 impl WaitReason {
-    /// As a group: "37 in their crawl delay".
-    pub(crate) fn of_many(self) -> &'static str {
+    /// As a group: "37 in their crawl delay", "1 in its crawl delay".
+    pub(crate) fn of_group(self, hosts: u64) -> &'static str {
         match self {
+            WaitReason::CrawlDelay | WaitReason::OutsideTimeWindow if hosts == 1 => self.of_one(),
             WaitReason::CrawlDelay => "in their crawl delay",
             WaitReason::BackingOff => "backing off",
             WaitReason::RetryAfter => "parked by Retry-After",

@@ -56,12 +56,15 @@ pub(crate) enum BlockedBy {
 }
 
 impl BlockedBy {
-    /// "2 URLs wait for ..."
-    fn words(self) -> &'static str {
-        match self {
-            BlockedBy::RetryAfter => "for a host parked by Retry-After",
-            BlockedBy::RobotsUnreachable => "for a robots.txt that cannot be had",
-            BlockedBy::Retry => "to be tried again",
+    /// "1 URL waits ...", "2 URLs wait ..."
+    fn words(self, urls: u64) -> &'static str {
+        match (self, urls) {
+            (BlockedBy::RetryAfter, 1) => ", its host asked for a pause (Retry-After)",
+            (BlockedBy::RetryAfter, _) => ", their hosts asked for a pause (Retry-After)",
+            (BlockedBy::RobotsUnreachable, 1) => ", its robots.txt is unreachable",
+            (BlockedBy::RobotsUnreachable, _) => ", their robots.txt is unreachable",
+            (BlockedBy::Retry, 1) => " for its retry",
+            (BlockedBy::Retry, _) => " for their retries",
         }
     }
 }
@@ -74,7 +77,7 @@ pub(crate) struct BlockedHost {
     /// The time, and how long it is until then.
     pub(crate) until: String,
     pub(crate) due: Duration,
-    /// Why its robots.txt cannot be had.
+    /// Why its robots.txt is unreachable.
     pub(crate) cause: Option<String>,
 }
 
@@ -82,14 +85,11 @@ impl BlockedHost {
     fn words(&self) -> String {
         let (at, due) = (&self.until, until(self.due));
         match (self.by, &self.cause) {
-            (BlockedBy::RetryAfter, _) => format!("parked by Retry-After until {at}, in {due}"),
-            (BlockedBy::Retry, _) => format!("tried again at {at}, in {due}"),
-            (BlockedBy::RobotsUnreachable, None) => {
-                format!("robots.txt cannot be had; asked again after {at}, in {due}")
-            }
-            (BlockedBy::RobotsUnreachable, Some(cause)) => {
-                format!("robots.txt cannot be had: {cause}; asked again after {at}, in {due}")
-            }
+            (BlockedBy::RetryAfter, _) => format!("asked for a pause (Retry-After) until {at}, in {due}"),
+            (BlockedBy::Retry, _) => format!("due for a retry at {at}, in {due}"),
+            // A new start asks for it at once: no time is told.
+            (BlockedBy::RobotsUnreachable, None) => String::from("robots.txt is unreachable"),
+            (BlockedBy::RobotsUnreachable, Some(cause)) => format!("robots.txt is unreachable: {cause}"),
         }
     }
 }
@@ -147,7 +147,8 @@ pub(crate) struct Summary {
 impl Summary {
     pub(crate) fn lines(&self, style: Style) -> Vec<String> {
         let mut lines = vec![String::new(), self.headline(style)];
-        if let Some((reason, advice)) = &self.empty {
+        // What waits is told below, with its cause.
+        if let Some((reason, advice)) = self.empty.as_ref().filter(|_| self.blocked.is_empty()) {
             lines.push(format!("  {reason}"));
             lines.push(format!("  {advice}"));
         }
@@ -196,8 +197,12 @@ impl Summary {
     fn headline(&self, style: Style) -> String {
         let job = &self.job;
         match &self.ending {
-            Ending::Done | Ending::Blocked { .. } if self.empty.is_some() => {
+            Ending::Done if self.empty.is_some() => {
                 style.red(&format!("Job {job} has failed: no page was stored."))
+            }
+            // The same command goes on with it.
+            Ending::Blocked { .. } if self.empty.is_some() => {
+                style.red(&format!("Job {job} is paused: no page was stored."))
             }
             Ending::Done => style.green(&format!("Job {job} is done.")),
             Ending::PageLimit => style.green(&format!(
@@ -220,7 +225,7 @@ impl Summary {
                     false => format!("Run {same} in {} to go on.", until(*next_due)),
                 };
                 let waiting = waiting_urls(groups);
-                style.yellow(&format!("Job {job} is done as far as it goes: {waiting}. {go_on}"))
+                style.yellow(&format!("Job {job} is paused: {waiting}. {go_on}"))
             }
         }
     }
@@ -256,9 +261,12 @@ impl Summary {
         }
         if self.merged.len() > MERGED_ROWS {
             let rest = self.merged.iter().skip(MERGED_ROWS);
-            lines.push(format!("  and {} of others", counted(rest.map(|m| m.urls).sum(), "URL", "URLs")));
+            lines.push(format!("  and {} more", count(rest.map(|m| m.urls).sum())));
         }
-        lines.push(String::from("  normal_form.keep_parameters fetches them apart"));
+        lines.push(String::from(
+            "  to fetch them apart, list the parameters under normal_form.keep_parameters, in the job file or under crawl: in \
+             argiope.yaml",
+        ));
     }
 
     fn slowest_hosts(&self, lines: &mut Vec<String>, style: Style) {
@@ -297,11 +305,12 @@ impl Summary {
         lines.push(String::new());
         lines.push(style.bold("What to type next"));
         let job = shell_word(&self.job);
-        let mut steps = vec![
-            (command(data, &format!("report {job}")), "what was found"),
-            (command(data, &format!("export {job} -f csv -o pages.csv")), "the pages as a table"),
-            (command(data, &format!("audit {job}")), "proof of politeness"),
-        ];
+        let mut steps = vec![(command(data, &format!("report {job}")), "what was found")];
+        if self.pages > 0 {
+            let export = format!("export {job} -f csv -o pages.csv");
+            steps.push((command(data, &export), "the pages as a table"));
+        }
+        steps.push((command(data, &format!("audit {job}")), "proof of politeness"));
         if let Some(url) = &self.refused_example {
             let why = format!("why --job {job} {}", shell_word(url));
             steps.push((command(data, &why), "why it was not fetched"));
@@ -335,19 +344,19 @@ pub(crate) fn cut_lines(cuts: &Cuts, style: Style) -> Vec<String> {
     lines
 }
 
-/// "1 URL waits for a host parked by Retry-After, 2 URLs wait for a robots.txt that cannot be had"
-fn waiting_urls(groups: &[(BlockedBy, u64)]) -> String {
+/// "1 URL waits for its retry; 2 URLs wait, their robots.txt is unreachable"
+pub(crate) fn waiting_urls(groups: &[(BlockedBy, u64)]) -> String {
     let mut groups = groups.to_vec();
     groups.sort();
     let words: Vec<String> = groups
         .iter()
         .filter(|(_, urls)| *urls > 0)
-        .map(|(by, urls)| format!("{} {}", counted(*urls, "URL waits", "URLs wait"), by.words()))
+        .map(|(by, urls)| format!("{}{}", counted(*urls, "URL waits", "URLs wait"), by.words(*urls)))
         .collect();
     match groups.first() {
         // A sitemap is no URL that somebody wants to have.
-        Some((by, _)) if words.is_empty() => format!("a sitemap waits {}", by.words()),
-        _ => words.join(", "),
+        Some((by, _)) if words.is_empty() => format!("a sitemap waits{}", by.words(1)),
+        _ => words.join("; "),
     }
 }
 
@@ -527,7 +536,8 @@ Skipped: 1,203
 
 Same URL but for ignored parameters
   1,234 URLs of a.test by 'ref'
-  normal_form.keep_parameters fetches them apart
+  to fetch them apart, list the parameters under normal_form.keep_parameters, in the job file or under crawl: in \
+argiope.yaml
 
 Slowest hosts
   slow.test    2.4 s a page  12 pages
@@ -603,7 +613,7 @@ What to type next
         assert!(ended(Ending::PageLimit).contains("7 URLs were left"));
         let blocked = |groups| ended(Ending::Blocked { groups, next_due: Duration::from_secs(7200) });
         assert!(blocked(vec![(BlockedBy::RobotsUnreachable, 2)]).ends_with(
-            "2 URLs wait for a robots.txt that cannot be had. Run the same command to ask for it again at once."
+            "is paused: 2 URLs wait, their robots.txt is unreachable. Run the same command to ask for it again at once."
         ));
         assert!(
             blocked(vec![(BlockedBy::RetryAfter, 2)]).ends_with(". Run the same command in 2h 00m to go on.")
@@ -611,29 +621,31 @@ What to type next
         let mixed =
             vec![(BlockedBy::Retry, 1), (BlockedBy::RetryAfter, 1), (BlockedBy::RobotsUnreachable, 0)];
         assert!(
-            blocked(mixed)
-                .contains(": 1 URL waits for a host parked by Retry-After, 1 URL waits to be tried again.")
+            blocked(mixed).contains(
+                ": 1 URL waits, its host asked for a pause (Retry-After); 1 URL waits for its retry."
+            )
         );
-        assert!(blocked(vec![(BlockedBy::RetryAfter, 0)]).contains(": a sitemap waits for a host parked"));
+        assert!(blocked(vec![(BlockedBy::RetryAfter, 0)]).contains(": a sitemap waits, its host asked"));
     }
 
     #[test]
     fn a_crawl_without_a_page_is_not_called_done() {
         let waits =
             Ending::Blocked { groups: vec![(BlockedBy::RobotsUnreachable, 1)], next_due: Duration::ZERO };
-        for ending in [Ending::Done, waits] {
+        for (ending, state) in [(Ending::Done, "has failed"), (waits, "is paused")] {
             let empty =
                 Some((String::from("http://a.test/: dns: no such name"), String::from("check the name")));
             let lines = Summary { ending, empty, pages: 0, pages_now: 0, ..summary() }.lines(Style::Plain);
             assert_eq!(
                 lines[1..4],
                 [
-                    "Job 3 has failed: no page was stored.",
+                    &format!("Job 3 {state}: no page was stored."),
                     "  http://a.test/: dns: no such name",
                     "  check the name"
                 ]
             );
             assert!(!lines.join("\n").contains("done"));
+            assert!(!lines.join("\n").contains("export"), "there is no page to export");
         }
     }
 
@@ -657,11 +669,14 @@ What to type next
             [
                 "",
                 "What waits",
-                "  a.test    1 URL, parked by Retry-After until 2026-01-02T03:04:05Z, in 2h 00m",
-                "  bad.test  1 URL, robots.txt cannot be had: tls: invalid peer certificate; asked again after \
-                 2026-01-02T03:04:05Z, in 2h 00m",
+                "  a.test    1 URL, asked for a pause (Retry-After) until 2026-01-02T03:04:05Z, in 2h 00m",
+                "  bad.test  1 URL, robots.txt is unreachable: tls: invalid peer certificate",
             ]
         );
+        // A cause stands once in the summary.
+        let empty = Some((String::from("invalid peer certificate"), String::from("x")));
+        let text = Summary { empty, blocked: blocked.clone(), ..summary() }.lines(Style::Plain).join("\n");
+        assert_eq!(text.matches("invalid peer certificate").count(), 1, "{text}");
         blocked.extend((0..20).map(|n| host(&format!("c{n}.test"), BlockedBy::Retry, None)));
         let text = Summary { blocked, blocked_hosts: 500, ..summary() }.lines(Style::Plain).join("\n");
         assert!(text.contains("\n  and 490 hosts more\n"), "{text}");

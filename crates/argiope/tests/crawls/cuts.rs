@@ -57,6 +57,12 @@ fn links_beyond_the_limit_of_a_page_are_counted_named_and_explained() {
         // No more than a sample is kept one by one.
         assert_eq!(skipped(&desk, "over_link_limit").len(), beyond.min(1000));
     }
+    // What is not in the sample cannot be told from what was never linked.
+    let why = desk.run(&["why", &site.url("/p/9000")]).ok().stdout;
+    let note = format!(
+        "more links than are taken from one (the first is {front}: 10069 links over the limit of 100"
+    );
+    assert!(why.starts_with("unknown\n") && why.contains(&note), "{why}");
 }
 
 #[test]

@@ -92,13 +92,19 @@ fn a_killed_crawl_goes_on_and_has_every_page_once() {
         crawl.kill();
         assert_eq!(desk.status().unwrap()["state"], "interrupted");
     }
+    let killed = desk.run(&["audit", "--json"]).json();
+    assert_eq!((&killed["killed"], killed["unclean_stops"].as_array().map(Vec::len)), (&3.into(), Some(2)));
     let last = desk.crawl(&lab.seeds(), &options).ok();
-    let honest = "requests that were under way are repeated (their number is not known)";
+    let honest = "requests in flight at the crash are repeated (number unknown)";
     assert!(last.stderr.contains(honest), "{}", last.stderr);
     assert_eq!(sorted(&json_lines(&desk.read("out.jsonl")), "url"), expected(&lab));
     assert_eq!(sorted(&desk.pages(), "url"), expected(&lab));
     let audit = desk.run(&["audit"]);
     assert_eq!(audit.code, 0, "{}", audit.stdout);
+    let said = "the crawl was killed 3 times; requests that were in flight then are not in this list";
+    assert!(audit.stdout.contains(said), "{}", audit.stdout);
+    let killed = desk.run(&["audit", "--json"]).json();
+    assert_eq!((&killed["killed"], &killed["unclean_stops"][2]["job"]), (&3.into(), &1.into()));
     // What was in flight when the process died is known to the sites alone.
     let early = check(&lab.access_log(), |_| HostRule::one_at_a_time(Duration::from_millis(19)));
     assert_eq!(early, []);

@@ -29,5 +29,6 @@ mod running;
 mod site;
 mod sitemaps;
 mod spellings;
+mod unreachable;
 mod waits;
 mod why;

@@ -44,10 +44,10 @@ fn the_same_command_asks_again_for_a_robots_txt_that_was_unreachable() {
     let seeds = std::slice::from_ref(&site.front);
     let first = desk.crawl(seeds, &["--delay", "0"]);
     assert_eq!(first.code, 1, "{}{}", first.stdout, first.stderr);
-    assert!(first.stdout.contains("has failed: no page was stored."), "{}", first.stdout);
+    assert!(first.stdout.contains("is paused: no page was stored."), "{}", first.stdout);
     assert!(!first.stdout.contains("done"), "{}", first.stdout);
     assert!(
-        first.stderr.contains("robots_unreachable") && first.stderr.contains("hint: "),
+        first.stderr.contains("robots.txt is unreachable (answered 503)") && first.stderr.contains("hint: "),
         "{}",
         first.stderr
     );

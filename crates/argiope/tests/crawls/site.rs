@@ -19,8 +19,13 @@ impl Site {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let site = Site { front: format!("{origin}/"), asked: Arc::clone(&asked) };
         std::thread::spawn(move || {
+            let mut first_byte = [0];
             for stream in listener.incoming() {
                 let Ok(mut stream) = stream else { return };
+                // The first byte of a TLS handshake: it speaks plain HTTP only, and does not wait for the rest.
+                if stream.peek(&mut first_byte).is_ok_and(|read| read == 1) && first_byte == [0x16] {
+                    continue;
+                }
                 let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
                 let first = lines.next().unwrap_or_default();
                 lines.take_while(|line| !line.is_empty()).for_each(drop);

@@ -34,15 +34,15 @@ fn a_parked_host_is_named_with_its_reason_and_its_time() {
     let run = desk.crawl(std::slice::from_ref(&seed), &["--delay", "0"]);
     // Nothing was stored.
     assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
-    assert!(run.stdout.contains("has failed: no page was stored."), "{}", run.stdout);
+    assert!(run.stdout.contains("is paused: no page was stored."), "{}", run.stdout);
     assert!(run.stderr.contains("Retry-After") && run.stderr.contains("later"), "{}", run.stderr);
     let name = seed.trim_start_matches("http://").trim_end_matches('/');
     assert!(
-        run.stdout.contains(&format!("  {name}  1 URL, parked by Retry-After until 2")),
+        run.stdout.contains(&format!("  {name}  1 URL, asked for a pause (Retry-After) until 2")),
         "{}",
         run.stdout
     );
-    assert!(!run.stdout.contains("robots.txt that cannot be had"), "{}", run.stdout);
+    assert!(!run.stdout.contains("robots.txt is unreachable"), "{}", run.stdout);
     let said = desk.run(&["why", &seed]).ok().stdout;
     assert!(said.starts_with("pending\n"), "{said}");
     assert!(said.contains("answered 503 in ") && said.contains("attempt 2 is due at "), "{said}");
@@ -68,10 +68,18 @@ fn the_cause_of_a_missing_robots_txt_is_told() {
     desk.write("argiope.yaml", "politeness:\n  robots:\n    retry_after: [100ms]\n");
     let run = desk.crawl(std::slice::from_ref(&seed), &["--delay", "0"]);
     assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
-    assert!(run.stdout.contains("1 URL, robots.txt cannot be had: connect"), "{}", run.stdout);
+    assert!(run.stdout.contains("1 URL, robots.txt is unreachable: connect"), "{}", run.stdout);
+    // The summary, and whoever asks later, say the same.
+    assert!(run.stdout.contains("Job 1 is paused: no page was stored."), "{}", run.stdout);
+    assert!(!run.stdout.contains("# the pages as a table"), "{}", run.stdout);
+    for command in ["jobs", "report", "status"] {
+        let said = desk.run(&[command]).ok().stdout;
+        assert!(said.contains("paused: no page was stored; "), "{command}: {said}");
+    }
+    assert_eq!(desk.run(&["jobs", "--json"]).ok().json()["queued"], 1);
     let said = desk.run(&["why", &seed]).ok().stdout;
     assert!(said.starts_with("robots_unreachable\n"), "{said}");
-    assert!(said.contains("cannot be had (connect") && said.contains("/robots.txt: connect"), "{said}");
+    assert!(said.contains("is unreachable (connect") && said.contains("/robots.txt: connect"), "{said}");
 }
 
 #[test]

@@ -27,6 +27,9 @@ fn a_url_is_explained_whatever_became_of_it() {
     assert_eq!(word(&desk, &front.replace("http", "HTTP")), "fetched");
     assert_eq!(word(&desk, front.trim_start_matches("http://").trim_end_matches('/')), "fetched");
     assert_eq!(word(&desk, &format!("{front}#part")), "fetched");
+    assert_eq!(word(&desk, &front.replace("http://", "http://user:pw@")), "fetched");
+    let path = desk.run(&["why", "/a"]).ok().stdout;
+    assert!(path.contains("it is a path, not a URL") && !path.contains("--list"), "{path}");
     assert_eq!(word(&desk, &format!("{front}?utm_source=letter")), "duplicate");
 
     let forbidden = desk.run(&["why", &at(&lab, 0, "/private/1")]).ok().stdout;
@@ -84,7 +87,7 @@ fn a_robots_file_that_cannot_be_had_is_named() {
     let (desk, lab) = (Desk::new(), lab(&[SiteKind::RobotsBroken], 3, 0));
     let run = desk.crawl(&lab.seeds(), &["--delay", "0"]);
     assert_eq!(run.code, 1, "{}", run.stdout);
-    assert!(run.stdout.contains("robots.txt cannot be had"), "{}", run.stdout);
+    assert!(run.stdout.contains("robots.txt is unreachable"), "{}", run.stdout);
     let said = desk.run(&["why", &lab.seeds()[0]]).ok().stdout;
     assert!(said.starts_with("robots_unreachable\n"), "{said}");
     assert!(lab.access_log().iter().all(|entry| entry.path == "/robots.txt"));

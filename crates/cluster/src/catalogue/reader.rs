@@ -9,7 +9,7 @@ use argiope_model::{JobId, Millis, SkipReason};
 use argiope_store::catalogue::{
     BriefKind, CatalogueReader, Each, ErrorRow, FetchRow, FilePosition, HostFigures, HostOrder, HostRow, Job,
     JobCounts, JobStats, OutputPosition, PageBrief, PageQuery, ResourceRow, RobotsRow, SkippedRow,
-    StoredPage, note_key, url_key,
+    StoredPage, UncleanStop, note_key, url_key,
 };
 use argiope_store::error::Result;
 use argiope_store::links::LinksPosition;
@@ -371,6 +371,11 @@ impl CatalogueReader for PostgresReader {
             },
         )?;
         Ok(())
+    }
+
+    /// None is ever stored: see the port.
+    fn unclean_stops(&self, _job: Option<JobId>) -> Result<Vec<UncleanStop>> {
+        Ok(Vec::new())
     }
 
     fn host(&self, host: &str) -> Result<Option<HostRow>> {

@@ -72,6 +72,7 @@ pub(super) fn commit(catalogue: &mut SqliteCatalogue, batch: &Batch) -> rusqlite
     store_robots(&transaction, &batch.robots)?;
     store_errors(&transaction, &batch.errors)?;
     jobs::update(&transaction, &batch.jobs, &batch.stats)?;
+    jobs::note_stops(&transaction, &batch.unclean_stops)?;
     changes.store(&transaction)?;
     store_positions(&transaction, batch)?;
     store_batch(&transaction, batch, number, next)?;

@@ -1,7 +1,7 @@
 //! Jobs, their states and their time series.
 
 use argiope_model::{JobId, Millis};
-use argiope_store::catalogue::{Job, JobState, JobStats, JobUpdate, NewJob};
+use argiope_store::catalogue::{Job, JobState, JobStats, JobUpdate, NewJob, UncleanStop};
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 
@@ -41,6 +41,7 @@ pub(super) fn delete(connection: &mut Connection, job: JobId) -> rusqlite::Resul
         ("job_counts", "job"),
         ("job_stats", "job"),
         ("outputs", "job"),
+        ("unclean_stops", "job"),
         ("jobs", "id"),
     ] {
         transaction.execute(&format!("DELETE FROM {table} WHERE {column} = ?1"), [job.0])?;
@@ -82,6 +83,35 @@ pub(super) fn update(
         ])?;
     }
     Ok(())
+}
+
+pub(super) fn note_stops(connection: &Connection, stops: &[UncleanStop]) -> rusqlite::Result<()> {
+    for stop in stops {
+        connection.execute(
+            "INSERT INTO unclean_stops (job, found_at, recovered_visits) VALUES (?1, ?2, ?3)",
+            params![stop.job.map(|job| job.0), stop.found_at.0 as i64, stop.recovered_visits as i64],
+        )?;
+    }
+    Ok(())
+}
+
+pub(super) fn unclean_stops(
+    connection: &Connection,
+    job: Option<JobId>,
+) -> rusqlite::Result<Vec<UncleanStop>> {
+    connection
+        .prepare_cached(
+            "SELECT job, found_at, recovered_visits FROM unclean_stops
+             WHERE ?1 IS NULL OR job = ?1 ORDER BY id",
+        )?
+        .query_map([job.map(|job| job.0)], |row| {
+            Ok(UncleanStop {
+                job: row.get::<_, Option<u32>>(0)?.map(JobId),
+                found_at: Millis(row.get::<_, i64>(1)? as u64),
+                recovered_visits: row.get::<_, i64>(2)? as u64,
+            })
+        })?
+        .collect()
 }
 
 fn job(row: &Row<'_>) -> rusqlite::Result<Job> {

@@ -7,10 +7,11 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Each is run once, in order, in a transaction of its own. The schema's version is how many have been run.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     include_str!("migrations/0001_initial.sql"),
     include_str!("migrations/0002_cuts.sql"),
     include_str!("migrations/0003_resources.sql"),
+    include_str!("migrations/0004_unclean_stops.sql"),
 ];
 
 /// How long to wait for another process's lock.

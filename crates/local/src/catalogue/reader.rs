@@ -9,7 +9,7 @@ use argiope_model::{JobId, Millis, SkipReason};
 use argiope_store::catalogue::{
     BriefKind, CatalogueReader, Each, ErrorRow, FetchRow, FilePosition, HostFigures, HostOrder, HostRow, Job,
     JobCounts, JobStats, OutputPosition, PageBrief, PageQuery, ResourceRow, RobotsRow, SkippedRow,
-    StoredPage, note_key, url_key,
+    StoredPage, UncleanStop, note_key, url_key,
 };
 use argiope_store::error::{ErrorKind, Result, StoreError};
 use argiope_store::links::LinksPosition;
@@ -354,6 +354,10 @@ impl CatalogueReader for SqliteReader {
         let parameters = params![job.0, dead_letters_only];
         self.stream(include_str!("sql/errors_select.sql"), parameters, error_row, each)?;
         Ok(())
+    }
+
+    fn unclean_stops(&self, job: Option<JobId>) -> Result<Vec<UncleanStop>> {
+        jobs::unclean_stops(&self.connection, job).map_err(|e| self.error(e))
     }
 
     fn host(&self, host: &str) -> Result<Option<HostRow>> {

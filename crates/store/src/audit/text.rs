@@ -28,9 +28,17 @@ fn counted(count: u64, word: &str) -> String {
 impl fmt::Display for AuditReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.verdict())?;
-        let (were, their) = if self.robots_checked == 1 { ("was", "its") } else { ("were", "their") };
-        let judged = counted(self.robots_checked, "request");
-        writeln!(f, "{judged} {were} judged by the robots.txt of {their} time")?;
+        let were = if self.robots_checked == 1 { "was" } else { "were" };
+        let checked = counted(self.robots_checked, "request");
+        writeln!(f, "{checked} {were} checked against the robots.txt in force at the time")?;
+        if self.killed > 0 {
+            writeln!(
+                f,
+                "the crawl was killed {}; requests that were in flight then are not in this list (their number is not \
+                 known)",
+                counted(self.killed, "time")
+            )?;
+        }
         for job in &self.robots_ignored_by {
             writeln!(
                 f,

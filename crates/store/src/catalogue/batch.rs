@@ -2,7 +2,7 @@
 
 use super::{
     ErrorRow, FetchRow, FilePosition, HostRow, JobStats, JobUpdate, OutputPosition, PageRow, ResourceRow,
-    RobotsRow, SkippedRow,
+    RobotsRow, SkippedRow, UncleanStop,
 };
 use crate::links::LinksPosition;
 use argiope_model::{JobId, Millis};
@@ -35,6 +35,8 @@ pub struct Batch {
     pub errors: Vec<ErrorRow>,
     pub jobs: Vec<JobUpdate>,
     pub stats: Vec<(JobId, JobStats)>,
+    /// Kept on one machine only: a worker of a cluster never has any, and nothing of it is stored there.
+    pub unclean_stops: Vec<UncleanStop>,
     /// Valid lengths of the archive files that grew.
     pub archive: Vec<FilePosition>,
     /// How far the link segments are valid, if they grew.
@@ -58,6 +60,7 @@ impl Batch {
             && self.errors.is_empty()
             && self.jobs.is_empty()
             && self.stats.is_empty()
+            && self.unclean_stops.is_empty()
             && self.archive.is_empty()
             && self.links.is_none()
             && self.outputs.is_empty()

@@ -22,7 +22,7 @@ pub use job::{Job, JobCounts, JobState, JobStats, JobUpdate, NewJob};
 pub use page_row::{OpenGraph, PageRow, cap, error_kind, limits};
 pub use rows::{
     ErrorRow, FilePosition, HostRow, OutputPosition, ResourceRow, RobotsRow, SKIPPED_PER_JOB, SkippedRow,
-    is_broken, limit_of_cuts, note_key, url_key,
+    UncleanStop, is_broken, limit_of_cuts, note_key, url_key,
 };
 
 use crate::error::Result;
@@ -171,6 +171,10 @@ pub trait CatalogueReader: Send {
     /// For people who ask: it may have to look through all requests of the job.
     fn hops_to(&self, job: JobId, url: &str, limit: usize) -> Result<Vec<FetchRow>>;
     fn errors(&self, job: JobId, dead_letters_only: bool, each: Each<'_, ErrorRow>) -> Result<()>;
+
+    /// Runs of a job, or of all, that did not end by themselves, oldest first. Empty in a cluster: a worker that takes up
+    /// the shards of a dead one does not know whose requests were in flight.
+    fn unclean_stops(&self, job: Option<JobId>) -> Result<Vec<UncleanStop>>;
 
     fn host(&self, host: &str) -> Result<Option<HostRow>>;
     /// All versions of an origin's robots.txt, oldest first.

@@ -201,6 +201,16 @@ pub struct ErrorRow {
     pub dead_letter: bool,
 }
 
+/// A run that did not end by itself, as the start after it found it. Requests that were in flight then left no record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct UncleanStop {
+    /// One that was running; none where no job was.
+    pub job: Option<JobId>,
+    pub found_at: Millis,
+    /// Visits that were completed from the archive.
+    pub recovered_visits: u64,
+}
+
 /// How many bytes of a file beside the catalogue belong to what is committed; the excess is cut at start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilePosition {

@@ -2,9 +2,9 @@
 
 use super::row::CsvRow;
 use crate::broken::BrokenUrl;
-use crate::catalogue::{HostFigures, HostRow, PageRow, ResourceRow, SkippedRow};
+use crate::catalogue::{HostFigures, HostRow, PageRow, ResourceRow, SkippedRow, limits};
 use crate::links::{Link, PageLinks};
-use argiope_model::Page;
+use argiope_model::{Page, RedirectEnd};
 use serde::Serialize;
 use std::io::Write;
 
@@ -209,21 +209,34 @@ pub struct RedirectRecord {
 }
 
 impl RedirectRecord {
-    /// Of the way that led to a page, in its order.
+    /// Of the way that led to a page, in its order. The last one may be a redirect that was not followed: then the way
+    /// has no end, and where it leads is null if that is not known.
     pub fn of(row: &PageRow) -> impl Iterator<Item = RedirectRecord> + '_ {
         let page = &row.page;
-        let ends = row.redirects.iter().skip(1).map(|hop| Some(hop.url.as_str()));
-        let ends = ends.chain(std::iter::once(page.final_url.as_deref()));
-        row.redirects.iter().zip(ends).zip(1..).map(|((hop, to), number)| RedirectRecord {
+        let last = page.final_url.as_deref().unwrap_or(&page.url);
+        let unfollowed = unfollowed(page).map(|(status, to)| (last, status, to));
+        let ends = row.redirects.iter().skip(1).map(|hop| hop.url.as_str());
+        let ends = ends.map(Some).chain(std::iter::once(page.final_url.as_deref()));
+        let followed = row.redirects.iter().zip(ends).map(|(hop, to)| (hop.url.as_str(), hop.status, to));
+        let final_url = page.final_url.as_ref().filter(|_| unfollowed.is_none());
+        followed.chain(unfollowed).zip(1..).map(move |((from, status, to), hop)| RedirectRecord {
             url: page.url.clone(),
-            hop: number,
-            from: hop.url.as_str().to_owned(),
-            status: hop.status,
+            hop,
+            from: from.to_owned(),
+            status,
             to: to.map(str::to_owned),
-            final_url: page.final_url.clone(),
+            final_url: final_url.cloned(),
             final_status: page.status,
         })
     }
+}
+
+/// The status of a redirect that was not followed, and where it leads.
+fn unfollowed(page: &Page) -> Option<(u16, Option<&str>)> {
+    let status = page.status.filter(|status| matches!(status, 301 | 302 | 303 | 307 | 308))?;
+    let error = page.error.as_deref().filter(|error| RedirectEnd::is_told_by(error))?;
+    // Without a Location it is no redirect.
+    (!error.ends_with(" without a Location")).then(|| (status, RedirectEnd::target_of(error, limits::ERROR)))
 }
 
 impl Record for RedirectRecord {
@@ -377,5 +390,43 @@ impl Record for BrokenRecord {
         row.optional(&self.error)?;
         row.optional(&self.source)?;
         row.optional(&self.anchor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use argiope_model::{Hop, JobId, Url};
+
+    fn row(url: &str, status: u16, error: Option<&str>, hops: &[&str]) -> PageRow {
+        let page = Page {
+            url: hops.first().copied().unwrap_or(url).to_owned(),
+            final_url: Some(url.to_owned()),
+            status: Some(status),
+            error: error.map(str::to_owned),
+            ..Page::default()
+        };
+        let hop = |url: &&str| Hop { url: Url::from_stored(url).unwrap(), status: 301 };
+        PageRow { redirects: hops.iter().map(hop).collect(), ..PageRow::new(JobId(1), 0, "a.test", page) }
+    }
+
+    fn ways(row: &PageRow) -> Vec<(u32, String, Option<String>, Option<String>)> {
+        RedirectRecord::of(row).map(|record| (record.hop, record.from, record.to, record.final_url)).collect()
+    }
+
+    #[test]
+    fn a_redirect_that_is_not_followed_is_the_last_one_of_its_way() {
+        let text = |text: &str| Some(text.to_owned());
+        let (one, two) = ("http://a.test/1", "http://a.test/2");
+        let looping = row(two, 302, Some("redirect: a loop at http://a.test/1"), &[one]);
+        let expected = [(1, one.to_owned(), text(two), None), (2, two.to_owned(), text(one), None)];
+        assert_eq!(ways(&looping), expected);
+        let out = "redirect: to http://b.test/, out_of_scope: another host";
+        assert_eq!(ways(&row(one, 301, Some(out), &[])), [(1, one.to_owned(), text("http://b.test/"), None)]);
+        let many = row(one, 301, Some("redirect: more than 5 redirects"), &[]);
+        assert_eq!(ways(&many), [(1, one.to_owned(), None, None)], "as older versions told it");
+        assert_eq!(ways(&row(one, 301, Some("redirect: 301 without a Location"), &[])), []);
+        assert_eq!(ways(&row(one, 200, None, &[])), []);
+        assert_eq!(ways(&row(two, 200, None, &[one])), [(1, one.to_owned(), text(two), text(two))]);
     }
 }

@@ -144,7 +144,7 @@ pub(super) fn requests(reader: &dyn CatalogueReader, job: JobId, url: &Url) -> R
     Ok(rows.iter().map(request).collect())
 }
 
-/// The last request for the robots.txt of a URL: what it came to tells why it cannot be had.
+/// The last request for the robots.txt of a URL: what it came to tells why it is unreachable.
 pub(super) fn robots_request(reader: &dyn CatalogueReader, url: &Url) -> Result<Option<WhyStep>, Failure> {
     let robots = format!("{}/robots.txt", url.origin());
     let rows = reader.fetches_of(None, &robots, ROBOTS_REQUESTS).map_err(|e| data::store_failure(&e))?;
@@ -247,7 +247,7 @@ pub(super) fn host_step(
     let mut parts = vec![row.host.clone()];
     match row.robots_status {
         Some(status) => parts.push(format!("robots.txt answered {status}")),
-        None if row.robots_fetched_at.is_some() => parts.push(String::from("robots.txt could not be had")),
+        None if row.robots_fetched_at.is_some() => parts.push(String::from("robots.txt was unreachable")),
         None => {}
     }
     parts.extend(row.crawl_delay_ms.map(|ms| format!("Crawl-delay {} ms", count(ms))));
