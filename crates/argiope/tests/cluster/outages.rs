@@ -58,6 +58,33 @@ fn redis_that_goes_away_and_is_wiped_slows_nothing_down_on_postgres() {
 }
 
 #[test]
+fn a_worker_starts_while_redis_is_away_and_uses_it_when_it_is_back_on_postgres() {
+    let Some(mut site) = Site::with_own_redis("late") else { return };
+    site.run(&["cluster", "init"]).ok();
+    site.one_server("stop", "redis");
+    let lab = lab(6, 40, 20);
+    let address = free_address();
+    let mut worker = site.worker_with("one", &["--listen", &address]);
+    site.submit(&lab, &["--delay", "400ms"]);
+    site.wait_for_pages(20);
+    assert_eq!(is_up(&address, "redis"), Some(false));
+    let said = worker.said();
+    assert_eq!(said.matches("WARN").count(), 1, "{said}");
+    assert!(said.contains("Redis is unreachable; going on without it"), "{said}");
+    site.one_server("start", "redis");
+    site.wait_until("redis to be there", || is_up(&address, "redis") == Some(true));
+    site.wait_until("live figures", || site.status()["live"]["one"]["memory_bytes"].as_u64() > Some(0));
+    site.wait_for_end();
+    assert_whole(&site, &lab, DELAY);
+    assert_eq!(worker.leave(), 0, "{}", worker.said());
+    // What is no address of a Redis is still an error.
+    site.set_redis("nonsense");
+    let run = site.run(&["worker", "--name", "two", "--data", "two"]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(run.stderr.contains("storage.cache_url: is not the address"), "{}", run.stderr);
+}
+
+#[test]
 fn redis_and_the_database_away_at_once_are_waited_for_on_postgres() {
     let Some(site) = Site::with_own_redis("both") else { return };
     site.run(&["cluster", "init"]).ok();
