@@ -5,7 +5,7 @@ use crate::config::ConfigFile;
 use crate::config::file::{ClusterSection, Transport as Chosen};
 use crate::data::Fixed;
 use crate::exit::Failure;
-use crate::outage::Outages;
+use crate::outage::{Doing, Outages, Stopping};
 use crate::progress::Display;
 use crate::settings::LoadedConfig;
 use crate::signals::Signals;
@@ -264,14 +264,16 @@ impl ClusterPlace {
         }
     }
 
-    /// For a command that outlives an outage of the database. `meanwhile` says what the cluster does then.
+    /// For a command that outlives an outage of the database.
     pub(crate) fn outages<'o>(
         &'o self,
         display: &'o Display,
-        signals: Option<&'o Signals>,
-        meanwhile: &'o str,
+        signals: Option<(&'o Signals, &'o Stopping)>,
+        doing: Doing,
     ) -> Outages<'o> {
-        Outages { database: &self.database, limit: self.wait_for_database, display, signals, meanwhile }
+        let (signals, stopping) = signals.unzip();
+        let (database, limit) = (&self.database, self.wait_for_database);
+        Outages { database, limit, display, signals, doing, stopping }
     }
 
     pub(crate) fn session(&self) -> Result<Session, Failure> {
