@@ -320,6 +320,7 @@ impl Worker {
                 }
                 Some(Signal::Wake) | None => {}
             }
+            members.look_at_lease();
             if members.is_dead() {
                 engine.handle().stop(Stop::Now);
             } else if stops > 0 && members.is_cut_off() {
