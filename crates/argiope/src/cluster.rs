@@ -132,20 +132,18 @@ fn init_logs(database: &Database, expected: &Expected, carrier: &Carrier) -> Res
     }))
 }
 
-/// The server, and what a first request to it came to.
-fn redis_for(
-    file: &ConfigFile,
-    cluster: &str,
-) -> Result<Option<(Redis, Result<(), ServerError>)>, ServerError> {
+/// The server, where the configuration names one. Whether it answers is looked at once.
+fn redis_for(file: &ConfigFile, cluster: &str, may_be_away: bool) -> Result<Option<Redis>, Failure> {
     let Some(url) = &file.storage.cache_url else { return Ok(None) };
-    let redis = Redis::new(url, cluster)?;
-    let answered = redis.ping();
-    Ok(Some((redis, answered)))
-}
-
-fn redis_failure(error: &ServerError) -> Failure {
-    Failure::failed(crate::exit::chain(error))
-        .hint("is the server up? leave storage.cache_url out to go without it")
+    let answers = |redis: Redis| match redis.ping() {
+        // The connection has said that it is away.
+        Err(error) if error.is_retryable() && may_be_away => Ok(redis),
+        answered => answered.map(|()| redis),
+    };
+    Redis::new(url, cluster).and_then(answers).map(Some).map_err(|e| {
+        Failure::failed(crate::exit::chain(&e))
+            .hint("is the server up? leave storage.cache_url out to go without it")
+    })
 }
 
 impl ClusterPlace {
@@ -176,9 +174,7 @@ impl ClusterPlace {
         };
         // What workers would be refused for is said before anything is made.
         Bucket::open(file)?;
-        if let Some((_, answered)) = redis_for(file, "").map_err(|e| redis_failure(&e))? {
-            answered.map_err(|e| redis_failure(&e))?;
-        }
+        redis_for(file, "", false)?;
         let carrier = carrier(file)?;
         let logs = init_logs(&database, &expected(file), &carrier)?;
         let cluster = Cluster::init(&database, &expected(file), &new).map_err(|e| database_failure(&e))?;
@@ -214,13 +210,7 @@ impl ClusterPlace {
     /// The doorbell's server, where the configuration names one. It may come and go, now as later; one that is there must be
     /// what the setting says.
     pub(crate) fn redis(&self, file: &ConfigFile) -> Result<Option<Redis>, Failure> {
-        let found = redis_for(file, &self.cluster.id).map_err(|e| redis_failure(&e))?;
-        match found {
-            // The connection has said that it is away.
-            Some((redis, Err(error))) if error.is_retryable() => Ok(Some(redis)),
-            Some((redis, answered)) => answered.map(|()| Some(redis)).map_err(|e| redis_failure(&e)),
-            None => Ok(None),
-        }
+        redis_for(file, &self.cluster.id, true)
     }
 
     /// The servers that carry links are there, with the topics as they have to be and were.
