@@ -5,7 +5,7 @@ use crate::config::ConfigFile;
 use crate::config::file::{ClusterSection, Transport as Chosen};
 use crate::data::Fixed;
 use crate::exit::Failure;
-use crate::outage::Outages;
+use crate::outage::{Doing, Outages, Stopping};
 use crate::progress::Display;
 use crate::settings::LoadedConfig;
 use crate::signals::Signals;
@@ -132,10 +132,15 @@ fn init_logs(database: &Database, expected: &Expected, carrier: &Carrier) -> Res
     }))
 }
 
-fn redis_for(file: &ConfigFile, cluster: &str) -> Result<Option<Redis>, Failure> {
+/// The server, where the configuration names one. Whether it answers is looked at once.
+fn redis_for(file: &ConfigFile, cluster: &str, may_be_away: bool) -> Result<Option<Redis>, Failure> {
     let Some(url) = &file.storage.cache_url else { return Ok(None) };
-    let redis = Redis::new(url, cluster).and_then(|redis| redis.ping().map(|()| redis));
-    redis.map(Some).map_err(|e| {
+    let answers = |redis: Redis| match redis.ping() {
+        // The connection has said that it is away.
+        Err(error) if error.is_retryable() && may_be_away => Ok(redis),
+        answered => answered.map(|()| redis),
+    };
+    Redis::new(url, cluster).and_then(answers).map(Some).map_err(|e| {
         Failure::failed(crate::exit::chain(&e))
             .hint("is the server up? leave storage.cache_url out to go without it")
     })
@@ -169,7 +174,7 @@ impl ClusterPlace {
         };
         // What workers would be refused for is said before anything is made.
         Bucket::open(file)?;
-        redis_for(file, "")?;
+        redis_for(file, "", false)?;
         let carrier = carrier(file)?;
         let logs = init_logs(&database, &expected(file), &carrier)?;
         let cluster = Cluster::init(&database, &expected(file), &new).map_err(|e| database_failure(&e))?;
@@ -202,9 +207,10 @@ impl ClusterPlace {
         Ok(ClusterPlace { database, cluster, fixed, carrier, wait_for_database })
     }
 
-    /// The doorbell's server, where the configuration names one. It must answer now; later it may come and go.
+    /// The doorbell's server, where the configuration names one. It may come and go, now as later; one that is there must be
+    /// what the setting says.
     pub(crate) fn redis(&self, file: &ConfigFile) -> Result<Option<Redis>, Failure> {
-        redis_for(file, &self.cluster.id)
+        redis_for(file, &self.cluster.id, true)
     }
 
     /// The servers that carry links are there, with the topics as they have to be and were.
@@ -248,14 +254,16 @@ impl ClusterPlace {
         }
     }
 
-    /// For a command that outlives an outage of the database. `meanwhile` says what the cluster does then.
+    /// For a command that outlives an outage of the database.
     pub(crate) fn outages<'o>(
         &'o self,
         display: &'o Display,
-        signals: Option<&'o Signals>,
-        meanwhile: &'o str,
+        signals: Option<(&'o Signals, &'o Stopping)>,
+        doing: Doing,
     ) -> Outages<'o> {
-        Outages { database: &self.database, limit: self.wait_for_database, display, signals, meanwhile }
+        let (signals, stopping) = signals.unzip();
+        let (database, limit) = (&self.database, self.wait_for_database);
+        Outages { database, limit, display, signals, doing, stopping }
     }
 
     pub(crate) fn session(&self) -> Result<Session, Failure> {

@@ -7,6 +7,7 @@ mod worker;
 
 pub(crate) use worker::{Spooled, WorkerDirectory};
 
+use crate::descriptors;
 use crate::exit::Failure;
 use argiope_frontier::state::{ShardState, StateError};
 use argiope_local::archive::{ArchiveOptions, FileArchive};
@@ -99,8 +100,8 @@ impl DataDirectory {
     }
 
     pub(crate) fn state(&self) -> Result<Box<dyn ShardState>, Failure> {
-        let state =
-            FjallState::open(&self.path.join("frontier")).map_err(|e| state_failure(&self.path, &e))?;
+        let state = FjallState::open_with_files(&self.path.join("frontier"), descriptors::table_files())
+            .map_err(|e| state_failure(&self.path, &e))?;
         Ok(Box::new(state))
     }
 
@@ -328,6 +329,9 @@ pub(crate) fn store_failure(error: &StoreError) -> Failure {
     match error.kind {
         ErrorKind::DiskFull => failure.hint(DISK_FULL),
         ErrorKind::Corrupt => failure.hint(CORRUPT),
+        ErrorKind::Io if failure.messages.iter().any(|text| descriptors::ran_out(text)) => {
+            failure.hint(descriptors::TOO_MANY_FILES)
+        }
         _ => failure,
     }
 }
@@ -340,6 +344,9 @@ pub(crate) fn state_failure(path: &Path, error: &StateError) -> Failure {
     let text = format!("{}: {}", place.display(), crate::exit::chain(error));
     match error {
         StateError::DiskFull(_) => Failure::failed(text).hint(DISK_FULL),
+        StateError::Store(_) if descriptors::ran_out(&text) => {
+            Failure::failed(text).hint(descriptors::TOO_MANY_FILES)
+        }
         StateError::Corrupt(_) | StateError::Store(_) => Failure::failed(text).hint(CORRUPT),
         StateError::Lost(_) => Failure::failed(text),
     }

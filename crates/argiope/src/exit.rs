@@ -117,7 +117,9 @@ pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
     let mut cause = error.source();
     while let Some(inner) = cause {
         let inner_text = inner.to_string();
-        if !text.contains(&inner_text) {
+        // Layers put words of their own before those of the one below: what comes last tells them apart.
+        let last = inner_text.rsplit(": ").next().unwrap_or(&inner_text);
+        if !text.contains(last) {
             text.push_str(": ");
             text.push_str(&inner_text);
         }
@@ -169,5 +171,12 @@ mod tests {
         let inner = io::Error::other("connection refused");
         let error = anyhow::Error::new(inner).context("asking http://a.test/");
         assert_eq!(Failure::from(error).messages, ["asking http://a.test/: connection refused"]);
+        let inner = io::Error::other("db error: FATAL: the database system is shutting down");
+        let error =
+            anyhow::Error::new(inner).context("not available now: the database system is shutting down");
+        assert_eq!(
+            Failure::from(error).messages,
+            ["not available now: the database system is shutting down"]
+        );
     }
 }

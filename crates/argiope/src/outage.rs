@@ -5,11 +5,95 @@ use crate::exit::Failure;
 use crate::progress::Display;
 use crate::progress::numbers::elapsed;
 use crate::signals::{Signal, Signals};
-use argiope_cluster::database::Database;
+use argiope_cluster::database::{Database, SETTING};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
 /// Between two tries.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// For a server to show that it is there, when somebody wants to stop.
+const PULSE: Duration = Duration::from_millis(800);
+
+/// What a command is doing when its database goes away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Doing {
+    Submitting,
+    Following,
+    Ingesting,
+}
+
+impl Doing {
+    /// What is said when it begins to wait.
+    fn meanwhile(self) -> &'static str {
+        match self {
+            Doing::Submitting => "The job is not submitted yet.",
+            Doing::Following => "The job resumes when it is back.",
+            Doing::Ingesting => "What was sent of the list is kept.",
+        }
+    }
+
+    /// What is said when it ends.
+    fn left(self) -> &'static str {
+        match self {
+            Doing::Submitting => "the job was not submitted, because PostgreSQL is unreachable",
+            Doing::Following => {
+                "the job was not stopped, because PostgreSQL is unreachable; workers resume it when it is back"
+            }
+            Doing::Ingesting => "what was sent of the list is kept",
+        }
+    }
+}
+
+/// Ends a command that is told to stop while it waits for a database that hangs: at the first time if the database does not
+/// answer within a moment, at the second whatever it does.
+#[derive(Clone)]
+pub(crate) struct Stopping {
+    following: Arc<AtomicU8>,
+    said: Arc<Once>,
+    display: Display,
+}
+
+impl Stopping {
+    pub(crate) fn watch(signals: &Signals, database: &Database, display: &Display) -> Stopping {
+        let stopping =
+            Stopping { following: Arc::default(), said: Arc::new(Once::new()), display: display.clone() };
+        let (own, database) = (stopping.clone(), database.clone());
+        signals.when_stopped(move |stops| {
+            if stops > 1 {
+                own.display.finish();
+                std::process::exit(130);
+            }
+            let (own, database) = (own.clone(), database.clone());
+            let look = move || {
+                if !database.answers_within(PULSE) {
+                    own.say(own.doing());
+                    std::process::exit(130);
+                }
+            };
+            // Without a thread for it, whoever waits finds out when its own time is over.
+            let _ = std::thread::Builder::new().name(String::from("stopping")).spawn(look);
+        });
+        stopping
+    }
+
+    /// The job is handed in.
+    pub(crate) fn follows(&self) {
+        self.following.store(1, Ordering::Release);
+    }
+
+    fn doing(&self) -> Doing {
+        if self.following.load(Ordering::Acquire) == 1 { Doing::Following } else { Doing::Submitting }
+    }
+
+    fn say(&self, doing: Doing) {
+        self.said.call_once(|| {
+            self.display.finish();
+            self.display.message(doing.left());
+        });
+    }
+}
 
 /// What a command needs to wait for its database.
 #[derive(Clone, Copy)]
@@ -20,8 +104,8 @@ pub(crate) struct Outages<'o> {
     pub(crate) display: &'o Display,
     /// Without them a signal ends the process, as it does elsewhere in such a command.
     pub(crate) signals: Option<&'o Signals>,
-    /// What happens to the job meanwhile, for those who end the command.
-    pub(crate) meanwhile: &'o str,
+    pub(crate) doing: Doing,
+    pub(crate) stopping: Option<&'o Stopping>,
 }
 
 impl Outages<'_> {
@@ -59,15 +143,14 @@ impl Outages<'_> {
     }
 
     fn say_away(&self, failure: &Failure) {
-        let limit = self.limit.map_or_else(String::new, |limit| format!(" for up to {}", elapsed(limit)));
-        let why = failure.messages.first().map_or("PostgreSQL does not answer", String::as_str);
-        self.display.message(&format!("waiting{limit} for PostgreSQL, {}: {why}", self.meanwhile));
+        let message = failure.messages.first().map_or("it does not answer", String::as_str);
+        self.display.message(&away(message, self.database.place(), self.limit, self.doing));
     }
 
     fn gave_up(&self, failure: Failure) -> Failure {
         failure.hint(format!(
             "{}; cluster.wait_for_database says how long a command waits for PostgreSQL",
-            self.meanwhile
+            self.doing.left()
         ))
     }
 
@@ -89,8 +172,40 @@ impl Outages<'_> {
 
     /// Nothing can be told to a database that does not answer.
     pub(crate) fn interrupted(&self) -> Failure {
-        self.display.finish();
-        self.display.message(&format!("PostgreSQL does not answer and cannot be told: {}", self.meanwhile));
+        match self.stopping {
+            Some(stopping) => stopping.say(self.doing),
+            None => {
+                self.display.finish();
+                self.display.message(self.doing.left());
+            }
+        }
         Failure::silent_interrupt()
+    }
+}
+
+fn away(message: &str, place: &str, limit: Option<Duration>, doing: Doing) -> String {
+    let prefix = format!("{SETTING} ({place}): ");
+    let why = message.strip_prefix(&prefix).unwrap_or(message);
+    let limit = limit.map_or_else(String::new, |limit| format!(" up to {}", elapsed(limit)));
+    format!("PostgreSQL is unreachable ({why}); waiting{limit} for it. {}", doing.meanwhile())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outage_is_told_with_its_reason_and_what_becomes_of_the_job() {
+        let message = "storage.metadata_db_url (a@db:5432/a): the server gave no answer within 5 s";
+        let hour = Some(Duration::from_secs(3600));
+        assert_eq!(
+            away(message, "a@db:5432/a", hour, Doing::Following),
+            "PostgreSQL is unreachable (the server gave no answer within 5 s); waiting up to 1h 00m for it. \
+             The job resumes when it is back."
+        );
+        assert_eq!(
+            away("gone", "a@db:5432/a", None, Doing::Ingesting),
+            "PostgreSQL is unreachable (gone); waiting for it. What was sent of the list is kept."
+        );
     }
 }

@@ -4,6 +4,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals as Incoming};
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,8 +17,11 @@ pub(crate) enum Signal {
     Wake,
 }
 
+type OnStop = Box<dyn FnMut(u32) + Send>;
+
 pub(crate) struct Signals {
     handle: Handle,
+    on_stop: Arc<Mutex<Option<OnStop>>>,
     to: SyncSender<Signal>,
     from: Receiver<Signal>,
 }
@@ -28,14 +32,29 @@ impl Signals {
         let handle = incoming.handle();
         let (to, from) = sync_channel(8);
         let heard = to.clone();
+        let on_stop: Arc<Mutex<Option<OnStop>>> = Arc::default();
+        let tell = Arc::clone(&on_stop);
         std::thread::Builder::new().name("signals".into()).spawn(move || {
+            let mut stops = 0;
             for number in incoming.forever() {
                 let signal = if number == SIGHUP { Signal::Reload } else { Signal::Stop };
+                if signal == Signal::Stop {
+                    stops += 1;
+                    if let Some(tell) = tell.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+                        tell(stops);
+                    }
+                }
                 // More than a few unheard ones say nothing new.
                 let _ = heard.try_send(signal);
             }
         })?;
-        Ok(Signals { handle, to, from })
+        Ok(Signals { handle, on_stop, to, from })
+    }
+
+    /// Called with each stop and its number, on the thread that hears of it: for those who wait for something else than
+    /// signals, and may have to go.
+    pub(crate) fn when_stopped(&self, tell: impl FnMut(u32) + Send + 'static) {
+        *self.on_stop.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(tell));
     }
 
     /// Ends a [`Signals::wait`] when it is called, the one under way or the next.

@@ -17,8 +17,9 @@ fn ms(timings: &FetchTimings) -> u64 {
     timings.total_us() / 1000
 }
 
+/// To a tenth.
 fn seconds(from: Millis, until: Millis) -> f64 {
-    until.since(from).as_secs_f64()
+    (until.since(from).as_secs_f64() * 10.0).round() / 10.0
 }
 
 pub(crate) fn answered(visit: &Visit, fetched: &Fetched, fate: &Fate) {
@@ -121,4 +122,15 @@ pub(crate) fn cut_off(cut: &Cut) {
 pub(crate) fn stored(batch: &Batch, number: u64, took: Duration) {
     let (pages, requests, skipped) = (batch.pages.len(), batch.fetches.len(), batch.skipped.len());
     debug!(number, pages, requests, skipped, ms = took.as_millis(), "batch stored");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_are_told_to_a_tenth() {
+        assert_eq!(seconds(Millis(1_000), Millis(16_649)).to_string(), "15.6");
+        assert_eq!(seconds(Millis(1_000), Millis(31_000)).to_string(), "30");
+    }
 }

@@ -401,7 +401,7 @@ impl Worker {
         let token = dispatch.token;
         match fetched {
             None => self.report(Report::TakenBack { token, sent: true }),
-            Some(Err(error)) if error.kind == Unfetched::NoLeave => {
+            Some(Err(error)) if was_not_asked(&error) => {
                 self.report(Report::TakenBack { token, sent: false });
             }
             Some(fetched) if self.lease.term() != term => {
@@ -628,7 +628,7 @@ impl Worker {
         let token = dispatch.token;
         match fetched {
             None => self.report(Report::TakenBack { token, sent: true }),
-            Some(Err(error)) if error.kind == Unfetched::NoLeave => {
+            Some(Err(error)) if was_not_asked(&error) => {
                 self.report(Report::TakenBack { token, sent: false });
             }
             Some(fetched) if self.lease.term() != term => {
@@ -733,6 +733,15 @@ impl Worker {
     }
 }
 
+/// Whether it is nobody's failure: nothing was sent, because it may not be any more, or for want of a descriptor here.
+fn was_not_asked(error: &FetchError) -> bool {
+    if error.kind.is_out_of_descriptors() {
+        tracing::warn!(url = %error.url, "too many open files (ulimit -n): the request is put back");
+        return true;
+    }
+    error.kind == Unfetched::NoLeave
+}
+
 /// Why none of the addresses may be connected to; the connector looks at each again.
 fn refused(policy: &AddressPolicy, addresses: &[IpAddr]) -> Option<Box<str>> {
     let mut why = None;
@@ -762,4 +771,24 @@ fn exchange_of<'a>(
 fn metadata_of<'a>(metadata: &'a VisitMetadata, fetched: &Fetched) -> Exchange<'a> {
     let address = Some(fetched.address.ip());
     Exchange { metadata, address, request_head: None, response: None, previous: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use argiope_fetch::ConnectFailure;
+    use argiope_model::FetchTimings;
+
+    #[test]
+    fn want_of_a_descriptor_here_is_not_held_against_the_host() {
+        let failed = |reason| FetchError {
+            kind: Unfetched::Connect { reason, detail: String::new() },
+            url: Url::from_stored("http://a.test/").unwrap(),
+            address: None,
+            timings: FetchTimings::default(),
+            source: None,
+        };
+        assert!(was_not_asked(&failed(ConnectFailure::NoDescriptor)));
+        assert!(!was_not_asked(&failed(ConnectFailure::Refused)));
+    }
 }

@@ -3,7 +3,7 @@
 
 use crate::clock::{Start, Stopwatch};
 use crate::connect::{Connector, Progress, Stream, tunnel};
-use crate::descriptors::{Descriptors, Share, TRIES};
+use crate::descriptors::{Descriptors, Share};
 use crate::error::{Failure, FailureKind, FetchError, Stage};
 use crate::guard::AddressPolicy;
 use crate::http1::{HeadLimits, Http1, SendFailure};
@@ -140,8 +140,12 @@ struct Answer {
 impl Fetcher {
     /// `resolver` is asked for proxies only.
     pub fn new(options: FetcherOptions, tls: Tls, resolver: Resolver) -> Fetcher {
-        let connector =
-            Connector { policy: options.addresses.clone(), tls, stagger: options.connect_stagger };
+        let connector = Connector {
+            policy: options.addresses.clone(),
+            tls,
+            stagger: options.connect_stagger,
+            descriptors: options.descriptors.clone(),
+        };
         let pool = Rc::default();
         let share = Rc::new(options.descriptors.join());
         let sweeping = Cell::new(false);
@@ -167,7 +171,7 @@ impl Fetcher {
             biased;
             answer = self.shared.answer(&request, &key, &progress) => answer,
             () = &mut time_over => {
-                Err(FailureKind::Timeout { stage: progress.stage(), after: request.timeout }.into())
+                Err(progress.time_over(request.timeout).into())
             }
         };
         let outcome = match outcome {
@@ -293,14 +297,15 @@ impl Shared {
         let secure = url.scheme() == Scheme::Https;
         let (stream, address) = match self.proxy_for(request) {
             None => {
-                self.with_descriptor(|| self.connector.direct(request.addresses, url.port(), progress))
-                    .await?
+                let connect = || self.connector.direct(request.addresses, url.port(), progress);
+                self.with_descriptor(progress, connect).await?
             }
             Some(proxy) => {
                 let proxy_addresses = self.proxy_addresses(proxy).await?;
                 let (host, hosts) = (url.host_name(), request.addresses);
+                let connect = || self.connector.proxy(&proxy_addresses, proxy, host, hosts, progress);
                 let (mut stream, address) = self
-                    .with_descriptor(|| self.connector.proxy(&proxy_addresses, proxy, host, hosts, progress))
+                    .with_descriptor(progress, connect)
                     .await
                     .map_err(|failure| failure.on_the_way_to(proxy))?;
                 if secure {
@@ -328,16 +333,23 @@ impl Shared {
         Ok(Link::Http1(Box::new(connection)))
     }
 
-    /// Connects. Without a descriptor for that, idle connections are closed and it is tried again.
-    async fn with_descriptor<C>(&self, connect: impl Fn() -> C) -> Result<(TcpStream, SocketAddr), Failure>
+    /// Connects. Without a descriptor for that, idle connections are closed and it is tried again, until the time of the
+    /// request is over.
+    async fn with_descriptor<C>(
+        &self,
+        progress: &Progress,
+        connect: impl Fn() -> C,
+    ) -> Result<(TcpStream, SocketAddr), Failure>
     where
         C: Future<Output = Result<(TcpStream, SocketAddr), Failure>>,
     {
         let mut tries = 0;
         loop {
             match connect().await {
-                Err(failure) if failure.kind.is_out_of_descriptors() && tries < TRIES => {
+                Err(failure) if failure.kind.is_out_of_descriptors() => {
+                    progress.lacks_descriptor.set(true);
                     self.make_room(tries).await;
+                    progress.lacks_descriptor.set(false);
                     tries += 1;
                 }
                 outcome => return outcome,

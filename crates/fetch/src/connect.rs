@@ -3,7 +3,7 @@
 use crate::capture::Capture;
 use crate::certificate::told;
 use crate::clock::Stopwatch;
-use crate::descriptors::ran_out;
+use crate::descriptors::{Descriptors, ran_out};
 use crate::error::{ConnectFailure, Failure, FailureKind, Stage};
 use crate::guard::AddressPolicy;
 use crate::proxy::Proxy;
@@ -29,6 +29,8 @@ pub(crate) struct Progress {
     pub(crate) stage: Cell<Stage>,
     pub(crate) address: Cell<Option<SocketAddr>>,
     pub(crate) stopwatch: RefCell<Stopwatch>,
+    /// It waits for a file descriptor.
+    pub(crate) lacks_descriptor: Cell<bool>,
     /// The exchange that an answer is waited for on.
     waiting_on: RefCell<Option<Rc<RefCell<Capture>>>>,
 }
@@ -39,12 +41,21 @@ impl Progress {
             stage: Cell::new(Stage::Connect),
             address: Cell::new(None),
             stopwatch: RefCell::new(stopwatch),
+            lacks_descriptor: Cell::new(false),
             waiting_on: RefCell::new(None),
         }
     }
 
     pub(crate) fn watch(&self, exchange: Rc<RefCell<Capture>>) {
         *self.waiting_on.borrow_mut() = Some(exchange);
+    }
+
+    /// Why there is no answer after all that time.
+    pub(crate) fn time_over(&self, after: Duration) -> FailureKind {
+        if self.lacks_descriptor.get() {
+            return FailureKind::Connect { reason: ConnectFailure::NoDescriptor, detail: String::new() };
+        }
+        FailureKind::Timeout { stage: self.stage(), after }
     }
 
     /// What is being waited for.
@@ -78,6 +89,8 @@ pub(crate) struct Connector {
     pub(crate) tls: Tls,
     /// How long an address may stay silent before the next one is tried beside it.
     pub(crate) stagger: Duration,
+    /// Bounds the addresses that are tried beside others.
+    pub(crate) descriptors: Descriptors,
 }
 
 /// Of the addresses of one host no more than these are tried.
@@ -142,7 +155,7 @@ impl Connector {
         let outcome = match candidates {
             [] => return Err(connect_failure(ConnectFailure::NoAddress, String::new())),
             [only] => TcpStream::connect(*only).await.map(|stream| (stream, *only)),
-            several => race(several, self.stagger).await,
+            several => race(several, self.stagger, &self.descriptors).await,
         };
         let (stream, address) = outcome.map_err(|error| {
             let kind = FailureKind::Connect {
@@ -220,15 +233,24 @@ fn handshake_error(error: &io::Error, url: &Url) -> String {
     }
 }
 
-type Attempt = Pin<Box<dyn Future<Output = io::Result<(TcpStream, SocketAddr)>>>>;
+type Attempt<'a> = Pin<Box<dyn Future<Output = io::Result<(TcpStream, SocketAddr)>> + 'a>>;
 
-async fn race(candidates: &[SocketAddr], stagger: Duration) -> io::Result<(TcpStream, SocketAddr)> {
+async fn race(
+    candidates: &[SocketAddr],
+    stagger: Duration,
+    descriptors: &Descriptors,
+) -> io::Result<(TcpStream, SocketAddr)> {
     let mut next = candidates.iter().copied().take(MAX_ADDRESSES);
-    let mut running: Vec<Attempt> = Vec::new();
+    let mut running: Vec<Attempt<'_>> = Vec::new();
     let mut last_error = io::Error::from(io::ErrorKind::NotConnected);
     loop {
-        if let Some(address) = next.next() {
+        // The descriptor of the first is the request's own.
+        let beside = if running.is_empty() { None } else { descriptors.second_address() };
+        if (running.is_empty() || beside.is_some())
+            && let Some(address) = next.next()
+        {
             running.push(Box::pin(async move {
+                let _beside = beside;
                 TcpStream::connect(address).await.map(|stream| (stream, address))
             }));
         } else if running.is_empty() {
@@ -249,7 +271,7 @@ async fn race(candidates: &[SocketAddr], stagger: Duration) -> io::Result<(TcpSt
     }
 }
 
-async fn first_finished(running: &mut Vec<Attempt>) -> io::Result<(TcpStream, SocketAddr)> {
+async fn first_finished(running: &mut Vec<Attempt<'_>>) -> io::Result<(TcpStream, SocketAddr)> {
     poll_fn(|cx| {
         for at in 0..running.len() {
             if let Some(attempt) = running.get_mut(at)

@@ -6,8 +6,8 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
 /// Cloning shares it.
 #[derive(Clone)]
@@ -25,10 +25,18 @@ struct Shared {
     waiting: AtomicUsize,
     shortage: Notify,
     freed: Notify,
+    /// One for each connection that may be tried beside another one of the same request.
+    second_addresses: Semaphore,
 }
 
 impl Descriptors {
     pub fn with_most_idle(most_idle: usize) -> Descriptors {
+        Descriptors::new(most_idle, SECOND_ADDRESSES)
+    }
+
+    /// A request has one connection; while it connects to a host with several addresses it may try another beside it, but
+    /// all requests together no more than `second_addresses` of those.
+    pub fn new(most_idle: usize, second_addresses: usize) -> Descriptors {
         let shared = Shared {
             most_idle: AtomicUsize::new(most_idle),
             idle: AtomicUsize::new(0),
@@ -36,6 +44,7 @@ impl Descriptors {
             waiting: AtomicUsize::new(0),
             shortage: Notify::new(),
             freed: Notify::new(),
+            second_addresses: Semaphore::new(second_addresses.min(Semaphore::MAX_PERMITS)),
         };
         Descriptors { shared: Arc::new(shared) }
     }
@@ -43,6 +52,11 @@ impl Descriptors {
     /// How many connections may be idle now.
     pub fn most_idle(&self) -> usize {
         self.shared.most_idle.load(Ordering::Relaxed)
+    }
+
+    /// None while too many connections are being tried at once.
+    pub(crate) fn second_address(&self) -> Option<SemaphorePermit<'_>> {
+        self.shared.second_addresses.try_acquire().ok()
     }
 
     pub(crate) fn join(&self) -> Share {
@@ -68,8 +82,7 @@ pub(crate) fn ran_out(error: &io::Error) -> bool {
 /// How long to wait for another connection of this process to end before trying again: descriptors are also freed by
 /// others, who do not say so.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
-/// So often a connection is tried again for want of a descriptor.
-pub(crate) const TRIES: usize = 50;
+const SECOND_ADDRESSES: usize = 64;
 
 /// One fetcher's part.
 pub(crate) struct Share {
@@ -176,5 +189,14 @@ mod tests {
         other.tell(3);
         other.shrink();
         assert_eq!(descriptors.most_idle(), 16, "some may be kept when there is room again");
+    }
+
+    #[test]
+    fn no_more_second_addresses_are_tried_at_a_time_than_there_is_room_for() {
+        let descriptors = Descriptors::new(0, 1);
+        let first = descriptors.second_address();
+        assert!(first.is_some() && descriptors.second_address().is_none());
+        drop(first);
+        assert!(descriptors.second_address().is_some());
     }
 }

@@ -187,8 +187,8 @@ impl FailureKind {
         }
     }
 
-    /// Whether no connection could be opened for want of a file descriptor.
-    pub(crate) fn is_out_of_descriptors(&self) -> bool {
+    /// Whether no connection could be opened for want of a file descriptor: the host has not been asked.
+    pub fn is_out_of_descriptors(&self) -> bool {
         matches!(self, FailureKind::Connect { reason: ConnectFailure::NoDescriptor, .. })
     }
 

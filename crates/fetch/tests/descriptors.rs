@@ -10,6 +10,7 @@ use argiope_fetch::{Descriptors, FetcherOptions, ProfileOptions, RequestProfile}
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use server::{Get, Server, fetcher_with, ok, private};
 use std::fs::File;
+use std::time::Duration;
 
 fn limit_files(to: u64) {
     let maximum = getrlimit(Resource::Nofile).maximum;
@@ -58,5 +59,21 @@ fn idle_connections_are_closed_when_descriptors_run_out() {
         // With descriptors to spare all is as before.
         assert!(!servers[0].get("/").from(&one).await.unwrap().reused);
         assert!(servers[0].get("/").from(&one).await.unwrap().reused);
+        // Where nothing can be closed the request waits until its time is over, and says what it waited for.
+        drop((one, other));
+        let none_idle = Descriptors::with_most_idle(0);
+        let alone = fetcher_with(FetcherOptions { descriptors: none_idle, ..private() });
+        let mut files = Vec::new();
+        let mut failures = Vec::new();
+        for _ in 0..20 {
+            // The servers' side of what was closed is freed a little later: until then the request may get through.
+            files.extend(take_all());
+            let got = last.get("/").within(Duration::from_millis(300)).from(&alone).await;
+            failures.extend(got.err());
+            if failures.last().is_some_and(|failure| failure.kind.is_out_of_descriptors()) {
+                break;
+            }
+        }
+        assert!(failures.iter().any(|failure| failure.kind.is_out_of_descriptors()), "{failures:?}");
     });
 }

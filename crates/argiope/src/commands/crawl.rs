@@ -8,7 +8,7 @@ use crate::commands::submit;
 use crate::control::ControlServer;
 use crate::cookies::KeptCookies;
 use crate::data::{self, CORRUPT, DISK_FULL, DataDirectory, Fixed};
-use crate::descriptors;
+use crate::descriptors::{self, Keeper, Room};
 use crate::exit::{Exit, Failure};
 use crate::job::{cannot_resume, compare_for_resume, goes_on};
 use crate::progress::Display;
@@ -79,6 +79,8 @@ pub(crate) fn crawl(
     }
     let Some(first) = all.first() else { return Ok(Vec::new()) };
     let (process, addresses) = (first.process.clone(), first.addresses.clone());
+    let room = Room::new(process.concurrency, Keeper::Local)?;
+    room.warning().iter().for_each(|warning| display.message(warning));
     let directory = DataDirectory::open(&process.data, process.shards)?;
     let mut catalogue = directory.catalogue()?;
     // All that may be refused is looked at before a job is stored.
@@ -130,7 +132,7 @@ pub(crate) fn crawl(
         is_new: directory.is_new,
         forget_failures: runs.iter().any(|run| run.forgets),
         retry_failed: runs.iter().any(|run| run.settings.retry_failed),
-        ..engine_config(&process, &addresses, &directory.fixed)
+        ..room.fit(engine_config(&process, &addresses, &directory.fixed))
     };
     let began = Instant::now();
     let engine = match Engine::start(config, ports, starts, output) {
@@ -338,9 +340,7 @@ pub(crate) fn engine_config(
         fetcher: FetcherOptions {
             addresses: addresses.clone(),
             proxies: Arc::clone(&process.proxies),
-            descriptors: Descriptors::with_most_idle(descriptors::idle_connections(
-                process.concurrency as usize,
-            )),
+            descriptors: Descriptors::with_most_idle(descriptors::MOST_IDLE),
             ..FetcherOptions::default()
         },
         resolver: process.resolver.clone(),
@@ -490,6 +490,9 @@ fn tell_recovery(engine: &Engine, display: &Display) {
 
 pub(crate) fn failure_of(error: &EngineError) -> Failure {
     match error {
+        EngineError::Store(text) if descriptors::ran_out(text) => {
+            Failure::failed(error).hint(descriptors::TOO_MANY_FILES)
+        }
         EngineError::DiskFull(_) => Failure::failed(error).hint(DISK_FULL),
         EngineError::Corrupt(_) => Failure::failed(error).hint(CORRUPT),
         EngineError::Settings(_) => Failure::usage(error),

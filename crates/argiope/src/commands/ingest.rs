@@ -11,7 +11,7 @@ use crate::data;
 use crate::exit::Failure;
 use crate::job::identity::hex;
 use crate::job::{SeedRules, parse_seed, seed::SeedProblem};
-use crate::outage::Outages;
+use crate::outage::{Doing, Outages};
 use crate::progress::Display;
 use crate::progress::numbers::{count, counted};
 use crate::settings::{addresses_of, check_name, load_config, merge_job};
@@ -54,7 +54,7 @@ pub(crate) fn run(global: &GlobalOptions, args: &IngestArgs, display: &Display) 
     if args.keep_open || args.let_end {
         keep_job_open(&mut session, job, args.keep_open).map_err(|e| database_failure(&e))?;
     }
-    let outages = place.outages(display, None, "what was sent of the list is kept");
+    let outages = place.outages(display, None, Doing::Ingesting);
     let set_state = |session: &mut Session, state: JobState| {
         let set =
             || set_job_state(session, job, state.as_str(), None, None).map_err(|e| database_failure(&e));

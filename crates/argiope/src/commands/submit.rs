@@ -9,7 +9,7 @@ use crate::commands::selection::print;
 use crate::cookies::read_cookies_file;
 use crate::data;
 use crate::exit::Failure;
-use crate::outage::Outages;
+use crate::outage::{Doing, Outages, Stopping};
 use crate::progress::numbers::{bytes, count, counted};
 use crate::progress::summary::cut_lines;
 use crate::progress::{Display, Phase, RateMeter, Snapshot, style_for_stdout};
@@ -55,7 +55,8 @@ pub(crate) fn run(
     let seeds = all_seeds(&mut settings, display)?;
     let signals =
         Signals::listen().map_err(|e| Failure::failed(format!("cannot listen for signals: {e}")))?;
-    let outages = place.outages(display, Some(&signals), "the job is not handed in yet");
+    let stopping = Stopping::watch(&signals, &place.database, display);
+    let outages = place.outages(display, Some((&signals, &stopping)), Doing::Submitting);
     let (job, is_new) = outages.outlast(|| find_or_create(&mut catalogue, &settings, display))?;
     let old: Option<JobSpec> = serde_json::from_str(&job.spec).ok().filter(|_| !is_new);
     if settings.retry_failed && !is_new {
@@ -69,7 +70,8 @@ pub(crate) fn run(
     if detach {
         return print(&format!("{}\n", job.id));
     }
-    let outages = place.outages(display, Some(&signals), "the job goes on with the workers");
+    stopping.follows();
+    let outages = place.outages(display, Some((&signals, &stopping)), Doing::Following);
     let pages_before = || catalogue.reader().and_then(|reader| reader.counts(job.id)).map_err(store);
     let followed = Following {
         settings: &settings,

@@ -7,6 +7,7 @@ use crate::cli::{GlobalOptions, WorkerArgs};
 use crate::cluster::{ClusterPlace, database_failure, kafka_failure};
 use crate::commands::crawl::{engine_config, failure_of, now, reload_from};
 use crate::data::{self, Fixed, WorkerDirectory};
+use crate::descriptors::{Keeper, Room};
 use crate::exit::Failure;
 use crate::health::domains::Counts;
 use crate::health::figures::Figures as Exposed;
@@ -44,7 +45,7 @@ const REJOIN_PAUSE: Duration = Duration::from_secs(1);
 pub(crate) fn run(global: &GlobalOptions, args: &WorkerArgs, display: &Display) -> Result<(), Failure> {
     let config = load_config(global)?;
     let place = ClusterPlace::open(&config.file)?;
-    let worker = Worker::new(global, args, &config, place)?;
+    let worker = Worker::new(global, args, &config, place, display)?;
     let signals =
         Signals::listen().map_err(|e| Failure::failed(format!("cannot listen for signals: {e}")))?;
     display.message(&format!("worker {} joins {}", worker.name, worker.place.database.place()));
@@ -145,6 +146,7 @@ impl Worker {
         args: &WorkerArgs,
         config: &LoadedConfig,
         place: ClusterPlace,
+        display: &Display,
     ) -> Result<Worker, Failure> {
         let name = args.name.as_deref().map(checked_name).transpose()?;
         let mut process = ProcessSettings::new(global, config)?;
@@ -160,7 +162,9 @@ impl Worker {
             TcpListener::bind(address).map_err(|e| cannot_listen(address, &e))?;
         }
         let directory = WorkerDirectory::open(&global.data, &place.cluster.id, name, own_name)?;
-        let engine = engine_config(&process, &addresses, &place.fixed);
+        let room = Room::new(process.concurrency, Keeper::Cluster)?;
+        room.warning().iter().for_each(|warning| display.message(warning));
+        let engine = room.fit(engine_config(&process, &addresses, &place.fixed));
         Ok(Worker {
             name: directory.worker.clone(),
             place,
@@ -316,6 +320,7 @@ impl Worker {
                 }
                 Some(Signal::Wake) | None => {}
             }
+            members.look_at_lease();
             if members.is_dead() {
                 engine.handle().stop(Stop::Now);
             } else if stops > 0 && members.is_cut_off() {

@@ -58,6 +58,33 @@ fn redis_that_goes_away_and_is_wiped_slows_nothing_down_on_postgres() {
 }
 
 #[test]
+fn a_worker_starts_while_redis_is_away_and_uses_it_when_it_is_back_on_postgres() {
+    let Some(mut site) = Site::with_own_redis("late") else { return };
+    site.run(&["cluster", "init"]).ok();
+    site.one_server("stop", "redis");
+    let lab = lab(6, 40, 20);
+    let address = free_address();
+    let mut worker = site.worker_with("one", &["--listen", &address]);
+    site.submit(&lab, &["--delay", "400ms"]);
+    site.wait_for_pages(20);
+    assert_eq!(is_up(&address, "redis"), Some(false));
+    let said = worker.said();
+    assert_eq!(said.matches("WARN").count(), 1, "{said}");
+    assert!(said.contains("Redis is unreachable; going on without it"), "{said}");
+    site.one_server("start", "redis");
+    site.wait_until("redis to be there", || is_up(&address, "redis") == Some(true));
+    site.wait_until("live figures", || site.status()["live"]["one"]["memory_bytes"].as_u64() > Some(0));
+    site.wait_for_end();
+    assert_whole(&site, &lab, DELAY);
+    assert_eq!(worker.leave(), 0, "{}", worker.said());
+    // What is no address of a Redis is still an error.
+    site.set_redis("nonsense");
+    let run = site.run(&["worker", "--name", "two", "--data", "two"]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(run.stderr.contains("storage.cache_url: is not the address"), "{}", run.stderr);
+}
+
+#[test]
 fn redis_and_the_database_away_at_once_are_waited_for_on_postgres() {
     let Some(site) = Site::with_own_redis("both") else { return };
     site.run(&["cluster", "init"]).ok();
@@ -108,7 +135,7 @@ fn an_outage_of_the_database_beyond_the_lease_repeats_no_request_on_postgres() {
         site.one_server(away, "postgres");
         site.wait_until("the follower to say so", || {
             let said = follower.said();
-            said.matches("waiting for up to 1h 00m for PostgreSQL").count()
+            said.matches("waiting up to 1h 00m for it. The job resumes").count()
                 > said.matches("PostgreSQL is back").count()
         });
         // No lease need end for it: as soon as nothing can be written, nothing is asked for.
@@ -128,7 +155,10 @@ fn an_outage_of_the_database_beyond_the_lease_repeats_no_request_on_postgres() {
     let file = std::fs::read_to_string(site.path("pages.jsonl")).unwrap();
     assert_eq!(file.lines().count(), site.pages().len());
     for worker in &mut workers {
-        assert!(worker.is_alive() && worker.said().contains("it holds again"), "{}", worker.said());
+        assert!(worker.is_alive() && worker.said().contains("it is renewed"), "{}", worker.said());
+        let missed = worker.said().matches("PostgreSQL does not answer; no new request").count();
+        assert!((1..=2).contains(&missed), "{}", worker.said());
+        assert!(worker.said().matches("inboxes cannot be read").count() <= 2, "{}", worker.said());
         assert!(!worker.said().contains("joins again"), "{}", worker.said());
     }
     assert_eq!(site.sql("SELECT count(*) FROM former_members"), "0");
@@ -149,7 +179,7 @@ fn a_worker_that_wakes_goes_on_with_shards_that_nobody_took_on_postgres() {
     site.wait_for_end();
     assert_whole(&site, &lab, DELAY);
     assert_eq!(asked_twice(&lab), 0);
-    assert!(worker.is_alive() && worker.said().contains("it holds again"), "{}", worker.said());
+    assert!(worker.is_alive() && worker.said().contains("it is renewed"), "{}", worker.said());
     assert_eq!(site.sql("SELECT max(epoch) FROM shards"), "1");
 }
 
@@ -178,18 +208,46 @@ fn a_command_waits_for_the_database_as_long_as_it_is_told_on_postgres() {
     assert!(!none.said().contains("waiting"), "{}", none.said());
     assert_eq!(hasty.code(), 1, "{}", hasty.said());
     assert!(
-        hasty.said().contains("waiting for up to 2s for PostgreSQL, the job goes on"),
+        hasty.said().contains("waiting up to 2s for it. The job resumes when it is back."),
         "{}",
         hasty.said()
     );
     assert!(hasty.said().contains("cluster.wait_for_database"), "{}", hasty.said());
-    site.wait_until("it to say so", || patient.said().contains("waiting for PostgreSQL"));
+    site.wait_until("it to say so", || patient.said().contains("waiting for it"));
     // At the start a wrong address is more likely than an outage.
     assert_eq!(site.run(&words).code, 1);
     patient.signal("-INT");
     assert_eq!(patient.code(), 130, "{}", patient.said());
-    assert!(patient.said().contains("cannot be told: the job goes on"), "{}", patient.said());
+    assert!(patient.said().contains("the job was not stopped, because PostgreSQL"), "{}", patient.said());
     site.server("start");
+    let _worker = site.worker("one");
+    site.wait_for_end();
+}
+
+#[test]
+fn a_command_that_is_stopped_while_the_database_hangs_does_not_wait_for_it_on_postgres() {
+    let Some(site) = Site::with_own_postgres("hangs") else { return };
+    site.run(&["cluster", "init"]).ok();
+    let lab = lab(2, 4, 0);
+    let seeds = lab.seeds();
+    let mut words = vec!["crawl"];
+    words.extend(seeds.iter().map(String::as_str));
+    let follow = |name: &str| {
+        let follower = site.start(name, &words);
+        site.wait_until("it to follow", || follower.said().contains("no worker is up"));
+        follower
+    };
+    let (mut once, mut twice) = (follow("once"), follow("twice"));
+    site.server("pause");
+    once.signal("-INT");
+    twice.signal("-INT");
+    twice.signal("-INT");
+    assert_eq!(once.code(), 130, "{}", once.said());
+    // It has not found out by itself before: that takes it some seconds.
+    assert!(!once.said().contains("unreachable ("), "{}", once.said());
+    assert_eq!(once.said().matches("the job was not stopped").count(), 1, "{}", once.said());
+    assert_eq!(twice.code(), 130, "{}", twice.said());
+    site.server("resume");
     let _worker = site.worker("one");
     site.wait_for_end();
 }

@@ -79,8 +79,20 @@ impl Desk {
         Run::of(command.output().expect("the program starts"))
     }
 
+    /// With no more than so many open files.
+    pub(crate) fn run_with_files(&self, files: u32, arguments: &[&str]) -> Run {
+        let script = format!("ulimit -n {files}; exec \"$@\"");
+        let mut words = vec!["-c", &script, "sh", env!("CARGO_BIN_EXE_argiope")];
+        words.extend(arguments);
+        Run::of(self.command_of("sh", &words).output().expect("a shell"))
+    }
+
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_argiope"));
+        self.command_of(env!("CARGO_BIN_EXE_argiope"), arguments)
+    }
+
+    fn command_of(&self, program: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
         command
             .args(arguments)
             .current_dir(self.directory.path())

@@ -13,6 +13,7 @@ mod audit;
 mod certificates;
 mod cuts;
 mod demo;
+mod descriptors;
 mod desk;
 mod going_on;
 mod graph;

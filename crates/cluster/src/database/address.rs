@@ -94,7 +94,11 @@ impl Database {
 
     /// Whether there is a server that lets us in, asked at this moment.
     pub fn answers(&self) -> bool {
-        self.watching().connect(super::LIMIT).is_ok()
+        self.answers_within(super::LIMIT)
+    }
+
+    pub fn answers_within(&self, limit: Duration) -> bool {
+        self.watching().connect(limit).is_ok()
     }
 
     /// A connection whose requests may each take up to `limit`.

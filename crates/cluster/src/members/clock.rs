@@ -73,6 +73,12 @@ impl LeaseClock {
     pub(super) fn left(&self) -> Duration {
         self.state().left()
     }
+
+    /// A renewal should have been confirmed by now. Never so while there is no lease.
+    pub(super) fn is_overdue(&self) -> bool {
+        let expected = self.state().expected;
+        !expected.is_zero() && since_boot() >= expected
+    }
 }
 
 impl Lease for LeaseClock {
@@ -145,5 +151,17 @@ mod tests {
         epochs.set_failing(Writing::Frontier, false);
         assert!(clock.holds());
         assert_eq!(clock.term(), term);
+    }
+
+    #[test]
+    fn a_renewal_is_overdue_when_it_should_have_been_confirmed() {
+        let clock = LeaseClock::new(Arc::default(), Duration::from_secs(5));
+        assert!(!clock.is_overdue(), "there is no lease yet");
+        clock.renewed(since_boot(), HOUR);
+        assert!(!clock.is_overdue());
+        clock.renewed(since_boot().saturating_sub(Duration::from_secs(9)), HOUR);
+        assert!(clock.is_overdue() && !clock.holds() && !clock.left().is_zero());
+        clock.end();
+        assert!(!clock.is_overdue());
     }
 }

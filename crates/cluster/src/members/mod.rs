@@ -46,7 +46,7 @@ use leases::{Leases, Renewed};
 use log_reader::LogReader;
 use reader::Reading;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -57,6 +57,9 @@ pub type Tell = Arc<dyn Fn(Vec<News>) + Send + Sync>;
 
 /// Members and free shards are looked for this often.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Half a second, see [`Members::look_at_lease`].
+const OVERDUE_LOOKS: u32 = 5;
+const SILENT: &str = "PostgreSQL does not answer; no new request is made until it does";
 
 #[derive(Clone)]
 pub struct MemberOptions {
@@ -104,6 +107,8 @@ pub(crate) struct Shared {
     figures: Mutex<Figures>,
     load: Mutex<ClusterLoad>,
     away: AtomicBool,
+    /// Looks in a row at a lease whose renewal is overdue.
+    overdue: AtomicU32,
     lease: Arc<LeaseClock>,
     epochs: Arc<Epochs>,
 }
@@ -170,6 +175,7 @@ impl Members {
             figures: Mutex::default(),
             load: Mutex::default(),
             away: AtomicBool::new(false),
+            overdue: AtomicU32::new(0),
             lease: Arc::clone(&lease),
             epochs,
         });
@@ -246,6 +252,20 @@ impl Members {
     /// What all members have to do and have done, as of a moment ago.
     pub fn load(&self) -> ClusterLoad {
         *self.shared.load.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// To be called ten times a second: a server that hangs is told of when requests stop for want of a renewal, not when
+    /// the renewal gives up.
+    pub fn look_at_lease(&self) {
+        let shared = &self.shared;
+        if !shared.lease.is_overdue() || shared.is_closed() {
+            shared.overdue.store(0, Ordering::Release);
+        // A process that was stopped and goes on is overdue until it has renewed.
+        } else if shared.overdue.fetch_add(1, Ordering::AcqRel) >= OVERDUE_LOOKS
+            && !shared.away.swap(true, Ordering::AcqRel)
+        {
+            tracing::warn!(error = "a renewal of the lease is overdue", "{SILENT}");
+        }
     }
 
     /// Whether the database has answered lately.
@@ -376,14 +396,14 @@ impl Keeper {
         match done {
             Ok(()) => {
                 self.shared.epochs.set_failing(Writing::Leases, false);
-                if self.shared.away.swap(false, Ordering::AcqRel) {
-                    tracing::warn!("the database answers again");
+                if !self.shared.lease.is_overdue() && self.shared.away.swap(false, Ordering::AcqRel) {
+                    tracing::warn!("PostgreSQL answers again");
                 }
             }
             Err(error) => {
                 self.shared.epochs.set_failing(Writing::Leases, true);
                 if !self.shared.away.swap(true, Ordering::AcqRel) {
-                    tracing::warn!(%error, "the database does not answer; nothing new is asked for until it does");
+                    tracing::warn!(%error, "{SILENT}");
                 }
                 // Not at once again: the pause is that of a look.
                 std::thread::sleep(Duration::from_millis(200));
@@ -451,20 +471,27 @@ impl Keeper {
     /// hosts. None if this member is dead.
     fn renew(&mut self) -> Result<Option<Renewed>> {
         let figures = self.shared.figures.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let sent = since_boot();
+        // The lease runs from when it was sent, and so does the time until the next.
+        let (sent, sent_at) = (since_boot(), Instant::now());
         let Some(found) = self.leases.renew(&mut self.session, &figures)? else {
             self.die();
             return Ok(None);
         };
         // Before the lease holds: nothing may be asked for a shard that is another's.
+        let before = self.shared.readings().len();
         self.lose_others(&found);
         if let Some(term) = self.shared.lease.renewed(sent, self.leases.length) {
             if self.renewed_at.is_some() {
-                tracing::warn!(shards = self.shared.readings().len(), "the lease was over; it holds again");
+                match (before, self.shared.readings().len()) {
+                    (1.., 0) => tracing::warn!("the lease had expired; all shards went to other workers"),
+                    (_, kept) => {
+                        tracing::warn!(kept, lost = before - kept, "the lease had expired; it is renewed")
+                    }
+                }
             }
             (self.tell)(vec![News::Resumed { term }]);
         }
-        self.renewed_at = Some(Instant::now());
+        self.renewed_at = Some(sent_at);
         self.measure()?;
         Ok(Some(found))
     }

@@ -47,16 +47,35 @@ pub(super) struct Piece {
 
 pub(super) fn run(database: &Database, shared: &Arc<Shared>, tell: &Tell) {
     let mut session = None;
+    let mut trouble = Trouble::default();
     while !shared.is_closed() {
-        match read_once(database, &mut session, shared, tell) {
+        let done = read_once(database, &mut session, shared, tell);
+        trouble.note(&done);
+        match done {
             Ok(true) => {}
             Ok(false) if shared.hears.load(Ordering::Acquire) => shared.wait_for_bell(LOOK_SELDOM),
             Ok(false) => shared.wait_for_bell(LOOK_EVERY),
-            Err(error) => {
-                tracing::warn!(%error, "the inbox cannot be read");
-                shared.wait_for_bell(PAUSE);
-            }
+            Err(_) => shared.wait_for_bell(PAUSE),
         }
+    }
+}
+
+/// Whether inboxes can be read: said when that changes.
+#[derive(Default)]
+struct Trouble {
+    is_there: bool,
+}
+
+impl Trouble {
+    /// True if something was said.
+    fn note<T>(&mut self, done: &Result<T>) -> bool {
+        let was_there = std::mem::replace(&mut self.is_there, done.is_err());
+        match done {
+            Err(error) if !was_there => tracing::warn!(%error, "inboxes cannot be read"),
+            Ok(_) if was_there => tracing::warn!("inboxes can be read again"),
+            _ => return false,
+        }
+        true
     }
 }
 
@@ -168,4 +187,21 @@ fn tell_jobs(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::database::{DatabaseError, Trouble as Kind};
+
+    #[test]
+    fn an_outage_is_told_when_it_begins_and_when_it_ends() {
+        let mut trouble = Trouble::default();
+        let failed = || -> Result<bool> { Err(DatabaseError::new(Kind::Unreachable, "a@db/a", "gone")) };
+        let said: Vec<bool> = [Ok(true), failed(), failed(), failed(), Ok(false), Ok(true)]
+            .iter()
+            .map(|d| trouble.note(d))
+            .collect();
+        assert_eq!(said, [false, true, false, false, true, false]);
+    }
 }

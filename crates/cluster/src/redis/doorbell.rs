@@ -5,7 +5,7 @@
 //! so, and the owner looks by the clock.
 
 use super::Redis;
-use super::link::{Link, TRY_LIMIT, classified};
+use super::link::{Link, TRY_LIMIT, classified, is_interrupted};
 use redis::{PubSub, RedisError, RedisResult};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -152,8 +152,15 @@ impl Listener {
             let Err(error) = self.listen() else {
                 return;
             };
-            if self.hears.replace(false) != Some(false) {
-                tracing::warn!(error = %classified(error), "doorbell not heard; logs are looked into by the clock");
+            if is_interrupted(&error) {
+                continue;
+            }
+            let before = self.hears.replace(false);
+            // One that was never reached was missed by whoever made the connection.
+            if before == Some(true) {
+                tracing::warn!(error = %classified(error), "Redis notifications lost; polling instead");
+            }
+            if before != Some(false) {
                 (self.on_heard)(Heard::Away);
             }
             if self.shared.ended_within(PAUSE) {
@@ -179,7 +186,7 @@ impl Listener {
             let before = self.hears.replace(true);
             if before != Some(true) {
                 if before == Some(false) {
-                    tracing::info!("doorbell is heard again");
+                    tracing::info!("Redis notifications are back");
                 }
                 (self.on_heard)(Heard::Back);
             }

@@ -6,6 +6,7 @@ use crate::server_error::{Result, ServerError, Trouble};
 use crate::tls;
 use redis::{Client, Connection, ErrorKind, RedisError, RedisResult};
 use std::error::Error as StdError;
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,8 @@ const PAUSE: Duration = Duration::from_secs(10);
 
 pub(super) struct Link {
     client: Client,
+    /// Another link to the same server says when it is away and back.
+    is_quiet: bool,
     state: Mutex<State>,
 }
 
@@ -45,12 +48,12 @@ impl Link {
             let message = "is not the address of a Redis server; it is written redis://HOST:PORT/NUMBER, with TLS rediss://";
             ServerError::new(Trouble::Wrong, SETTING, message).with_source(error)
         })?;
-        Ok(Link { client, state: Mutex::default() })
+        Ok(Link { client, is_quiet: false, state: Mutex::default() })
     }
 
     /// To the same server, with a connection of its own.
     pub(super) fn apart(&self) -> Link {
-        Link { client: self.client.clone(), state: Mutex::default() }
+        Link { client: self.client.clone(), is_quiet: true, state: Mutex::default() }
     }
 
     /// A connection of the caller's own, past the breaker.
@@ -80,17 +83,21 @@ impl Link {
             let limit = left.clamp(Duration::from_millis(1), TRY_LIMIT);
             let error = match self.attempt(&mut state, limit, &operation) {
                 Ok(value) => {
-                    if state.breaker.succeeded() == Turn::CameBack {
-                        tracing::info!("redis is back");
+                    if state.breaker.succeeded() == Turn::CameBack && !self.is_quiet {
+                        tracing::info!("Redis is reachable again");
                     }
                     return Ok(value);
+                }
+                Err(error) if is_interrupted(&error) && retried < RETRIES => {
+                    state.connection = None;
+                    continue;
                 }
                 Err(error) => classified(error),
             };
             let now = Instant::now();
             state.connection = None;
-            if state.breaker.failed(now) == Turn::WentAway {
-                tracing::warn!(%error, "redis is away; going on without it");
+            if state.breaker.failed(now) == Turn::WentAway && !self.is_quiet {
+                tracing::warn!(%error, "Redis is unreachable; going on without it");
             }
             let again = error.is_retryable()
                 && retried < RETRIES
@@ -155,13 +162,40 @@ pub(super) fn classified(error: RedisError) -> ServerError {
     ServerError::new(trouble, SETTING, format!("{message} ({error})")).with_source(error)
 }
 
-/// The client shares its causes.
 fn refusal(error: &RedisError) -> Option<String> {
+    tls::refusal(cause(error)?)
+}
+
+/// The client shares its causes.
+fn cause(error: &RedisError) -> Option<&io::Error> {
     let shared = error.source()?.downcast_ref::<Arc<dyn StdError + Send + Sync>>()?;
-    tls::refusal(shared.downcast_ref()?)
+    shared.downcast_ref()
+}
+
+/// A process that was stopped and goes on finds its waiting cut short: that says nothing about the server.
+pub(super) fn is_interrupted(error: &RedisError) -> bool {
+    cause(error).is_some_and(|error| error.kind() == io::ErrorKind::Interrupted)
 }
 
 /// Without any password in the address, the first command is what is refused.
 fn is_about_the_password(error: &RedisError) -> bool {
     matches!(error.code(), Some("NOAUTH" | "WRONGPASS"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interrupted_call_is_told_from_a_server_that_is_away() {
+        assert!(is_interrupted(&io::Error::from(io::ErrorKind::Interrupted).into()));
+        assert!(!is_interrupted(&io::Error::from(io::ErrorKind::ConnectionRefused).into()));
+    }
+
+    #[test]
+    fn what_cannot_be_reached_may_come_later_and_what_is_no_address_may_not() {
+        let link = Link::new("redis://127.0.0.1:1/").unwrap();
+        assert!(link.run(|_| Ok(())).unwrap_err().is_retryable());
+        assert!(!Link::new("nonsense").err().unwrap().is_retryable());
+    }
 }

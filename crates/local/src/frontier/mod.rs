@@ -27,6 +27,11 @@ const SEEN_SEQUENCE: &[u8] = b"seen_sequence";
 /// Entries removed at once when a job is forgotten.
 const FORGET_BATCH: usize = 10_000;
 
+/// fjall panics with fewer.
+const LEAST_FILES: usize = 10;
+/// Its default on Linux.
+const MOST_FILES: usize = 900;
+
 pub struct FjallState {
     database: Database,
     queue: Keyspace,
@@ -41,8 +46,14 @@ pub struct FjallState {
 
 impl FjallState {
     pub fn open(directory: &Path) -> Result<FjallState, StateError> {
+        FjallState::open_with_files(directory, MOST_FILES)
+    }
+
+    /// Keeps no more than `files` table files open beside those that are being read or written.
+    pub fn open_with_files(directory: &Path, files: usize) -> Result<FjallState, StateError> {
         let builder = Database::builder(directory)
             .cache_size(64 << 20)
+            .max_cached_files(Some(files.clamp(LEAST_FILES, MOST_FILES)))
             .manual_journal_persist(true)
             // All of it is read when the database opens after a kill.
             .max_journaling_size(256 << 20)

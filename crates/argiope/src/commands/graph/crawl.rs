@@ -6,6 +6,7 @@ use super::settings::GraphSettings;
 use crate::cli::{GlobalOptions, GraphCrawlArgs};
 use crate::commands::crawl::now;
 use crate::data::{DISK_FULL, store_failure};
+use crate::descriptors::{Keeper, Room};
 use crate::exit::Failure;
 use crate::progress::Display;
 use crate::signals::{Signal, Signals};
@@ -40,13 +41,16 @@ pub(super) fn run(global: &GlobalOptions, args: &GraphCrawlArgs, display: &Displ
             "WARNING: robots.txt is IGNORED in this crawl. Do this to sites of your own only; others may block you.",
         );
     }
+    let room = Room::new(settings.process.concurrency, Keeper::Graph)?;
+    room.warning().iter().for_each(|warning| display.message(warning));
     let store = GraphStore::open(&settings.file.db_path).map_err(|e| store_failure(&e))?;
     let lines = Arc::new(Lines::new(global.quiet, u32::from(settings.file.retry_attempts)));
     let start = job_start(&settings, &store, &lines)?;
     let signals =
         Signals::listen().map_err(|e| Failure::failed(format!("cannot listen for signals: {e}")))?;
     let began = now();
-    let engine = Engine::start(engine_config(&settings), ports(&settings, &store, &lines), vec![start], None)
+    let config = room.fit(engine_config(&settings));
+    let engine = Engine::start(config, ports(&settings, &store, &lines), vec![start], None)
         .map_err(|e| failure_of(&e))?;
     let watched = watch(&engine, &store, &signals, &lines);
     let ended = engine.join().map_err(|e| failure_of(&e))?;
