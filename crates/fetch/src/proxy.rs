@@ -183,7 +183,11 @@ mod tests {
 
     #[test]
     fn what_is_no_http_proxy_is_said() {
-        assert!(Proxy::parse("socks5://proxy.example").unwrap_err().contains("only http://"));
+        assert!(
+            Proxy::parse("socks5://proxy.example")
+                .unwrap_err()
+                .contains("only http:// proxies are supported")
+        );
         assert!(Proxy::parse("proxy.example").is_err());
     }
 }

@@ -10,7 +10,7 @@ pub enum SkipReason {
     RobotsDisallowed,
     RobotsUnreachable,
     OutOfScope,
-    /// Include/exclude patterns, file extensions, length, number of parameters, nofollow.
+    /// Include/exclude patterns, file extensions, nofollow.
     Filtered,
     Trap,
     Blacklisted,

@@ -31,7 +31,7 @@ fn cookie(line: &str, suffixes: &PublicSuffixes) -> Result<Cookie, String> {
         other => {
             let found = other.len();
             return Err(format!(
-                "a line for a cookie has 7 fields separated by tabs, this one has {found}; is it a cookies.txt file?"
+                "a cookie has 7 fields separated by tabs, this line has {found}; is it a cookies.txt file?"
             ));
         }
     };
@@ -128,6 +128,8 @@ mod tests {
 
     #[test]
     fn an_error_names_its_line() {
+        let words = read("just words").unwrap_err().to_string();
+        assert!(words.contains("has 7 fields separated by tabs, this line has 1"), "{words}");
         for (text, problem) in [
             ("# ok\nsid=abc\n", "line 2: a cookie has 7 fields"),
             ("a.test\tYES\t/\tFALSE\t0\ta\tb\n", "line 1: the second field"),
