@@ -11,7 +11,8 @@ const WANTED: u64 = 1 << 20;
 /// Standard streams, the lock, the catalogue and its readers, the link segment, the journals of the frontier, the control
 /// socket, epoll of the threads that are no workers: 18 were counted in a crawl, and a file of pages or a list comes on top.
 const LOCAL_FILES: u64 = 24;
-/// The same for a worker of a cluster: its connections to PostgreSQL, Redis, Kafka and the object store in place of files.
+/// The same for a worker of a cluster, with connections to its servers in place of files: 29 were counted with PostgreSQL
+/// and Redis, and Kafka and the object store come on top.
 const CLUSTER_FILES: u64 = 64;
 /// Two of epoll, one eventfd, one WARC file.
 const FILES_PER_WORKER: u64 = 4;
@@ -117,7 +118,7 @@ impl Room {
         (concurrency < wanted).then(|| {
             format!(
                 "warning: the limit of {limit} open files (ulimit -n) allows {concurrency} requests at a time, not {wanted}; \
-                 raise it, or lower --concurrency"
+                 raise it to have more"
             )
         })
     }

@@ -200,7 +200,9 @@ impl Following<'_> {
         loop {
             match signals.wait(LOOK_EVERY) {
                 Some(Signal::Stop) => {
-                    match pause(session, self.job) {
+                    // First whether it answers: one that hangs would carry out later what it is told now.
+                    let told = pulse.ping().map_err(|e| database_failure(&e));
+                    match told.and_then(|()| pause(session, self.job)) {
                         // It is away, and nobody has noticed before.
                         Err(failure) if failure.may_pass => return Err(outages.interrupted()),
                         paused => paused?,
