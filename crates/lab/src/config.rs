@@ -38,6 +38,9 @@ pub struct LabConfig {
     pub zone: Option<String>,
     /// Sites are served over TLS, and all URLs are https.
     pub tls: Option<TlsFiles>,
+    /// Some links to front pages have tracking parameters. Where front pages are no seeds, the spelling that is found first, and so
+    /// the one that is asked for, is not known then.
+    pub tracking: bool,
     /// A connection is closed after so many answers; without it, it is kept.
     pub requests_per_connection: Option<u32>,
     /// Compressed pages kept in memory, all together; those that find no room are compressed each time.
@@ -68,6 +71,7 @@ impl LabConfig {
             latency_ms: 0,
             zone: None,
             tls: None,
+            tracking: true,
             requests_per_connection: None,
             cache_bytes: 1 << 30,
             log_capacity: 0,

@@ -268,8 +268,8 @@ impl Writer<'_> {
     }
 
     fn reference(&self, page: u32, form: Form, out: &mut Vec<u8>) {
-        // A URL is asked for in the spelling that is found first. The front page is a seed, so that spelling is known.
-        let form = if page == 0 { form } else { form.without_tracking() };
+        // A URL is asked for in the spelling that is found first. Front pages are mostly seeds, so that spelling is known.
+        let form = if page == 0 && self.web.config.tracking { form } else { form.without_tracking() };
         match form {
             Form::FromRoot | Form::Fragment | Form::Tracking => out.push(b'/'),
             Form::Relative => self.way_up(out),

@@ -331,7 +331,7 @@ impl CatalogueReader for PostgresReader {
     fn fetches(&self, job: Option<JobId>, each: Each<'_, FetchRow>) -> Result<()> {
         let wanted = job.map_or(String::new(), |job| format!("WHERE job = {}", job.0 as i32));
         let sql = format!(
-            "SELECT id, {} FROM fetches {wanted} ORDER BY host COLLATE \"C\", started, id",
+            "SELECT id, {} FROM fetches {wanted} ORDER BY host COLLATE \"C\", started, duration_ms, id",
             fetch::COLUMNS
         );
         let database = self.session.borrow().database().clone();

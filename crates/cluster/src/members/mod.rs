@@ -485,7 +485,11 @@ impl Keeper {
                 match (before, self.shared.readings().len()) {
                     (1.., 0) => tracing::warn!("the lease had expired; all shards went to other workers"),
                     (_, kept) => {
-                        tracing::warn!(kept, lost = before - kept, "the lease had expired; it is renewed")
+                        tracing::warn!(
+                            kept,
+                            lost = before.saturating_sub(kept),
+                            "the lease had expired; it is renewed"
+                        )
                     }
                 }
             }

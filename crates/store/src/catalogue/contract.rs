@@ -365,6 +365,17 @@ pub fn requests_are_read_back_by_host_and_start(catalogue: &mut dyn Catalogue) {
     assert_eq!(reader.hops_to(job, &full.url, 10).unwrap(), [full.clone()]);
     assert!(reader.hops_to(job, &rows[0].url, 10).unwrap().is_empty(), "it was scheduled itself");
     assert!(reader.hops_to(other, &full.url, 10).unwrap().is_empty());
+    // Of two that started within one millisecond, the one that ended first came first.
+    let third = new_job(catalogue, None, "k");
+    let ending = |at| {
+        let mut row = fetch_row(third, "c.test", "/", 50);
+        row.timings.ended = Millis(at);
+        row
+    };
+    catalogue.commit(&Batch { fetches: vec![ending(52), ending(51)], ..Batch::default() }).unwrap();
+    let reader = catalogue.reader().unwrap();
+    let read = collect(|each| reader.fetches(Some(third), each));
+    assert_eq!(read.iter().map(|row| row.timings.ended.0).collect::<Vec<_>>(), [51, 52]);
     let mut delays = reader.host_delays(job).unwrap();
     delays.sort();
     assert_eq!(delays, [(String::from("a.test"), 1000), (String::from("b.test"), 0)]);

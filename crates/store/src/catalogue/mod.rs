@@ -162,7 +162,7 @@ pub trait CatalogueReader: Send {
     fn resources(&self, job: Option<JobId>, each: Each<'_, ResourceRow>) -> Result<()>;
     /// The latest round of a resource; of all jobs, the latest one that has it.
     fn resource(&self, job: Option<JobId>, normal: &str) -> Result<Option<ResourceRow>>;
-    /// By host, then by start.
+    /// By host, then by start, then by end.
     fn fetches(&self, job: Option<JobId>, each: Each<'_, FetchRow>) -> Result<()>;
     /// Every request made for a URL as scheduled, oldest first, `limit` at most.
     fn fetches_of(&self, job: Option<JobId>, normal: &str, limit: usize) -> Result<Vec<FetchRow>>;
