@@ -41,14 +41,18 @@ fn read_text(path: &Path) -> io::Result<String> {
 /// The form with the values of its variables.
 pub(crate) fn login_form(login: &Login, environment: Environment<'_>) -> Result<LoginForm, Failure> {
     let wrong = |problem: String| Failure::usage(format!("'login': {problem}"));
-    let url = Url::parse(&login.url, &NormalRules::default())
-        .map_err(|error| wrong(format!("'{}': {error}", login.url)))?;
+    let url_of = |text: &str| {
+        Url::parse(text, &NormalRules::default()).map_err(|error| wrong(format!("'{text}': {error}")))
+    };
+    let url = url_of(&login.url)?;
+    let page = login.page.as_deref().map(url_of).transpose()?;
     let field = |(name, value): (&String, &String)| match expand(value, environment) {
         Ok(value) => Ok((name.clone(), value)),
         Err(problem) => Err(wrong(format!("field '{name}': {problem}"))),
     };
     Ok(LoginForm {
         url,
+        page,
         fields: login.fields.iter().map(field).collect::<Result<_, _>>()?,
         success_text: login.success_text.clone(),
         success_cookie: login.success_cookie.clone(),

@@ -10,6 +10,7 @@ use crate::scheduler::now;
 use argiope_fetch::{
     DecodeScratch, FetchRequest, Fetched, Fetcher, Leave, Resolver, Start, Tls, decode, encode_form,
 };
+use argiope_extract::hidden_fields;
 use argiope_frontier::{Answer, Frontier};
 use argiope_model::{Base, RequestKind, Url};
 use argiope_politeness::AnswerResult;
@@ -22,6 +23,8 @@ use std::time::Duration;
 #[derive(Clone, PartialEq, Eq)]
 pub struct LoginForm {
     pub url: Url,
+    /// Has the form: asked for first, for its cookies and hidden fields.
+    pub page: Option<Url>,
     pub fields: Vec<(String, String)>,
     pub success_text: Option<String>,
     pub success_cookie: Option<String>,
@@ -70,14 +73,44 @@ struct Asking<'a> {
 
 impl Asking<'_> {
     async fn log_in(&self, frontier: &mut Frontier) -> Result<(), String> {
-        let fields = self.form.fields.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let mut body = Some(encode_form(fields));
-        let mut url = self.form.url.clone();
+        let hidden = match &self.form.page {
+            Some(page) => self.hidden_fields(frontier, page).await?,
+            None => Vec::new(),
+        };
+        let fields = self.form.fields.iter().chain(&hidden);
+        let body = encode_form(fields.map(|(name, value)| (name.as_str(), value.as_str())));
+        let (url, answer) = self.send(frontier, &self.form.url, Some(body)).await?;
+        self.judge(&url, &answer)
+    }
+
+    async fn hidden_fields(
+        &self,
+        frontier: &mut Frontier,
+        page: &Url,
+    ) -> Result<Vec<(String, String)>, String> {
+        let (url, answer) = self.send(frontier, page, None).await?;
+        let status = answer.status.as_u16();
+        if status >= 400 {
+            return Err(format!("the page with the form, {url}, answered {status}"));
+        }
+        let decoded = decode(&answer.headers, &answer.body, MAX_BODY, &mut DecodeScratch::new());
+        let names: Vec<&str> = self.form.fields.iter().map(|(name, _)| name.as_str()).collect();
+        Ok(hidden_fields(&decoded.bytes, &names))
+    }
+
+    /// Asks, and follows redirects. Gives back where they have ended.
+    async fn send(
+        &self,
+        frontier: &mut Frontier,
+        to: &Url,
+        mut body: Option<Bytes>,
+    ) -> Result<(Url, Fetched), String> {
+        let mut url = to.clone();
         for _ in 0..=MAX_HOPS {
             let answer = self.ask(frontier, &url, body.as_ref()).await?;
             let status = answer.status.as_u16();
             self.job.cookies.take(&url, &answer.headers, answer.timings.ended);
-            let Some(location) = answer.redirect() else { return self.judge(&url, &answer) };
+            let Some(location) = answer.redirect() else { return Ok((url, answer)) };
             let to = Base::new(&url).join(&location, &self.job.normal);
             url = to.map_err(|error| format!("{url} redirects to '{location}': {error}"))?;
             // Only these repeat the form (RFC 9110, 15.4), and no other host gets the password.
@@ -85,7 +118,7 @@ impl Asking<'_> {
                 body = None;
             }
         }
-        Err(format!("{} redirects more than {MAX_HOPS} times", self.form.url))
+        Err(format!("{to} redirects more than {MAX_HOPS} times"))
     }
 
     async fn ask(&self, frontier: &mut Frontier, url: &Url, body: Option<&Bytes>) -> Result<Fetched, String> {

@@ -10,6 +10,7 @@ mod charset;
 mod collector;
 mod content_hash;
 mod element;
+mod form;
 mod inspect;
 mod links;
 mod media;
@@ -28,6 +29,7 @@ mod text;
 mod tokenizer;
 
 pub use content_hash::{ContentHash, content_hash};
+pub use form::hidden_fields;
 pub use inspect::{InspectedLink, InspectedResource, Inspection, inspect_page};
 pub use links::{FoundLink, FoundLinks, LinkKind, Rel};
 pub use media::Media;

@@ -57,6 +57,9 @@ impl FromStr for CookieJar {
 pub struct Login {
     /// Where the form is posted to.
     pub url: String,
+    /// The page that has the form: asked for first, so that its hidden fields are sent along.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page: Option<String>,
     pub fields: BTreeMap<String, String>,
     /// The answer of a login that worked has this text.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -111,6 +111,13 @@ const LOGIN: &[Key] = &[
         .required()
         .about("Where the form is posted to.")
         .example("https://example.com/login"),
+    Key::new("page", Kind::Text)
+        .about(
+            "The page that has the form. It is asked for first; its cookies and the hidden fields of its form, such as a token \
+             against forged requests, are sent along.",
+        )
+        .example("https://example.com/login")
+        .otherwise("only `fields` are sent"),
     Key::new("fields", Kind::Named(forms::WORD, &Kind::Text))
         .required()
         .about("The fields of the form. A password has to come from a variable, which is looked up when it is sent.")

@@ -126,8 +126,11 @@ pub(super) fn of_job(spec: &JobSpec) -> Vec<Problem> {
 /// The job is stored with its form as it is written.
 fn login(login: &Login) -> Vec<Problem> {
     let mut problems = Vec::new();
-    if let Err(error) = Url::parse(&login.url, &NormalRules::default()) {
-        problems.push(Problem::new("login.url", format!("'login.url': '{}': {error}", login.url)));
+    for (key, url) in [("url", Some(&login.url)), ("page", login.page.as_ref())] {
+        let Some(Err(error)) = url.map(|url| Url::parse(url, &NormalRules::default())) else { continue };
+        let path = format!("login.{key}");
+        let message = format!("'{path}': '{}': {error}", url.map_or("", String::as_str));
+        problems.push(Problem { path, message });
     }
     for (name, value) in &login.fields {
         let lower = name.to_ascii_lowercase();

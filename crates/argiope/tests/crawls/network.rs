@@ -204,6 +204,26 @@ fn files(folder: &std::path::Path) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
+fn a_login_sends_the_hidden_fields_and_cookies_of_its_page() {
+    let (desk, lab) = (Desk::new(), lab(&[SiteKind::Login], 4, 0));
+    let seed = lab.seeds()[0].clone();
+    let words = ["crawl", "-c", "job.yaml", "--allow-private"];
+    let password = [("LAB_PASSWORD", LOGIN_PASSWORD)];
+    let check = format!("  success_text: {LOGIN_WELCOME}\n");
+    let job = login_job(&seed, &check).replace("/login'", "/signin'");
+    desk.write("job.yaml", &job);
+    let run = desk.run_in(&password, &words);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(run.stderr.contains("answered 403"), "{}", run.stderr);
+    desk.write("job.yaml", &format!("{job}  page: '{seed}nothing-here'\n"));
+    assert_eq!(desk.run_in(&password, &words).code, 1);
+    desk.write("job.yaml", &format!("{job}  page: '{seed}signin'\n"));
+    desk.run_in(&password, &words).ok();
+    let pages = desk.pages();
+    assert!(pages.len() >= 4 && pages.iter().all(|page| page["status"] == 200), "{pages:?}");
+}
+
+#[test]
 fn a_login_that_fails_is_an_error_before_any_page_is_asked_for() {
     let (desk, lab) = (Desk::new(), lab(&[SiteKind::Login], 3, 0));
     let seed = lab.seeds()[0].clone();

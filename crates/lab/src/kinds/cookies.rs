@@ -12,6 +12,8 @@ pub const LOGIN_PASSWORD: &str = "open sesame";
 pub const LOGIN_WELCOME: &str = "Sign out";
 
 const SEEN: &str = "seen=yes";
+/// A plus has to be encoded in a form.
+const TOKEN: &str = "4f+2a";
 const SESSION: &str = "session=0123456789abcdef";
 
 /// What is said to whoever lacks the cookie; `None` leaves it to the rest of the site.
@@ -22,6 +24,7 @@ pub(crate) fn answer(kind: SiteKind, request: &Request<'_>, body: &[u8]) -> Opti
             Answer::redirect(302, request.target).header("Set-Cookie", format!("{SEEN}; Path=/; HttpOnly")),
         ),
         SiteKind::Login if path == "/login" => Some(login(request, body)),
+        SiteKind::Login if path == "/signin" => Some(sign_in(request, body)),
         SiteKind::Login if path == "/account" && has(request, SESSION) => Some(Answer::bytes(
             HTML,
             format!("<title>Account</title><a href=/>Home</a><p>{LOGIN_WELCOME}").into_bytes(),
@@ -45,6 +48,24 @@ fn login(request: &Request<'_>, body: &[u8]) -> Answer {
     } else {
         Answer::bytes(HTML, format!("{form}<p>Wrong name or password").into_bytes())
     }
+}
+
+/// The same with a token that the form and a cookie have to agree on.
+fn sign_in(request: &Request<'_>, body: &[u8]) -> Answer {
+    let form = format!(
+        "<title>Sign in</title><form><input name=q><input type=hidden name=token value=wrong></form><form method=post>\
+         <input type=hidden name=token value='{TOKEN}'><input name=user><input name=password></form>"
+    );
+    let mut fields: Vec<&[u8]> = body.split(|byte| *byte == b'&').collect();
+    fields.sort_unstable();
+    let password = format!("password={}", LOGIN_PASSWORD.replace(' ', "+"));
+    let (token, user) = (format!("token={}", TOKEN.replace('+', "%2B")), format!("user={LOGIN_USER}"));
+    let right = [password.as_bytes(), token.as_bytes(), user.as_bytes()];
+    if request.method == "POST" && fields == right && has(request, "guard=1") {
+        return Answer::redirect(303, "/account").header("Set-Cookie", format!("{SESSION}; Path=/; HttpOnly"));
+    }
+    let status = if request.method == "POST" { 403 } else { 200 };
+    Answer { status, ..Answer::bytes(HTML, form.into_bytes()) }.header("Set-Cookie", "guard=1; Path=/")
 }
 
 fn has(request: &Request<'_>, cookie: &str) -> bool {
