@@ -7,10 +7,10 @@ use crate::error::EngineError;
 use crate::job::JobContext;
 use crate::robots::unqueued_visit;
 use crate::scheduler::now;
+use argiope_extract::hidden_fields;
 use argiope_fetch::{
     DecodeScratch, FetchRequest, Fetched, Fetcher, Leave, Resolver, Start, Tls, decode, encode_form,
 };
-use argiope_extract::hidden_fields;
 use argiope_frontier::{Answer, Frontier};
 use argiope_model::{Base, RequestKind, Url};
 use argiope_politeness::AnswerResult;

@@ -66,7 +66,8 @@ mod tests {
             <input type=hidden name=empty><input type=hidden name=password value=no><input type=submit name=go></FORM>
             <form><input name=user><input type=hidden name=later value=1></form>";
         let fields = hidden_fields(page, &["user", "password"]);
-        let expected = [("token", "a&b=c"), ("empty", "")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let expected =
+            [("token", "a&b=c"), ("empty", "")].map(|(name, value)| (name.to_owned(), value.to_owned()));
         assert_eq!(fields, expected);
         assert!(hidden_fields(page, &["login"]).is_empty());
     }

@@ -62,7 +62,8 @@ fn sign_in(request: &Request<'_>, body: &[u8]) -> Answer {
     let (token, user) = (format!("token={}", TOKEN.replace('+', "%2B")), format!("user={LOGIN_USER}"));
     let right = [password.as_bytes(), token.as_bytes(), user.as_bytes()];
     if request.method == "POST" && fields == right && has(request, "guard=1") {
-        return Answer::redirect(303, "/account").header("Set-Cookie", format!("{SESSION}; Path=/; HttpOnly"));
+        return Answer::redirect(303, "/account")
+            .header("Set-Cookie", format!("{SESSION}; Path=/; HttpOnly"));
     }
     let status = if request.method == "POST" { 403 } else { 200 };
     Answer { status, ..Answer::bytes(HTML, form.into_bytes()) }.header("Set-Cookie", "guard=1; Path=/")
