@@ -81,8 +81,9 @@ impl Fingerprints {
         let mut waiting = 0;
         for word in words {
             let last = hash_of_word(text.raw(), word);
-            word_count = word_count.saturating_add(1);
-            if older.has_digit | old.has_digit | last.has_digit {
+            // A text has fewer than 2^32 bytes.
+            word_count = word_count.wrapping_add(1);
+            if (older.digits | old.digits | last.digits) & HIGH_BITS != 0 {
                 numbers.add(older, old, last);
             } else if let Some(slot) = shingles.get_mut(waiting) {
                 *slot = shingle(older.hash, old.hash, last.hash);
@@ -130,15 +131,21 @@ impl Numbers {
 #[derive(Clone, Copy, Default)]
 struct Hashed {
     hash: u64,
-    has_digit: bool,
+    /// The high bit of each byte is set where a letter is a digit; the other bits mean nothing. Looked at for three words
+    /// together.
+    digits: u64,
 }
 
 impl Hashed {
     /// What every word with a digit in it is taken for.
     const NUMBER: u64 = 0x9e6c_63d0_876a_9a62;
 
+    fn has_digit(self) -> bool {
+        self.digits & HIGH_BITS != 0
+    }
+
     fn without_number(self) -> u64 {
-        if self.has_digit { Self::NUMBER } else { self.hash }
+        if self.has_digit() { Self::NUMBER } else { self.hash }
     }
 }
 
@@ -167,22 +174,21 @@ fn hash_of_word(raw: &[u8], word: Word) -> Hashed {
     if (low | high) & HIGH_BITS != 0 {
         return hash_of_unusual_word(raw, word);
     }
-    Hashed { hash: hash_of_sixteen(0, low, high), has_digit: (digits(low) | digits(high)) != 0 }
+    Hashed { hash: hash_of_sixteen(0, low, high), digits: !(others(low) & others(high)) }
 }
 
-/// The high bit of each byte that is a digit. All bytes are ASCII.
+/// The high bit of each byte that is no digit. All bytes are ASCII.
 #[inline(always)]
-fn digits(letters: u64) -> u64 {
-    // 0 to 9 for digits, 10 and more for others, which then reach the high bit.
-    let distance = letters ^ 0x3030_3030_3030_3030;
-    !(distance + 0x7676_7676_7676_7676) & HIGH_BITS
+fn others(letters: u64) -> u64 {
+    // 0 to 9 for digits, 10 and more for others, which then reach the high bit; no byte runs over into the next.
+    (letters ^ 0x3030_3030_3030_3030).wrapping_add(0x7676_7676_7676_7676)
 }
 
 #[inline(never)]
 fn hash_of_unusual_word(raw: &[u8], word: Word) -> Hashed {
     let word = raw.get(word.start as usize..word.end() as usize).unwrap_or_default();
     let hash = if word.is_ascii() { hash_of_long_word(word) } else { hash_beyond_ascii(word) };
-    Hashed { hash, has_digit: word.iter().any(u8::is_ascii_digit) }
+    Hashed { hash, digits: if word.iter().any(u8::is_ascii_digit) { HIGH_BITS } else { 0 } }
 }
 
 /// What a word of so many letters occupies of two registers.
@@ -437,7 +443,7 @@ mod tests {
             text.push(word.as_bytes());
             let finished = text.finish();
             let hashed = finished.words().next().map(|found| hash_of_word(finished.raw(), found));
-            prop_assert_eq!(hashed.unwrap().has_digit, word.bytes().any(|b| b.is_ascii_digit()));
+            prop_assert_eq!(hashed.unwrap().has_digit(), word.bytes().any(|b| b.is_ascii_digit()));
         }
 
         #[test]
