@@ -37,6 +37,9 @@ pub struct AccessEntry {
     /// Head and body as sent.
     pub bytes: u64,
     pub user_agent: String,
+    /// The client went before the answer had ended.
+    #[serde(default)]
+    pub client_left: bool,
     /// How its connection was secured; none without TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handshake: Option<Handshake>,
@@ -191,6 +194,10 @@ impl fmt::Display for Violation {
     }
 }
 
+/// That a client has gone is heard of when the lab's thread has its turn: by then the client may have counted its pause for a
+/// while.
+const HEARD_LATE_US: u64 = 10_000;
+
 /// Lists every request that broke the rule of its host, in the order of hosts and times.
 pub fn check(entries: &[AccessEntry], rule: impl Fn(&str) -> HostRule) -> Vec<Violation> {
     let mut hosts: BTreeMap<&str, Vec<&AccessEntry>> = BTreeMap::new();
@@ -230,7 +237,11 @@ fn check_host(rule: HostRule, requests: &[&AccessEntry], violations: &mut Vec<Vi
                 report(ViolationKind::TooSoon { gap, wanted: rule.gap });
             }
         }
-        let mark = if rule.max_concurrent == 1 { entry.ended_us } else { entry.started_us };
+        let heard_late = if entry.client_left { HEARD_LATE_US } else { 0 };
+        let mark = match rule.max_concurrent {
+            1 => entry.ended_us.saturating_sub(heard_late),
+            _ => entry.started_us,
+        };
         before = Some(before.map_or(mark, |before| before.max(mark)));
     }
 }
@@ -262,6 +273,15 @@ mod tests {
             matches!(found[0].kind, ViolationKind::TooSoon { gap, .. } if gap == Duration::from_millis(99))
         );
         assert!(check(&log, gap(99)).is_empty());
+    }
+
+    #[test]
+    fn the_end_of_a_request_that_the_client_gave_up_is_heard_late() {
+        let left = AccessEntry { client_left: true, ..entry("a", 0, 90) };
+        let log = [left, entry("a", 182, 200)];
+        assert!(check(&log, gap(100)).is_empty());
+        assert_eq!(check(&log, gap(103)).len(), 1);
+        assert_eq!(check(&[entry("a", 0, 90), entry("a", 182, 200)], gap(100)).len(), 1);
     }
 
     #[test]

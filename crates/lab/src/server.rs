@@ -119,6 +119,7 @@ struct Sent {
     bytes: u64,
     answered_us: u64,
     ended_us: u64,
+    client_left: bool,
 }
 
 impl Connection {
@@ -201,6 +202,7 @@ impl Connection {
             status: sent.status,
             bytes: sent.bytes,
             user_agent: request.user_agent.to_owned(),
+            client_left: sent.client_left,
             handshake: self.stream.handshake(),
         });
     }
@@ -349,7 +351,8 @@ impl Connection {
         let answered_us = self.shared.clock.now_us();
         let mut whole = Buf::chain(self.output.as_slice(), body);
         let length = whole.remaining();
-        let mut sent = Sent { status, bytes: length as u64, answered_us, ended_us: answered_us };
+        let mut sent =
+            Sent { status, bytes: length as u64, answered_us, ended_us: answered_us, client_left: false };
         if length > PIECE {
             let result = self.stream.write_all_buf(&mut Buf::take(&mut whole, length - PIECE)).await;
             sent.ended_us = self.shared.clock.now_us();
@@ -372,7 +375,8 @@ impl Connection {
         times: u32,
     ) -> io::Result<()> {
         let answered_us = self.shared.clock.now_us();
-        let mut sent = Sent { status, bytes: self.output.len() as u64, answered_us, ended_us: answered_us };
+        let bytes = self.output.len() as u64;
+        let mut sent = Sent { status, bytes, answered_us, ended_us: answered_us, client_left: false };
         let mut result = self.stream.write_all(&self.output).await;
         for turn in 1..=times {
             sent.ended_us = self.shared.clock.now_us();
@@ -399,7 +403,7 @@ impl Connection {
         pause: Duration,
     ) -> io::Result<bool> {
         let answered_us = self.shared.clock.now_us();
-        let mut sent = Sent { status, bytes: 0, answered_us, ended_us: answered_us };
+        let mut sent = Sent { status, bytes: 0, answered_us, ended_us: answered_us, client_left: false };
         let mut result = self.stream.write_all(&self.output).await;
         let mut bytes = body.iter();
         // A client that goes shows at once as the end of its side.
@@ -412,7 +416,10 @@ impl Connection {
                         result = self.stream.flush().await;
                     }
                 }
-                _ = self.stream.read(&mut scrap) => break,
+                _ = self.stream.read(&mut scrap) => {
+                    sent.client_left = true;
+                    break;
+                }
             }
             sent.bytes += 1;
         }
@@ -432,7 +439,8 @@ impl Connection {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         let ended_us = self.shared.clock.now_us();
-        self.log(exchange, &Sent { status, bytes: first.len() as u64, answered_us, ended_us });
+        let bytes = first.len() as u64;
+        self.log(exchange, &Sent { status, bytes, answered_us, ended_us, client_left: false });
         self.stream.set_zero_linger()?;
         Ok(false)
     }
@@ -441,7 +449,8 @@ impl Connection {
         let mut scrap = [0; 1024];
         while matches!(self.stream.read(&mut scrap).await, Ok(1..)) {}
         let now_us = self.shared.clock.now_us();
-        self.log(exchange, &Sent { status: 0, bytes: 0, answered_us: now_us, ended_us: now_us });
+        let (answered_us, ended_us) = (now_us, now_us);
+        self.log(exchange, &Sent { status: 0, bytes: 0, answered_us, ended_us, client_left: true });
         Ok(false)
     }
 }
