@@ -603,14 +603,14 @@ impl Worker {
             return self.report(Report::NotAsked { token: dispatch.token });
         };
         let turn = self.turns.acquire().await;
-        let profile = job.profile(&dispatch.rules, &dispatch.errand.url);
+        let profile = job.profile(&dispatch.rules, &dispatch.request.url);
         let start = self.begin(dispatch.host, dispatch.per_host, dispatch.delay).await;
         let may_leave = || self.lease.holds() && self.lease.term() == term;
-        let visit = robots_visit(&job, &dispatch.errand.url, &dispatch.errand.origin);
-        let chain = (dispatch.errand.hops > 0).then(|| ChainKey::of(&visit));
-        let cookie = job.cookies.header(chain, &dispatch.errand.url, now());
+        let visit = robots_visit(&job, &dispatch.request.url, &dispatch.request.origin);
+        let chain = (dispatch.request.hops > 0).then(|| ChainKey::of(&visit));
+        let cookie = job.cookies.header(chain, &dispatch.request.url, now());
         let request = FetchRequest {
-            url: &dispatch.errand.url,
+            url: &dispatch.request.url,
             start,
             addresses: &dispatch.addresses,
             dns_us: 0,
@@ -647,8 +647,8 @@ impl Worker {
     ) {
         Counters::add(&self.counters.requests, 1);
         if let Ok(fetched) = &fetched {
-            let visit = robots_visit(job, &dispatch.errand.url, &dispatch.errand.origin);
-            let chain = (dispatch.errand.hops > 0).then(|| ChainKey::of(&visit));
+            let visit = robots_visit(job, &dispatch.request.url, &dispatch.request.origin);
+            let chain = (dispatch.request.hops > 0).then(|| ChainKey::of(&visit));
             let redirects = fetched.redirect().is_some();
             job.cookies.answered(&visit, cookie, &fetched.headers, redirects, fetched.timings.ended);
             if let Some(chain) = chain.filter(|_| !redirects) {
@@ -667,8 +667,8 @@ impl Worker {
         dispatch: RobotsDispatch,
         fetched: Result<Fetched, Box<FetchError>>,
     ) -> Result<Report, EngineError> {
-        let RobotsDispatch { token, errand, delay, per_host, .. } = dispatch;
-        let visit = robots_visit(job, &errand.url, &errand.origin);
+        let RobotsDispatch { token, request, delay, per_host, .. } = dispatch;
+        let visit = robots_visit(job, &request.url, &request.origin);
         let facts = Facts { ticket: None, rule: None, delay, per_host: per_host.get(), worker: &self.name };
         let fate = Fate { completion: Completion::Done { counted: false }, error: None, dead_letter: false };
         let mut item = Item::default();
@@ -691,8 +691,8 @@ impl Worker {
                 let retry_after = classify::retry_after(&fetched.headers, status, ended);
                 let outcome =
                     classify::outcome(&visit, AnswerResult::Status(status), &fetched.timings, retry_after);
-                let target = self.robots_target(job, &errand.url, &fetched);
-                log::robots_answered(&errand.url, &fetched, target.as_ref());
+                let target = self.robots_target(job, &request.url, &fetched);
+                log::robots_answered(&request.url, &fetched, target.as_ref());
                 let answered = match (target, body) {
                     (Some(to), _) => RobotsAnswered::Redirect(to),
                     (None, Err(_)) => {
@@ -700,19 +700,19 @@ impl Worker {
                     }
                     (None, Ok(body)) => {
                         item.robots = Some(RobotsRow {
-                            origin: errand.origin.origin().to_owned(),
+                            origin: request.origin.origin().to_owned(),
                             fetched_at: ended,
                             status: Some(status),
                             body: body.to_vec(),
                         });
-                        item.host = Some(host_row(&errand.origin, status, &body, ended));
+                        item.host = Some(host_row(&request.origin, status, &body, ended));
                         RobotsAnswered::Final { answer: RobotsAnswer::Status(status), body: body.to_vec() }
                     }
                 };
                 (Answer { ended, outcome }, answered)
             }
             Err(error) => {
-                log::robots_failed(&errand.url, &error);
+                log::robots_failed(&request.url, &error);
                 let ended = error.timings.ended;
                 let kind = classify::failure_kind(&error);
                 let fate = Fate { error: Some(classify::error_text(&error)), ..fate };

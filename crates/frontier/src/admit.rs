@@ -3,10 +3,10 @@
 
 use crate::admission::pattern::PatternTable;
 use crate::codec::{VisitFacts, encode_visit};
-use crate::elsewhere::{hop, misled};
 use crate::frontier::Frontier;
 use crate::host::{Host, HostQueue};
 use crate::job::Job;
+use crate::outbound::{hop, wrong_shard};
 use crate::queue::{Entry, JobQueue, OrderKey};
 use crate::ready::HostIndex;
 use crate::state::{Change, Delayed, QueueAt};
@@ -214,7 +214,7 @@ impl Frontier {
         let index = self.host_index(source.host());
         let rate = match self.hosts.get_mut(index as usize) {
             Some(host) => &mut host.new_urls,
-            None => self.elsewhere.rate_of(source.host()),
+            None => self.outbound.rate_of(source.host()),
         };
         rate.take(per_second, burst, now)
     }
@@ -273,10 +273,10 @@ impl Frontier {
 
     /// A redirect goes on at the head of its target host's queue, or where that host belongs.
     pub(crate) fn continue_at(&mut self, from: u16, visit: Visit, to: Url, status: u16, now: Millis) {
-        let elsewhere = self.sent_to(from, &to);
+        let to_shard = self.sent_to(from, &to);
         let visit = hop(visit, to, status);
-        match elsewhere {
-            Some(to) => self.continue_elsewhere(from, to, visit),
+        match to_shard {
+            Some(to) => self.send_continuation(from, to, visit),
             None => self.queue_continuation(&visit, now),
         }
     }
@@ -293,7 +293,7 @@ impl Frontier {
 
 fn not_here(only: Option<u16>, url: &Url) -> String {
     match only {
-        Some(shard) => misled(shard, url),
+        Some(shard) => wrong_shard(shard, url),
         None => format!("the shard of {} is not here", url.host()),
     }
 }

@@ -5,7 +5,7 @@ use crate::codec::decode_visit;
 use crate::frontier::{
     Dispatch, Frontier, FrontierConfig, InFlight, RobotsDispatch, Rule, Step, TakenEntry, Ticket, Token,
 };
-use crate::host::{Address, Errand, Place, RobotsHandle};
+use crate::host::{Address, Place, RobotsHandle, RobotsRequest};
 use crate::network::Gate;
 use crate::queue::OrderKey;
 use crate::ready::HostIndex;
@@ -61,7 +61,7 @@ impl Frontier {
             }
             if let Some(host) = self.host_mut(index)
                 && host.place == Place::Busy
-                && let Some(address) = host.contact.take_address_turn()
+                && let Some(address) = host.reachability.take_address_turn()
             {
                 self.pass_on(address, now);
             }
@@ -79,9 +79,9 @@ impl Frontier {
             if wait.is_some_and(|until| until > now + WITNESS_PATIENCE) {
                 continue;
             }
-            let Some(errand) = robots_errand(witness.origin.origin(), witness.job) else { continue };
+            let Some(request) = robots_request_for(witness.origin.origin(), witness.job) else { continue };
             self.network.called(witness, index, now);
-            return self.push_errand(index, errand, now);
+            return self.queue_robots_request(index, request, now);
         }
         if !candidates.is_empty() {
             let verdicts = self.network.no_witness(now);
@@ -133,7 +133,7 @@ impl Frontier {
         // While a probe is under way its answer is waited for, not the time of the next one.
         let idle = self.has_room() && self.asking + self.resolving == 0;
         let probe = self.network.wake_at(idle, now);
-        let told = self.elsewhere.next_deadline();
+        let told = self.outbound.next_deadline();
         let times = [timer, self.next_due, self.network.next_expiry(), stale, probe, told];
         times.into_iter().flatten().min().map(|at| at.max(now))
     }
@@ -154,8 +154,8 @@ impl Frontier {
     fn serve(&mut self, index: HostIndex, now: Millis) -> Option<Step> {
         let rules = self.rules_of(index);
         let host = self.host_mut(index)?;
-        if !host.contact.errands.is_empty() {
-            return self.serve_errand(index, &rules, now);
+        if !host.reachability.robots_requests.is_empty() {
+            return self.serve_robots_request(index, &rules, now);
         }
         let host = self.host(index)?;
         let Some(turn) = host.queue_in_turn(&self.jobs) else {
@@ -306,7 +306,7 @@ impl Frontier {
         &mut self,
         index: HostIndex,
         entry: Option<TakenEntry>,
-        errand: Option<Box<Errand>>,
+        request: Option<Box<RobotsRequest>>,
         address: Option<IpAddr>,
         reserved: bool,
         now: Millis,
@@ -336,7 +336,7 @@ impl Frontier {
             InFlight {
                 host: index,
                 entry,
-                errand,
+                request,
                 address,
                 reserved,
                 asking: true,
@@ -358,7 +358,7 @@ impl Frontier {
     }
 
     fn fail_unresolved(&mut self, index: HostIndex, visit: Visit, now: Millis) -> Option<Step> {
-        let error: Box<str> = match &self.host(index)?.contact.address {
+        let error: Box<str> = match &self.host(index)?.reachability.address {
             Address::Missing { why, .. } => why.clone(),
             _ => "dns: no address".into(),
         };
@@ -396,7 +396,7 @@ impl Frontier {
             InFlight {
                 host: index,
                 entry: Some(taken),
-                errand: None,
+                request: None,
                 address: None,
                 reserved: keeps_page,
                 asking: false,
@@ -452,12 +452,12 @@ impl Frontier {
         if proxied {
             return AddressNeed::Known;
         }
-        match &host.contact.address {
+        match &host.reachability.address {
             Address::Known { expires, .. } if *expires > now => AddressNeed::Known,
             Address::Missing { until, .. } if *until > now => AddressNeed::Missing,
             _ => {
                 let name: Box<str> = name_without_port(&host.name).into();
-                host.contact.address = Address::Asking;
+                host.reachability.address = Address::Asking;
                 host.step_began();
                 self.resolving += 1;
                 self.reschedule(index, now);
@@ -475,8 +475,8 @@ impl Frontier {
     ) -> Option<(Arc<[IpAddr]>, Option<IpAddr>)> {
         let limit = self.per_address_of(per_host);
         let host = self.hosts.get_mut(index as usize)?;
-        let turn = host.contact.take_address_turn();
-        let (addresses, first) = match &host.contact.address {
+        let turn = host.reachability.take_address_turn();
+        let (addresses, first) = match &host.reachability.address {
             Address::Known { addresses, .. } => (Arc::clone(addresses), addresses.first().copied()),
             _ => (Arc::from([]), None),
         };
@@ -493,18 +493,23 @@ impl Frontier {
         if full.is_some() { None } else { Some((addresses, first)) }
     }
 
-    fn serve_errand(&mut self, index: HostIndex, rules: &Arc<HostRules>, now: Millis) -> Option<Step> {
+    fn serve_robots_request(
+        &mut self,
+        index: HostIndex,
+        rules: &Arc<HostRules>,
+        now: Millis,
+    ) -> Option<Step> {
         let host = self.host(index)?;
-        let proxied = host.contact.errands.front().is_some_and(|errand| {
-            self.is_proxied(errand.job, &errand.url)
-                || host.queues.iter().any(|queue| self.is_proxied(queue.queue.job, &errand.url))
+        let proxied = host.reachability.robots_requests.front().is_some_and(|request| {
+            self.is_proxied(request.job, &request.url)
+                || host.queues.iter().any(|queue| self.is_proxied(queue.queue.job, &request.url))
         });
         match self.find_address(index, proxied, now) {
             AddressNeed::Known => {}
             AddressNeed::First(step) => return Some(step),
             AddressNeed::Missing => {
-                let errand = self.host_mut(index)?.contact.errands.pop_front()?;
-                self.robots_without_address(index, &errand, now);
+                let request = self.host_mut(index)?.reachability.robots_requests.pop_front()?;
+                self.robots_without_address(index, &request, now);
                 self.reschedule(index, now);
                 return None;
             }
@@ -512,14 +517,14 @@ impl Frontier {
         let delay = self.delay_now(index, now)?;
         let per_host = self.per_host_of(index, rules);
         let (addresses, address) = self.address_for(index, per_host, now)?;
-        let errand = self.host_mut(index)?.contact.errands.pop_front()?;
-        let job = self.job_of_errand(&errand);
+        let request = self.host_mut(index)?.reachability.robots_requests.pop_front()?;
+        let job = self.job_of_robots_request(&request);
         let (token, lane) =
-            self.begin(index, None, Some(Box::new(errand.clone())), address, false, now, delay);
+            self.begin(index, None, Some(Box::new(request.clone())), address, false, now, delay);
         Some(Step::FetchRobots(Box::new(RobotsDispatch {
             token,
             job,
-            errand,
+            request,
             host: index,
             lane,
             addresses,
@@ -530,11 +535,11 @@ impl Frontier {
     }
 
     /// The job that wanted it, or another one of the same host if that is no more.
-    fn job_of_errand(&self, errand: &Errand) -> JobId {
-        if self.jobs.contains_key(&errand.job) {
-            return errand.job;
+    fn job_of_robots_request(&self, request: &RobotsRequest) -> JobId {
+        if self.jobs.contains_key(&request.job) {
+            return request.job;
         }
-        let asking = self.hosts.named(errand.origin.host()).and_then(|index| self.host(index));
+        let asking = self.hosts.named(request.origin.host()).and_then(|index| self.host(index));
         asking.and_then(|host| host.queues.first()).map_or(JobId(0), |q| q.queue.job)
     }
 
@@ -548,7 +553,7 @@ impl Frontier {
         let agent = &*job.limits.agent;
         // One request answers for all user agents.
         let asked = host
-            .contact
+            .reachability
             .origins
             .iter()
             .any(|o| o.scheme == scheme && matches!(o.robots, RobotsHandle::Asked));
@@ -571,8 +576,8 @@ impl Frontier {
             RobotsHandle::Asked => return RobotsSays::First(None),
             RobotsHandle::Missing | RobotsHandle::Known { .. } | RobotsHandle::Unreachable { .. } => {
                 origin.robots = RobotsHandle::Asked;
-                if !asked && let Some(errand) = robots_errand(url.origin(), id) {
-                    host.contact.errands.push_back(errand);
+                if !asked && let Some(request) = robots_request_for(url.origin(), id) {
+                    host.reachability.robots_requests.push_back(request);
                 }
             }
         }
@@ -610,10 +615,10 @@ fn owned(rule: RuleRef<'_>) -> Rule {
     Rule { text: rule.text().into(), line: rule.line() }
 }
 
-fn robots_errand(origin: &str, job: JobId) -> Option<Errand> {
+fn robots_request_for(origin: &str, job: JobId) -> Option<RobotsRequest> {
     let url = Url::from_stored(&format!("{origin}/robots.txt")).ok()?;
     let origin = Url::from_stored(&format!("{origin}/")).ok()?;
-    Some(Errand { url, origin, hops: 0, job })
+    Some(RobotsRequest { url, origin, hops: 0, job })
 }
 
 /// The address that a host name spells out.

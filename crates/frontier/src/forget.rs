@@ -21,7 +21,7 @@ impl Frontier {
         for index in 0..self.hosts.len() {
             let Some(host) = self.hosts.get_mut(index) else { continue };
             let mut changed = false;
-            for origin in &mut host.contact.origins {
+            for origin in &mut host.reachability.origins {
                 if matches!(origin.robots, RobotsHandle::Unreachable { .. }) {
                     origin.robots = RobotsHandle::Missing;
                     changed = true;
@@ -38,7 +38,7 @@ impl Frontier {
     /// it forbade may have been the failure.
     pub fn forget_failures(&mut self, now: Millis) {
         self.robots_since = now;
-        for origin in self.hosts.iter_mut().flat_map(|host| &mut host.contact.origins) {
+        for origin in self.hosts.iter_mut().flat_map(|host| &mut host.reachability.origins) {
             if matches!(origin.robots, RobotsHandle::Known { .. }) {
                 origin.robots = RobotsHandle::Missing;
             }
@@ -59,7 +59,7 @@ impl Frontier {
             let Some(host) = self.hosts.get_mut(index).filter(|host| host.key.shard == shard) else {
                 continue;
             };
-            for origin in &mut host.contact.origins {
+            for origin in &mut host.reachability.origins {
                 if matches!(origin.robots, RobotsHandle::Known { .. }) {
                     origin.robots = RobotsHandle::Missing;
                 }
@@ -73,7 +73,7 @@ impl Frontier {
 
     /// The settings for robots.txt have changed: what is stored is read again and judged by them.
     pub(crate) fn reload_robots(&mut self) {
-        for origin in self.hosts.iter_mut().flat_map(|host| &mut host.contact.origins) {
+        for origin in self.hosts.iter_mut().flat_map(|host| &mut host.reachability.origins) {
             if matches!(origin.robots, RobotsHandle::Known { .. } | RobotsHandle::Unreachable { .. }) {
                 origin.robots = RobotsHandle::Unknown;
             }

@@ -3,12 +3,12 @@
 
 use crate::address::AddressBook;
 use crate::codec::{CodecError, decode_visit};
-use crate::elsewhere::Elsewhere;
 use crate::hash::{FastMap, FastSet};
-use crate::host::{Address, Errand, Host, Place, RobotsHandle, WaitReason};
+use crate::host::{Address, Host, Place, RobotsHandle, RobotsRequest, WaitReason};
 use crate::host_table::HostTable;
 use crate::job::{Activity, Job, JobLimits};
 use crate::network::NetworkWatch;
+use crate::outbound::Outbound;
 use crate::queue::{Entry, LoadAfter, OrderKey};
 use crate::ready::{HostIndex, NOWHERE, ReadySet, Stamp, Timers};
 use crate::seen::SeenTable;
@@ -106,7 +106,7 @@ pub struct RobotsDispatch {
     pub token: Token,
     /// The job it is asked for; others that need it use the same answer.
     pub job: JobId,
-    pub errand: Errand,
+    pub request: RobotsRequest,
     pub host: HostIndex,
     pub lane: u32,
     pub addresses: Arc<[IpAddr]>,
@@ -203,9 +203,9 @@ pub enum Step {
 #[derive(Debug)]
 pub(crate) struct InFlight {
     pub(crate) host: HostIndex,
-    /// None for errands.
+    /// None for a request of robots.txt.
     pub(crate) entry: Option<TakenEntry>,
-    pub(crate) errand: Option<Box<Errand>>,
+    pub(crate) request: Option<Box<RobotsRequest>>,
     pub(crate) address: Option<IpAddr>,
     pub(crate) reserved: bool,
     pub(crate) asking: bool,
@@ -266,7 +266,7 @@ pub struct Frontier {
     pub(crate) decided: VecDeque<Step>,
     pub(crate) notices: VecDeque<Notice>,
     /// What is between this owner and others.
-    pub(crate) elsewhere: Elsewhere,
+    pub(crate) outbound: Outbound,
     /// A robots.txt that was unreachable before this time is asked for again.
     pub(crate) robots_failures_since: Millis,
     /// Whatever a robots.txt said before this time is asked for again.
@@ -317,7 +317,7 @@ impl Frontier {
             dirty_hosts: Vec::new(),
             decided: VecDeque::new(),
             notices: VecDeque::new(),
-            elsewhere: Elsewhere::default(),
+            outbound: Outbound::default(),
             robots_failures_since: Millis(0),
             robots_since: Millis(0),
         }
@@ -359,7 +359,7 @@ impl Frontier {
             && let Some(job) = self.jobs.get_mut(&id)
             && job.add_scope_host(shard, url.as_str())
         {
-            self.widen_elsewhere(id, shard, url);
+            self.send_scope(id, shard, url);
         }
     }
 
@@ -394,7 +394,7 @@ impl Frontier {
     /// Nothing more is done for a job. What the state has of it stays there.
     pub fn end_job(&mut self, id: JobId) {
         self.jobs.remove(&id);
-        self.elsewhere.forget_job(id);
+        self.outbound.forget_job(id);
         self.ended_jobs.insert(id);
     }
 
@@ -453,7 +453,7 @@ impl Frontier {
                 record,
             }));
         }
-        self.elsewhere.batch_taken();
+        self.outbound.batch_taken();
         // The next batch will be about as large.
         let room = Vec::with_capacity(self.changes.changes.len().clamp(8, 4096));
         std::mem::replace(&mut self.changes, StateBatch { changes: room, marks: Vec::new() })
@@ -615,7 +615,7 @@ impl Frontier {
         let next = self.addresses.next_waiting(address, live)?;
         let host = self.hosts.get_mut(next as usize)?;
         host.place = Place::Busy;
-        host.contact.address_turn = Some(address);
+        host.reachability.address_turn = Some(address);
         Some(next)
     }
 
@@ -667,7 +667,7 @@ impl Frontier {
         if place == Place::Ready {
             None
         } else {
-            self.hosts.get_mut(index as usize)?.contact.take_address_turn()
+            self.hosts.get_mut(index as usize)?.reachability.take_address_turn()
         }
     }
 
@@ -717,7 +717,7 @@ impl Host {
             return (Place::Idle, 0);
         }
         let Some(rank) = self.head_rank(jobs) else { return (Place::Idle, 0) };
-        if matches!(self.contact.address, Address::Asking) {
+        if matches!(self.reachability.address, Address::Asking) {
             return (Place::Busy, 0);
         }
         if self.in_flight > 0 {
@@ -733,7 +733,7 @@ impl Host {
 
     /// The rank of what the host would serve next; None if there is nothing.
     fn head_rank(&self, jobs: &FastMap<JobId, Job>) -> Option<u8> {
-        if !self.contact.errands.is_empty() {
+        if !self.reachability.robots_requests.is_empty() {
             return Some(0);
         }
         let queue = self.queues.get(self.queue_in_turn(jobs)?)?;
@@ -778,7 +778,7 @@ impl Host {
             return false;
         };
         let scheme = visit.url.scheme();
-        !self.contact.origins.iter().any(|origin| {
+        !self.reachability.origins.iter().any(|origin| {
             origin.scheme == scheme && matches!(origin.robots, RobotsHandle::Unreachable { .. })
         })
     }
@@ -808,8 +808,8 @@ impl Host {
                 reason = why;
             }
         };
-        if self.contact.errands.is_empty() {
-            for origin in &self.contact.origins {
+        if self.reachability.robots_requests.is_empty() {
+            for origin in &self.reachability.origins {
                 match &origin.robots {
                     RobotsHandle::Unreachable { until } if self.needs_only(origin.scheme) => {
                         later(*until, WaitReason::RobotsUnreachable);
@@ -818,7 +818,7 @@ impl Host {
                 }
             }
         }
-        later(self.contact.dns_retry_at, WaitReason::DnsRetry);
+        later(self.reachability.dns_retry_at, WaitReason::DnsRetry);
         (at, reason)
     }
 }

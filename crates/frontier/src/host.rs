@@ -3,10 +3,10 @@
 
 use crate::admission::pattern::PatternTable;
 use crate::codec::{CodecError, Reader, put_number, put_sized, put_text};
-use crate::contact::Contact;
-use crate::elsewhere::Rate;
-use crate::manners::Manners;
+use crate::host_politeness::HostPoliteness;
+use crate::outbound::Rate;
 use crate::queue::JobQueue;
+use crate::reachability::Reachability;
 use crate::ready::Stamp;
 use crate::state::HostKey;
 use argiope_model::{JobId, Millis, Scheme, Url};
@@ -97,7 +97,7 @@ pub(crate) struct Origin {
 
 /// A request on behalf of an origin that waits for this host's turn: robots.txt, or a hop of its redirects.
 #[derive(Clone, Debug)]
-pub struct Errand {
+pub struct RobotsRequest {
     pub url: Url,
     /// The origin whose robots.txt this is.
     pub origin: Url,
@@ -142,14 +142,14 @@ pub(crate) struct Host {
     pub(crate) key: HostKey,
     /// Where the root domain stands in the name.
     root: (u16, u16),
-    pub(crate) politeness: Manners,
+    pub(crate) politeness: HostPoliteness,
     pub(crate) rules: Option<Arc<HostRules>>,
     pub(crate) queues: Vec<HostQueue>,
     /// Jobs that have something queued here and are not open.
     pub(crate) closed_jobs: ClosedJobs,
     /// The queue whose turn is next.
     pub(crate) turn: usize,
-    pub(crate) contact: Contact,
+    pub(crate) reachability: Reachability,
     pub(crate) in_flight: u32,
     /// Names and loads that were asked for and have not come.
     pub(crate) steps: u32,
@@ -180,12 +180,12 @@ impl Host {
             name: name.into(),
             key,
             root: place_in(name, root),
-            politeness: Manners::default(),
+            politeness: HostPoliteness::default(),
             rules: None,
             queues: Vec::new(),
             closed_jobs: ClosedJobs::default(),
             turn: 0,
-            contact: Contact::default(),
+            reachability: Reachability::default(),
             in_flight: 0,
             steps: 0,
             prepared: false,
@@ -240,10 +240,11 @@ impl Host {
     }
 
     pub(crate) fn origin_mut(&mut self, scheme: Scheme, agent: &str) -> &mut Origin {
-        let at = match self.contact.origins.iter().position(|o| o.scheme == scheme && *o.agent == *agent) {
+        let at = match self.reachability.origins.iter().position(|o| o.scheme == scheme && *o.agent == *agent)
+        {
             Some(at) => at,
             None => {
-                self.contact.origins.push(Origin {
+                self.reachability.origins.push(Origin {
                     scheme,
                     agent: agent.into(),
                     robots: RobotsHandle::Unknown,
@@ -251,15 +252,15 @@ impl Host {
                     retry_at: Millis(0),
                     told_until: None,
                 });
-                self.contact.origins.len() - 1
+                self.reachability.origins.len() - 1
             }
         };
         #[allow(clippy::indexing_slicing, reason = "`at` was found or has just been pushed")]
-        &mut self.contact.origins[at]
+        &mut self.reachability.origins[at]
     }
 
     pub(crate) fn origin(&self, scheme: Scheme, agent: &str) -> Option<&Origin> {
-        self.contact.origins.iter().find(|o| o.scheme == scheme && *o.agent == *agent)
+        self.reachability.origins.iter().find(|o| o.scheme == scheme && *o.agent == *agent)
     }
 
     /// Lets go of what can be had again, once there is nothing to do for the host. While a page of it is still on its
@@ -270,15 +271,15 @@ impl Host {
         }
         self.queues.retain(|q| !q.queue.is_finished());
         self.queues.shrink_to_fit();
-        if !self.contact.origins.is_empty() {
+        if !self.reachability.origins.is_empty() {
             let keep =
                 |o: &Origin| matches!(o.robots, RobotsHandle::Asked | RobotsHandle::Unreachable { .. });
-            self.contact.origins.retain(keep);
+            self.reachability.origins.retain(keep);
         }
-        if matches!(self.contact.address, Address::Known { .. }) && self.in_flight == 0 {
-            self.contact.address = Address::Unknown;
+        if matches!(self.reachability.address, Address::Known { .. }) && self.in_flight == 0 {
+            self.reachability.address = Address::Unknown;
         }
-        self.contact.shrink();
+        self.reachability.shrink();
         self.turn = 0;
         self.prepared = false;
     }

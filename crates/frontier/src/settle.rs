@@ -3,7 +3,7 @@
 use crate::admission::SeenPage;
 use crate::codec::decode_visit;
 use crate::frontier::{Frontier, InFlight, Step, TakenEntry, Ticket, Token};
-use crate::host::{Address, Errand, Place, RobotsHandle};
+use crate::host::{Address, Place, RobotsHandle, RobotsRequest};
 use crate::job::Job;
 use crate::network::{Verdicts, Witness};
 use crate::queue::{Entry, OrderKey};
@@ -103,10 +103,10 @@ impl Frontier {
             self.note_witness(token, now);
         }
         let Some(index) = self.free(token, now) else { return Disposition::Record };
-        let is_errand = self.in_flight.get(&token).is_some_and(|flight| flight.errand.is_some());
-        let is_witness = is_errand && self.network.heard(index);
+        let is_robots = self.in_flight.get(&token).is_some_and(|flight| flight.request.is_some());
+        let is_witness = is_robots && self.network.heard(index);
         let nothing_left = |flight: &InFlight| flight.entry.is_none() && !flight.reserved;
-        if !is_errand && self.in_flight.get(&token).is_some_and(nothing_left) {
+        if !is_robots && self.in_flight.get(&token).is_some_and(nothing_left) {
             self.in_flight.remove(&token);
         }
         if index == NOWHERE {
@@ -132,9 +132,9 @@ impl Frontier {
             return Disposition::Record;
         }
         // robots.txt has retries of its own: nothing of it is held.
-        let verdicts = self.network.failed(index, (!is_errand).then_some(token), is_witness, now);
+        let verdicts = self.network.failed(index, (!is_robots).then_some(token), is_witness, now);
         self.decide(verdicts, now);
-        if is_errand { Disposition::Record } else { Disposition::Hold }
+        if is_robots { Disposition::Record } else { Disposition::Hold }
     }
 
     /// Whoever is reached by way of a proxy says nothing of the network.
@@ -142,7 +142,7 @@ impl Frontier {
         let Some(flight) = self.in_flight.get(&token).filter(|flight| flight.address.is_some()) else {
             return;
         };
-        let job = flight.errand.as_ref().map(|errand| errand.job).or(flight.entry.as_ref().map(|e| e.job));
+        let job = flight.request.as_ref().map(|request| request.job).or(flight.entry.as_ref().map(|e| e.job));
         let origin = requested(flight).and_then(|url| Url::from_stored(&format!("{}/", url.origin())).ok());
         if let (Some(origin), Some(job)) = (origin, job) {
             self.network.note(Witness { origin, job }, now);
@@ -198,14 +198,14 @@ impl Frontier {
     /// The visit did not happen: its entry is served again.
     pub(crate) fn put_back(&mut self, token: Token, now: Millis) {
         self.free(token, now);
-        let Some(InFlight { host: index, entry, errand, reserved, orphan_of, .. }) =
+        let Some(InFlight { host: index, entry, request, reserved, orphan_of, .. }) =
             self.in_flight.remove(&token)
         else {
             return;
         };
-        if let Some(errand) = errand {
+        if let Some(request) = request {
             // Nobody will answer it: as if the host had not.
-            self.robots_ended(index, &errand, RobotsAnswer::NoAnswer, Vec::new(), now);
+            self.robots_ended(index, &request, RobotsAnswer::NoAnswer, Vec::new(), now);
         }
         if let Some(id) = orphan_of {
             return self.unreserve(index, id, reserved, now);
@@ -330,7 +330,7 @@ impl Frontier {
     /// nothing held against its host. One that was `sent` may have reached it: the host is owed a full delay from now.
     pub fn take_back(&mut self, token: Token, sent: bool, now: Millis) {
         let Some(flight) = self.in_flight.get_mut(&token) else { return };
-        let (index, errand) = (flight.host, flight.errand.take());
+        let (index, request) = (flight.host, flight.request.take());
         if sent {
             let delay = self.delay_of(index, now);
             if let Some(host) = self.host_mut(index) {
@@ -339,8 +339,8 @@ impl Frontier {
             }
         }
         self.put_back(token, now);
-        if let Some(errand) = errand.filter(|_| self.shard_of_host(index).is_some()) {
-            self.push_errand(index, *errand, now);
+        if let Some(request) = request.filter(|_| self.shard_of_host(index).is_some()) {
+            self.queue_robots_request(index, *request, now);
         }
     }
 
@@ -492,21 +492,23 @@ impl Frontier {
         let Some(host) = self.hosts.get_mut(index as usize) else { return };
         match result {
             Ok((addresses, expires)) => {
-                host.contact.dns_tries = 0;
-                host.contact.dns_retry_at = Millis(0);
-                host.contact.address = Address::Known { addresses, expires };
+                host.reachability.dns_tries = 0;
+                host.reachability.dns_retry_at = Millis(0);
+                host.reachability.address = Address::Known { addresses, expires };
             }
             Err(Unresolved::NoSuchHost { until, why }) => {
-                host.contact.address = Address::Missing { until, why }
+                host.reachability.address = Address::Missing { until, why }
             }
             Err(Unresolved::NoAnswer { why }) => {
-                host.contact.dns_tries += 1;
-                if host.contact.dns_tries < DNS_TRIES {
-                    host.contact.dns_retry_at = now + Duration::from_secs(2 << host.contact.dns_tries);
-                    host.contact.address = Address::Unknown;
+                host.reachability.dns_tries += 1;
+                if host.reachability.dns_tries < DNS_TRIES {
+                    host.reachability.dns_retry_at =
+                        now + Duration::from_secs(2 << host.reachability.dns_tries);
+                    host.reachability.address = Address::Unknown;
                 } else {
-                    host.contact.dns_tries = 0;
-                    host.contact.address = Address::Missing { until: now + Duration::from_secs(60), why };
+                    host.reachability.dns_tries = 0;
+                    host.reachability.address =
+                        Address::Missing { until: now + Duration::from_secs(60), why };
                 }
                 let is_witness = self.network.heard(index);
                 let verdicts = self.network.failed(index, None, is_witness, now);
@@ -563,29 +565,29 @@ impl Frontier {
     ) -> Option<RobotsNews> {
         self.free(token, now);
         let flight = self.in_flight.remove(&token)?;
-        let errand = *flight.errand?;
+        let request = *flight.request?;
         match outcome {
-            RobotsAnswered::Redirect(to) if errand.hops < 5 => {
-                let errand = Errand { url: to, hops: errand.hops + 1, ..errand };
-                self.robots_redirected(flight.host, errand, now);
+            RobotsAnswered::Redirect(to) if request.hops < 5 => {
+                let request = RobotsRequest { url: to, hops: request.hops + 1, ..request };
+                self.robots_redirected(flight.host, request, now);
                 None
             }
             // Too many hops are no robots.txt at all (RFC 9309, 2.3.1.2).
             RobotsAnswered::Redirect(_) => {
-                self.robots_ended(flight.host, &errand, RobotsAnswer::TooManyRedirects, Vec::new(), now)
+                self.robots_ended(flight.host, &request, RobotsAnswer::TooManyRedirects, Vec::new(), now)
             }
             RobotsAnswered::Final { answer, body } => {
-                self.robots_ended(flight.host, &errand, answer, body, now)
+                self.robots_ended(flight.host, &request, answer, body, now)
             }
         }
     }
 
-    /// An errand that waits for this host's turn.
-    pub(crate) fn push_errand(&mut self, index: HostIndex, errand: Errand, now: Millis) {
+    /// An request that waits for this host's turn.
+    pub(crate) fn queue_robots_request(&mut self, index: HostIndex, request: RobotsRequest, now: Millis) {
         // The host may be one that a former owner has asked, too, and that the state does not know.
         self.wait_after_unclean_stop(index, now);
         if let Some(host) = self.hosts.get_mut(index as usize) {
-            host.contact.errands.push_back(errand);
+            host.reachability.robots_requests.push_back(request);
             if host.dirty {
                 // Nothing is asked of a host that the state does not know.
                 self.changes.changes.push(Change::Host { key: host.key, record: host.encode() });
@@ -605,9 +607,15 @@ impl Frontier {
         let policy = self.politeness.robots().clone();
         let scheme = asked_for.scheme();
         let host = self.hosts.get_mut(index as usize)?;
-        let tries =
-            host.contact.origins.iter().filter(|o| o.scheme == scheme).map(|o| o.tries).max().unwrap_or(0)
-                + 1;
+        let tries = host
+            .reachability
+            .origins
+            .iter()
+            .filter(|o| o.scheme == scheme)
+            .map(|o| o.tries)
+            .max()
+            .unwrap_or(0)
+            + 1;
         let mut news = None;
         let next = match (answer, self.network.down_since()) {
             // It was the network's fault, not the host's: no try is counted.
@@ -619,7 +627,7 @@ impl Frontier {
             RobotsNext::Use { expires, .. } => {
                 let status = status_of(answer);
                 let stored = StoredRobots { fetched_at: now, expires, status, body: body.into_boxed_slice() };
-                for origin in host.contact.origins.iter_mut().filter(|o| o.scheme == scheme) {
+                for origin in host.reachability.origins.iter_mut().filter(|o| o.scheme == scheme) {
                     let robots = Arc::new(parse_robots(&stored, &origin.agent, &policy));
                     host.politeness.raise_crawl_delay(robots.crawl_delay());
                     news = Some(RobotsNews { origin: asked_for.clone(), robots: Arc::clone(&robots) });
@@ -632,7 +640,7 @@ impl Frontier {
                 self.changes.changes.push(Change::Robots { shard, origin, stored });
             }
             RobotsNext::RetryAt(at) => {
-                for origin in host.contact.origins.iter_mut().filter(|o| o.scheme == scheme) {
+                for origin in host.reachability.origins.iter_mut().filter(|o| o.scheme == scheme) {
                     origin.tries = origin.tries.saturating_add(u8::from(counts));
                     origin.retry_at = at;
                     origin.told_until = None;
@@ -640,7 +648,7 @@ impl Frontier {
                 }
             }
             RobotsNext::UnreachableUntil(until) => {
-                for origin in host.contact.origins.iter_mut().filter(|o| o.scheme == scheme) {
+                for origin in host.reachability.origins.iter_mut().filter(|o| o.scheme == scheme) {
                     origin.tries = 0;
                     origin.retry_at = Millis(0);
                     origin.told_until = None;
@@ -667,15 +675,15 @@ impl Frontier {
     }
 
     /// A host without an address has no robots.txt: the visits behind it fail by themselves.
-    pub(crate) fn robots_without_address(&mut self, index: HostIndex, errand: &Errand, now: Millis) {
-        if self.host(index).is_some_and(|host| *host.name != *errand.origin.host()) {
+    pub(crate) fn robots_without_address(&mut self, index: HostIndex, request: &RobotsRequest, now: Millis) {
+        if self.host(index).is_some_and(|host| *host.name != *request.origin.host()) {
             // A redirect to a host that does not exist is an unreachable robots.txt.
-            self.robots_ended(index, errand, RobotsAnswer::NoAnswer, Vec::new(), now);
+            self.robots_ended(index, request, RobotsAnswer::NoAnswer, Vec::new(), now);
             return;
         }
-        let scheme = errand.origin.scheme();
+        let scheme = request.origin.scheme();
         if let Some(host) = self.host_mut(index) {
-            for origin in host.contact.origins.iter_mut().filter(|o| o.scheme == scheme) {
+            for origin in host.reachability.origins.iter_mut().filter(|o| o.scheme == scheme) {
                 origin.robots = RobotsHandle::Missing;
             }
         }
@@ -685,7 +693,7 @@ impl Frontier {
     pub(crate) fn expire(&mut self, now: Millis) {
         let verdicts = self.network.expire(now);
         self.decide(verdicts, now);
-        self.expire_robots_elsewhere(now);
+        self.expire_remote_robots(now);
         while let Some((at, token)) = self.started_order.front().copied() {
             if now < at + self.config.stale_after {
                 return;

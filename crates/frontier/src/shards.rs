@@ -150,7 +150,7 @@ impl Frontier {
             *slot = ShardSlot::new(true);
         }
         self.changes.drop_shard(shard);
-        self.elsewhere.drop_shard(shard);
+        self.outbound.drop_shard(shard);
         self.orphan_flights(shard);
         for index in self.hosts_of(shard) {
             self.drop_host(index, now);
@@ -180,7 +180,7 @@ impl Frontier {
                 return true;
             }
             flight.host = NOWHERE;
-            flight.errand = None;
+            flight.request = None;
             if let Some(entry) = flight.entry.take() {
                 if let Some(job) = jobs.get_mut(&entry.job) {
                     job.in_progress = job.in_progress.saturating_sub(1);
@@ -206,7 +206,7 @@ impl Frontier {
         if host.steps == 0 {
             self.vacant.push(index);
         }
-        if let Some(address) = host.contact.address_turn {
+        if let Some(address) = host.reachability.address_turn {
             self.pass_on(address, now);
         }
     }

@@ -144,7 +144,7 @@ impl Frontier {
         if until > now && reason.blocks() && reason != WaitReason::RobotsUnreachable {
             return Some((reason, until));
         }
-        host.contact.origins.iter().filter(|origin| origin.scheme == url.scheme()).find_map(|origin| {
+        host.reachability.origins.iter().filter(|origin| origin.scheme == url.scheme()).find_map(|origin| {
             match origin.robots {
                 RobotsHandle::Unreachable { until } if until > now => {
                     Some((WaitReason::RobotsUnreachable, until))
@@ -280,8 +280,8 @@ impl Frontier {
 }
 
 pub(crate) fn requested(flight: &InFlight) -> Option<Url> {
-    match (&flight.errand, &flight.entry) {
-        (Some(errand), _) => Some(errand.url.clone()),
+    match (&flight.request, &flight.entry) {
+        (Some(request), _) => Some(request.url.clone()),
         (None, Some(entry)) => decode_visit(entry.job, 0, &entry.value).ok().map(|visit| visit.url),
         (None, None) => None,
     }

@@ -41,7 +41,10 @@ fn a_calm_cluster_fetches_every_url_once() {
     let all = for_seeds(0, 5, Plan::calm);
     assert!(all.iter().all(|told| told.fetched_again == 0 && told.lost == 0), "{all:?}");
     assert!(sum(&all, |told| told.messages) > 0 && sum(&all, |told| told.handovers) > 0, "{all:?}");
-    assert!(sum(&all, |told| told.robots_elsewhere) > 0 && sum(&all, |told| told.redirects) > 0, "{all:?}");
+    assert!(
+        sum(&all, |told| told.robots_in_other_shards) > 0 && sum(&all, |told| told.redirects) > 0,
+        "{all:?}"
+    );
 }
 
 #[test]

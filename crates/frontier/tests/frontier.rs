@@ -98,7 +98,7 @@ fn refused_redirect() -> (Owner, Token) {
     owner.answer(a.token, AnswerResult::Status(301));
     owner.complete(a.token, Completion::Redirect { to: url("http://b.test/no"), status: 301 });
     let robots = owner.robots();
-    assert_eq!(robots.errand.url.as_str(), "http://b.test/robots.txt");
+    assert_eq!(robots.request.url.as_str(), "http://b.test/robots.txt");
     owner.answer_robots(robots.token, robots_txt(200, "User-agent: *\nDisallow: /no"));
     let Asked::Refuse { token, skip, .. } = owner.ask_later() else { panic!("not refused") };
     assert_eq!(skip.reason, SkipReason::RobotsDisallowed);
@@ -120,7 +120,7 @@ fn a_redirect_that_is_refused_and_not_counted_gives_its_page_to_another() {
     let (mut owner, token) = refused_redirect();
     owner.complete(token, Completion::Done { counted: false });
     let robots = owner.robots();
-    assert_eq!(robots.errand.url.as_str(), "http://c.test/robots.txt");
+    assert_eq!(robots.request.url.as_str(), "http://c.test/robots.txt");
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn a_robots_txt_that_redirects_to_another_host_is_asked_for_there() {
     let robots = owner.robots();
     owner.answer_robots(robots.token, RobotsAnswered::Redirect(url("https://www.a.test/robots.txt")));
     let robots = owner.robots();
-    assert_eq!(robots.errand.url.as_str(), "https://www.a.test/robots.txt");
+    assert_eq!(robots.request.url.as_str(), "https://www.a.test/robots.txt");
     // Its own host is free, and has to wait all the same.
     owner.wait();
     owner.answer_robots(robots.token, robots_txt(200, "User-agent: *\nDisallow: /no"));
@@ -636,7 +636,7 @@ fn many_failures() -> (Owner, Vec<Token>) {
 fn many_dead_hosts_are_no_network_that_is_down_if_another_one_answers() {
     let (mut owner, asked) = many_failures();
     let Asked::Robots(witness) = owner.ask_later() else { panic!("nobody is asked") };
-    assert_eq!(witness.errand.url.as_str(), "http://good.test/robots.txt");
+    assert_eq!(witness.request.url.as_str(), "http://good.test/robots.txt");
     assert!(owner.wait().is_some(), "one witness is enough");
     owner.now = owner.now + SECOND;
     owner.answer_robots(witness.token, robots_txt(404, ""));
@@ -663,7 +663,7 @@ fn a_network_is_down_if_who_has_answered_does_not_answer_either() {
         let before = owner.now;
         let Asked::Robots(witness) = owner.ask_later() else { panic!("nobody is asked") };
         assert!(owner.now > before + 4 * SECOND, "every five seconds");
-        assert_eq!(witness.errand.url.host(), "good.test");
+        assert_eq!(witness.request.url.host(), "good.test");
         owner.answer_robots(witness.token, nothing());
     }
     let Asked::Robots(witness) = owner.ask_later() else { panic!("nobody is asked") };

@@ -114,7 +114,7 @@ pub(crate) struct Told {
     pub(crate) at_risk: u64,
     pub(crate) outages: u64,
     pub(crate) redirects: u64,
-    pub(crate) robots_elsewhere: u64,
+    pub(crate) robots_in_other_shards: u64,
     pub(crate) messages: u64,
     pub(crate) sent_in_vain: u64,
     pub(crate) handovers: u64,

@@ -571,8 +571,9 @@ impl Worker {
                     );
                 }
                 Step::FetchRobots(robots) => {
-                    let url = &robots.errand.url;
-                    world.told.robots_elsewhere += u64::from(url.host() != robots.errand.origin.host());
+                    let url = &robots.request.url;
+                    world.told.robots_in_other_shards +=
+                        u64::from(url.host() != robots.request.origin.host());
                     let (shard, (host, _)) = (self.frontier.shard_of(url), Web::place(url));
                     let says = world.web.robots_says(url);
                     let flight = Flight { shard, host, visit: None, says, over: false, aborted: false };

@@ -55,7 +55,7 @@ fn a_new_start_has_urls_due_that_were_put_off_for_a_robots_txt_and_leaves_retrie
     owner.frontier.forget_robots_failures(&owner.state, owner.now).unwrap();
     assert_eq!(owner.frontier.progress(JOB).unwrap().delayed, 1);
     let Asked::Robots(robots) = owner.ask_later() else { panic!("no robots.txt") };
-    assert_eq!(robots.errand.origin.as_str(), "https://a.test/");
+    assert_eq!(robots.request.origin.as_str(), "https://a.test/");
     owner.answer_robots(robots.token, robots_txt(200, ""));
     let Asked::Fetch(page) = owner.ask_later() else { panic!("no fetch") };
     assert_eq!(page.visit.url.as_str(), "https://a.test/");

@@ -486,7 +486,7 @@ fn a_job_that_is_handed_in_again_asks_again_for_a_robots_txt_that_was_unreachabl
     assert!(deliver(&mut owner, 2).begins);
     owner.frontier.forget_robots_failures(&owner.state, owner.now).unwrap();
     assert!(owner.frontier.blocked_shards(JOB, owner.now + 600 * SECOND).is_empty());
-    assert_eq!(owner.robots().errand.origin.host(), url(&here).host());
+    assert_eq!(owner.robots().request.origin.host(), url(&here).host());
 }
 
 #[test]
@@ -533,7 +533,7 @@ fn with_robots() -> JobSpec {
 }
 
 /// A robots.txt of shard 1 that redirects to a host of shard 2, which has been told of it.
-fn robots_elsewhere(owner: &mut Owner) -> Url {
+fn robots_in_other_shards(owner: &mut Owner) -> Url {
     let target = url(&page(owner, 2, "/robots.txt"));
     owner.add(&[&page(owner, 1, "/secret"), &page(owner, 1, "/open")]);
     let robots = owner.robots();
@@ -546,9 +546,9 @@ fn robots_elsewhere(owner: &mut Owner) -> Url {
 #[test]
 fn a_robots_txt_that_lies_in_another_shard_is_asked_for_there_and_told() {
     let mut owner = whole(&with_robots());
-    let target = robots_elsewhere(&mut owner);
+    let target = robots_in_other_shards(&mut owner);
     let robots = owner.robots();
-    assert_eq!((&robots.errand.url, robots.job), (&target, JOB));
+    assert_eq!((&robots.request.url, robots.job), (&target, JOB));
     owner.answer_robots(robots.token, robots_txt(200, "User-agent: *\nDisallow: /secret\n"));
     let batch = owner.frontier.take_changes();
     assert!(matches!(&sent(&batch)[..], [(2, 1, Message::RobotsTold { .. })]));
@@ -565,7 +565,7 @@ fn a_robots_txt_that_lies_in_another_shard_is_asked_for_there_and_told() {
 #[test]
 fn a_robots_txt_that_nobody_tells_of_is_asked_for_again() {
     let mut owner = whole(&with_robots());
-    robots_elsewhere(&mut owner);
+    robots_in_other_shards(&mut owner);
     let asked = owner.now;
     // Whoever was asked has lost the question.
     owner.frontier.drop_shard(2, owner.now);
@@ -573,7 +573,7 @@ fn a_robots_txt_that_nobody_tells_of_is_asked_for_again() {
         Asked::Robots(robots) => robots,
         other => panic!("{other:?}"),
     };
-    assert_eq!(robots.errand.origin.host(), host(&owner, 1, 0));
+    assert_eq!(robots.request.origin.host(), host(&owner, 1, 0));
     assert!(owner.now >= asked + Duration::from_secs(300));
     owner.answer_robots(robots.token, robots_txt(404, ""));
     // The answer of the first time is no news.

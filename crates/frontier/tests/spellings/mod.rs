@@ -92,7 +92,7 @@ fn half_dead() -> (JobSpec, Owner) {
     owner.complete(page.token, Completion::Retry { due: owner.now + 60 * SECOND });
     for _ in 0..3 {
         let Asked::Robots(robots) = owner.ask_later() else { panic!("no robots.txt") };
-        assert_eq!(robots.errand.origin.as_str(), "https://a.test/");
+        assert_eq!(robots.request.origin.as_str(), "https://a.test/");
         owner.answer_robots(robots.token, robots_txt(503, ""));
     }
     (careful, owner)
@@ -101,7 +101,7 @@ fn half_dead() -> (JobSpec, Owner) {
 fn expect_flaky(owner: &mut Owner) {
     match owner.ask_later() {
         Asked::Robots(robots) => {
-            assert_eq!(robots.errand.origin.as_str(), "http://a.test/");
+            assert_eq!(robots.request.origin.as_str(), "http://a.test/");
             owner.answer_robots(robots.token, robots_txt(404, ""));
             expect_flaky(owner);
         }

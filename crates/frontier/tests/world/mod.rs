@@ -304,7 +304,7 @@ impl Simulation {
                 }
                 Step::Fetch(dispatch) => self.fetch(dispatch),
                 Step::FetchRobots(robots) => {
-                    let (host, _) = place_of(&robots.errand.url);
+                    let (host, _) = place_of(&robots.request.url);
                     self.begin_request(host, None);
                     let result = if self.outage { Answered::NoRobots } else { Answered::Robots };
                     let flight = Flight { host, dispatch: None, result };

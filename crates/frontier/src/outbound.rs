@@ -1,10 +1,10 @@
-//! What leads from a shard to another one where shards are leased: it is sent through the other's log, even if both are
-//! owned here, so that neither depends on who owns the other. [`Frontier::deliver`] is the other end.
+//! Messages between shards, where shards are leased: whatever leads from one shard to another is sent through the log of the
+//! other, even if this process owns both, so that neither depends on who owns the other. [`Frontier::deliver`] receives them.
 
 use crate::admit::{Discovery, Found, Refused};
 use crate::frontier::Frontier;
 use crate::hash::{FastMap, FastSet};
-use crate::host::{Errand, RobotsHandle};
+use crate::host::{RobotsHandle, RobotsRequest};
 use crate::message::{MOST_FOUND, Message};
 use crate::ready::HostIndex;
 use crate::settle::{Notice, RobotsNews};
@@ -39,7 +39,7 @@ pub struct Delivered {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Elsewhere {
+pub(crate) struct Outbound {
     sent: FastMap<JobId, Sent>,
     /// Sent with batches that are not known to be durable.
     unsettled: VecDeque<Unsettled>,
@@ -100,7 +100,7 @@ impl Rate {
     }
 }
 
-impl Elsewhere {
+impl Outbound {
     pub(crate) fn forget_job(&mut self, job: JobId) {
         self.sent.remove(&job);
         self.unsettled.retain(|sent| sent.job != job);
@@ -132,13 +132,13 @@ impl Elsewhere {
 impl Frontier {
     /// The number of batches taken with [`Frontier::take_changes`] so far.
     pub fn batches_taken(&self) -> u64 {
-        self.elsewhere.batches
+        self.outbound.batches
     }
 
     /// The first so many batches are durable: links that went with them are not sent again.
     pub fn batches_durable(&mut self, batches: u64) {
-        while let Some(sent) = self.elsewhere.unsettled.pop_front_if(|sent| sent.batch < batches) {
-            let known = self.elsewhere.sent.entry(sent.job).or_default();
+        while let Some(sent) = self.outbound.unsettled.pop_front_if(|sent| sent.batch < batches) {
+            let known = self.outbound.sent.entry(sent.job).or_default();
             sent.fingerprints.into_iter().for_each(|fingerprint| known.insert(fingerprint));
         }
     }
@@ -168,7 +168,7 @@ impl Frontier {
             };
             if to == shard {
                 own.push(one);
-            } else if !self.elsewhere.sent.get(&job).is_some_and(|sent| sent.contains(one.fingerprint)) {
+            } else if !self.outbound.sent.get(&job).is_some_and(|sent| sent.contains(one.fingerprint)) {
                 match others.iter_mut().find(|(of, _)| *of == to) {
                     Some((_, found)) => found.push(one),
                     None => others.push((to, vec![one])),
@@ -192,8 +192,8 @@ impl Frontier {
                 &Message::Found(Discovery { job, round, depth, source: source.clone(), found }),
             );
         }
-        let batch = self.elsewhere.batches;
-        self.elsewhere.unsettled.push_back(Unsettled { batch, from, job, fingerprints });
+        let batch = self.outbound.batches;
+        self.outbound.unsettled.push_back(Unsettled { batch, from, job, fingerprints });
     }
 
     pub(crate) fn send(&mut self, from: u16, to: u16, message: &Message) {
@@ -201,20 +201,20 @@ impl Frontier {
     }
 
     /// Hosts that a job has in its scope have to be known where they are crawled.
-    pub(crate) fn widen_elsewhere(&mut self, job: JobId, from: u16, url: &Url) {
+    pub(crate) fn send_scope(&mut self, job: JobId, from: u16, url: &Url) {
         if let Some(to) = self.sent_to(from, url) {
             self.send(from, to, &Message::Scope { job, url: url.clone() });
         }
     }
 
     /// A request for a robots.txt at this host was redirected.
-    pub(crate) fn robots_redirected(&mut self, index: HostIndex, errand: Errand, now: Millis) {
+    pub(crate) fn robots_redirected(&mut self, index: HostIndex, request: RobotsRequest, now: Millis) {
         let Some(from) = self.shard_of_host(index) else { return };
-        let Some(to) = self.sent_to(from, &errand.url) else {
-            let target = self.host_index(errand.url.host());
-            return self.push_errand(target, errand, now);
+        let Some(to) = self.sent_to(from, &request.url) else {
+            let target = self.host_index(request.url.host());
+            return self.queue_robots_request(target, request, now);
         };
-        let Errand { url, origin, hops, job } = errand;
+        let RobotsRequest { url, origin, hops, job } = request;
         if self.sent_to(from, &origin).is_none() {
             self.wait_to_be_told(&origin, now);
         }
@@ -226,18 +226,18 @@ impl Frontier {
         let until = now + TOLD_WITHIN;
         let index = self.host_index(origin.host());
         if let Some(host) = self.host_mut(index) {
-            for known in host.contact.origins.iter_mut().filter(|o| o.scheme == origin.scheme()) {
+            for known in host.reachability.origins.iter_mut().filter(|o| o.scheme == origin.scheme()) {
                 known.told_until = Some(until);
             }
         }
-        self.elsewhere.told_by.push_back((until, origin.clone()));
+        self.outbound.told_by.push_back((until, origin.clone()));
     }
 
-    pub(crate) fn expire_robots_elsewhere(&mut self, now: Millis) {
-        while let Some((until, origin)) = self.elsewhere.told_by.pop_front_if(|(until, _)| *until <= now) {
+    pub(crate) fn expire_remote_robots(&mut self, now: Millis) {
+        while let Some((until, origin)) = self.outbound.told_by.pop_front_if(|(until, _)| *until <= now) {
             let Some(index) = self.hosts.named(origin.host()) else { continue };
             let waits = |host: &crate::host::Host| {
-                host.contact
+                host.reachability
                     .origins
                     .iter()
                     .any(|o| o.scheme == origin.scheme() && o.told_until == Some(until))
@@ -248,23 +248,23 @@ impl Frontier {
         }
     }
 
-    /// What an errand at this host came to is told to the origin it was for.
+    /// What a request at this host came to is told to the origin it was for.
     pub(crate) fn robots_ended(
         &mut self,
         index: HostIndex,
-        errand: &Errand,
+        request: &RobotsRequest,
         answer: RobotsAnswer,
         body: Vec<u8>,
         now: Millis,
     ) -> Option<RobotsNews> {
         let from = self.shard_of_host(index)?;
-        if let Some(to) = self.sent_to(from, &errand.origin) {
-            let origin = errand.origin.clone();
+        if let Some(to) = self.sent_to(from, &request.origin) {
+            let origin = request.origin.clone();
             self.send(from, to, &Message::RobotsTold { origin, answer, body });
             return None;
         }
-        let own = self.host_index(errand.origin.host());
-        self.robots_settled(own, &errand.origin, answer, body, now)
+        let own = self.host_index(request.origin.host());
+        self.robots_settled(own, &request.origin, answer, body, now)
     }
 
     /// Applies messages of a shard's log, each with its offset, in order. Those that were applied before are passed over.
@@ -311,7 +311,7 @@ impl Frontier {
                 delivered.refused.extend(self.admit_found(discovery, Some(shard), now).0);
             }
             Message::Continue(visit) | Message::Again(visit) if self.shard_of_url(&visit.url) != shard => {
-                let skip = Skip::new(SkipReason::NotCrawlable, misled(shard, &visit.url));
+                let skip = Skip::new(SkipReason::NotCrawlable, wrong_shard(shard, &visit.url));
                 let (job, url, source) = (visit.job, visit.url, visit.source);
                 delivered.refused.push(Refused { job, url, source, skip });
             }
@@ -325,7 +325,7 @@ impl Frontier {
             }
             Message::RobotsAsk { job, origin, url, hops } => {
                 if self.shard_of_url(&url) == shard {
-                    self.run_errand(Errand { url, origin, hops, job }, now);
+                    self.accept_robots_request(RobotsRequest { url, origin, hops, job }, now);
                 }
             }
             Message::RobotsTold { origin, answer, body } => {
@@ -353,11 +353,11 @@ impl Frontier {
         }
     }
 
-    fn run_errand(&mut self, errand: Errand, now: Millis) {
-        let index = self.host_index(errand.url.host());
-        let same = |other: &Errand| other.url == errand.url && other.origin == errand.origin;
-        if !self.host(index).is_some_and(|host| host.contact.errands.iter().any(same)) {
-            self.push_errand(index, errand, now);
+    fn accept_robots_request(&mut self, request: RobotsRequest, now: Millis) {
+        let index = self.host_index(request.url.host());
+        let same = |other: &RobotsRequest| other.url == request.url && other.origin == request.origin;
+        if !self.host(index).is_some_and(|host| host.reachability.robots_requests.iter().any(same)) {
+            self.queue_robots_request(index, request, now);
         }
     }
 
@@ -370,7 +370,7 @@ impl Frontier {
         now: Millis,
     ) -> Option<RobotsNews> {
         let index = self.hosts.named(origin.host())?;
-        let waits = self.host(index)?.contact.origins.iter().any(|known| {
+        let waits = self.host(index)?.reachability.origins.iter().any(|known| {
             known.scheme == origin.scheme()
                 && known.told_until.is_some()
                 && matches!(known.robots, RobotsHandle::Asked)
@@ -382,12 +382,12 @@ impl Frontier {
     }
 
     /// The visit, one hop further, in the shard where that leads.
-    pub(crate) fn continue_elsewhere(&mut self, from: u16, to: u16, visit: Visit) {
+    pub(crate) fn send_continuation(&mut self, from: u16, to: u16, visit: Visit) {
         self.send(from, to, &Message::Continue(visit));
     }
 }
 
-pub(crate) fn misled(shard: u16, url: &Url) -> String {
+pub(crate) fn wrong_shard(shard: u16, url: &Url) -> String {
     format!("{} does not belong to shard {shard}, to which it was sent", url.host())
 }
 
