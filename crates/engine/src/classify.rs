@@ -206,7 +206,7 @@ pub(crate) fn failure_kind(error: &FetchError) -> FailureKind {
         Unfetched::Protocol(_)
         | Unfetched::HeadersTooLarge
         | Unfetched::Unsendable(_)
-        | Unfetched::NoLeave => FailureKind::Protocol,
+        | Unfetched::NoPermit => FailureKind::Protocol,
     }
 }
 

@@ -1,13 +1,13 @@
 //! The committer closes batches. For each: archive synced, links synced, catalogue committed, output written; then the
 //! frontier is told. It sleeps until a batch is old or large enough, or somebody has nothing else to do.
 
-use crate::copies::Copies;
 use crate::counters::Counters;
+use crate::duplicate_bodies::DuplicateBodies;
 use crate::error::EngineError;
-use crate::item::{Item, Settled};
 use crate::job::Jobs;
 use crate::log;
 use crate::scheduler::{Report, now};
+use crate::visit_record::{Settlement, VisitRecord};
 use argiope_frontier::Completion;
 use argiope_store::archive::{Appender, Archive, Exchange, Position};
 use argiope_store::catalogue::{Batch, Catalogue, Committed, FilePosition, JobUpdate};
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 const KEEP_COOKIES_EVERY: Duration = Duration::from_secs(2);
 
 /// What waits for the next batch. Bounded by the scheduler, which asks for nothing while it is full.
-pub(crate) struct Inbox {
+pub(crate) struct CommitQueue {
     room: usize,
     waiting: Mutex<Waiting>,
     wake: Condvar,
@@ -31,11 +31,11 @@ pub(crate) struct Inbox {
 /// What a batch is made of. Two take turns, so that their memory is used again.
 #[derive(Default)]
 pub(crate) struct Load {
-    pub(crate) items: Vec<Item>,
+    pub(crate) items: Vec<VisitRecord>,
     /// Of the items, but for those that bring their own.
     pub(crate) links: LinkBatch,
     pub(crate) jobs: Vec<JobUpdate>,
-    /// Of the items together, in visits: see [`Item::weight`].
+    /// Of the items together, in visits: see [`VisitRecord::weight`].
     weight: usize,
 }
 
@@ -51,7 +51,7 @@ const KEPT_ITEMS: usize = 4096;
 const KEPT_LINK_BYTES: usize = 16 << 20;
 
 impl Load {
-    pub(crate) fn of(items: Vec<Item>) -> Load {
+    pub(crate) fn of(items: Vec<VisitRecord>) -> Load {
         Load { items, ..Load::default() }
     }
 
@@ -69,9 +69,9 @@ impl Load {
     }
 }
 
-impl Inbox {
-    pub(crate) fn with_room_for(items: usize) -> Inbox {
-        Inbox { room: items, waiting: Mutex::default(), wake: Condvar::new() }
+impl CommitQueue {
+    pub(crate) fn with_room_for(items: usize) -> CommitQueue {
+        CommitQueue { room: items, waiting: Mutex::default(), wake: Condvar::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
@@ -79,7 +79,7 @@ impl Inbox {
     }
 
     /// Nobody is woken for a few items, unless they are waited for: the committer looks by itself.
-    pub(crate) fn put_all(&self, items: Vec<Item>) {
+    pub(crate) fn put_all(&self, items: Vec<VisitRecord>) {
         let mut waiting = self.lock();
         for mut item in items {
             item.links.take().iter().for_each(|links| waiting.load.links.extend(links));
@@ -91,7 +91,7 @@ impl Inbox {
         }
     }
 
-    pub(crate) fn put(&self, item: Item) {
+    pub(crate) fn put(&self, item: VisitRecord) {
         self.put_all(vec![item]);
     }
 
@@ -146,9 +146,9 @@ pub(crate) struct Committer {
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) cookies_kept_at: Option<Instant>,
     /// None where pages are no more than visits.
-    pub(crate) copies: Option<Copies>,
+    pub(crate) copies: Option<DuplicateBodies>,
     pub(crate) counters: Arc<Counters>,
-    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) commit_queue: Arc<CommitQueue>,
     pub(crate) reports: Sender<Vec<Report>>,
     pub(crate) batch_age: Duration,
     pub(crate) batch_size: usize,
@@ -158,7 +158,7 @@ pub(crate) struct Committer {
 
 /// A batch that is stored.
 pub(crate) struct Stored {
-    pub(crate) settled: Vec<Settled>,
+    pub(crate) settled: Vec<Settlement>,
     pub(crate) positions: Vec<Position>,
     pub(crate) batch: u64,
     /// How long storing it took.
@@ -166,7 +166,7 @@ pub(crate) struct Stored {
 }
 
 impl Committer {
-    /// Until the inbox is closed and empty. Gives the catalogue back for those who come after.
+    /// Until the queue is closed and empty. Gives the catalogue back for those who come after.
     pub(crate) fn run(mut self) -> Result<Box<dyn Catalogue>, EngineError> {
         let result = self.commit_all();
         match result {
@@ -180,7 +180,7 @@ impl Committer {
 
     fn commit_all(&mut self) -> Result<(), EngineError> {
         let mut load = Load::default();
-        while self.inbox.take(self.batch_age, self.batch_size, &mut load) {
+        while self.commit_queue.take(self.batch_age, self.batch_size, &mut load) {
             let stored = self.commit(&mut load, false)?;
             if self.cookies_kept_at.is_none_or(|at| at.elapsed() >= KEEP_COOKIES_EVERY) {
                 self.keep_cookies();
@@ -322,7 +322,7 @@ impl Committer {
 }
 
 /// A page that somebody else had stored before it lost the shard was taken from that one's budget.
-fn count_once(settled: &mut [Settled], pages_of: &[Option<usize>], committed: &Committed) {
+fn count_once(settled: &mut [Settlement], pages_of: &[Option<usize>], committed: &Committed) {
     for (settled, page) in settled.iter_mut().zip(pages_of) {
         let placed = page.and_then(|place| committed.pages.get(place));
         if placed.is_some_and(|placed| placed.repeated)
@@ -340,14 +340,14 @@ mod tests {
     #[test]
     fn links_come_with_their_items_and_once() {
         use argiope_model::JobId;
-        let inbox = Inbox::with_room_for(100);
+        let commit_queue = CommitQueue::with_room_for(100);
         let mut load = Load::default();
         for page in ["https://a.test/1", "https://a.test/2"] {
             let mut links = LinkBatch::new();
             links.push(JobId(1), page, std::iter::empty());
-            inbox.put(Item { links: Some(links), ..Item::default() });
-            inbox.flush();
-            assert!(inbox.take(Duration::ZERO, 1, &mut load));
+            commit_queue.put(VisitRecord { links: Some(links), ..VisitRecord::default() });
+            commit_queue.flush();
+            assert!(commit_queue.take(Duration::ZERO, 1, &mut load));
             let mut sources = Vec::new();
             argiope_store::links::decode(load.links.as_bytes(), &mut |found| {
                 sources.push(found.source.to_owned());
@@ -362,7 +362,7 @@ mod tests {
     fn pages_with_many_links_fill_the_inbox_and_close_a_batch_sooner() {
         use argiope_model::{JobId, SkipReason};
         use argiope_store::catalogue::SkippedRow;
-        let inbox = Inbox::with_room_for(300);
+        let commit_queue = CommitQueue::with_room_for(300);
         let row = |n: u32| SkippedRow {
             job: JobId(1),
             url_key: n.into(),
@@ -372,42 +372,42 @@ mod tests {
             source: None,
             amount: 0,
         };
-        let large = || Item { skipped: (0..10_000).map(row).collect(), ..Item::default() };
-        inbox.put(large());
-        inbox.put(large());
-        assert!(!inbox.is_full());
-        inbox.put(large());
-        assert!(inbox.is_full());
+        let large = || VisitRecord { skipped: (0..10_000).map(row).collect(), ..VisitRecord::default() };
+        commit_queue.put(large());
+        commit_queue.put(large());
+        assert!(!commit_queue.is_full());
+        commit_queue.put(large());
+        assert!(commit_queue.is_full());
         let mut load = Load::default();
-        assert!(inbox.take(Duration::from_secs(3600), 200, &mut load), "by its weight");
+        assert!(commit_queue.take(Duration::from_secs(3600), 200, &mut load), "by its weight");
         assert_eq!(load.items.len(), 3);
-        assert!(!inbox.is_full());
+        assert!(!commit_queue.is_full());
     }
 
     #[test]
     fn a_batch_closes_on_size_on_a_flush_and_at_the_end() {
-        let inbox = Inbox::with_room_for(100);
+        let commit_queue = CommitQueue::with_room_for(100);
         let long = Duration::from_secs(3600);
         for _ in 0..3 {
-            inbox.put(Item::default());
+            commit_queue.put(VisitRecord::default());
         }
         let take = |size| {
             let mut load = Load::default();
-            inbox.take(long, size, &mut load).then_some(load.items.len())
+            commit_queue.take(long, size, &mut load).then_some(load.items.len())
         };
         assert_eq!(take(3), Some(3));
-        inbox.put(Item::default());
-        inbox.flush();
+        commit_queue.put(VisitRecord::default());
+        commit_queue.flush();
         assert_eq!(take(3), Some(1));
         // The answer was reported before its page was ready.
-        inbox.flush();
+        commit_queue.flush();
         std::thread::scope(|scope| {
             let taken = scope.spawn(|| take(3));
-            inbox.put(Item::default());
+            commit_queue.put(VisitRecord::default());
             assert_eq!(taken.join().unwrap(), Some(1));
         });
-        inbox.put(Item::default());
-        inbox.close();
+        commit_queue.put(VisitRecord::default());
+        commit_queue.close();
         assert_eq!(take(3), Some(1));
         assert_eq!(take(3), None);
     }

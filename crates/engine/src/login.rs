@@ -9,7 +9,7 @@ use crate::robots::unqueued_visit;
 use crate::scheduler::now;
 use argiope_extract::hidden_fields;
 use argiope_fetch::{
-    DecodeScratch, FetchRequest, Fetched, Fetcher, Leave, Resolver, Start, Tls, decode, encode_form,
+    DecodeScratch, FetchRequest, Fetched, Fetcher, Resolver, SendPermit, Start, Tls, decode, encode_form,
 };
 use argiope_frontier::{Answer, Frontier};
 use argiope_model::{Base, RequestKind, Url};
@@ -149,7 +149,7 @@ impl Asking<'_> {
             form: body,
             timeout: self.job.timeout(0),
             max_body_bytes: MAX_BODY,
-            leave: Leave::default(),
+            permit: SendPermit::default(),
         };
         let fetched = self.fetcher.fetch(request).await;
         let (result, timings) = match &fetched {

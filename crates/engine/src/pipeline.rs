@@ -4,14 +4,14 @@
 //! |---|---|---|
 //! | scheduler -> worker | requests that are due, all of a turn at once | the frontier's concurrency |
 //! | worker, committer, people -> scheduler | what happened, all of a turn at once | what was handed out |
-//! | worker, scheduler -> committer | visits to be stored ([`Inbox`]) | what may be outstanding |
+//! | worker, scheduler -> committer | visits to be stored ([`CommitQueue`]) | what may be outstanding |
 //! | scheduler -> syncer | there is something to make durable | 1 |
 
 use crate::blocked::{self, Blocked};
-use crate::committer::{Committer, Inbox};
+use crate::committer::{CommitQueue, Committer};
 use crate::config::{EngineConfig, Ports};
-use crate::copies::Copies;
 use crate::counters::Counters;
+use crate::duplicate_bodies::DuplicateBodies;
 use crate::error::EngineError;
 use crate::graph;
 use crate::job::{JobContext, JobStart, Jobs};
@@ -19,6 +19,7 @@ use crate::killed;
 use crate::log;
 use crate::login;
 use crate::recovery::{KnownVisits, Recoverer, RecoverySummary};
+use crate::request_starts::RequestStarts;
 use crate::retry;
 use crate::scheduler::{
     CATALOGUE, Control, JobEnd, Report, RunEnd, RunState, Scheduler, marks, now, refused_rows, settle,
@@ -26,7 +27,6 @@ use crate::scheduler::{
 use crate::scope::ScopeCompiler;
 use crate::shards::MemberState;
 use crate::snapshot::Snapshot;
-use crate::starts::Starts;
 use crate::why::{self, Why};
 use crate::worker::{self, WorkerParts};
 use argiope_fetch::{Resolver, Tls};
@@ -148,8 +148,9 @@ impl Engine {
     ) -> Result<Engine, EngineError> {
         let (reports_to, reports) = unbounded();
         let counters = Arc::new(Counters::default());
-        let inbox = Arc::new(Inbox::with_room_for(config.max_outstanding));
-        let mut shop = Workshop::open(&config, ports, &starts, &reports_to, &counters, &inbox, false)?;
+        let commit_queue = Arc::new(CommitQueue::with_room_for(config.max_outstanding));
+        let mut shop =
+            EngineSetup::open(&config, ports, &starts, &reports_to, &counters, &commit_queue, false)?;
         let mut recovery = shop.recover()?;
         shop.log_in(&config, &starts)?;
         if config.retry_failed {
@@ -172,9 +173,10 @@ impl Engine {
     ) -> Result<u64, EngineError> {
         let (reports_to, _reports) = unbounded();
         let counters = Arc::new(Counters::default());
-        let inbox = Arc::new(Inbox::with_room_for(config.max_outstanding));
+        let commit_queue = Arc::new(CommitQueue::with_room_for(config.max_outstanding));
         let starts = [start];
-        let mut shop = Workshop::open(config, ports, &starts, &reports_to, &counters, &inbox, false)?;
+        let mut shop =
+            EngineSetup::open(config, ports, &starts, &reports_to, &counters, &commit_queue, false)?;
         shop.recover()?;
         let mut queued = 0;
         for start in &starts {
@@ -196,8 +198,8 @@ impl Engine {
     ) -> Result<Engine, EngineError> {
         let (reports_to, reports) = unbounded();
         let counters = Arc::new(Counters::default());
-        let inbox = Arc::new(Inbox::with_room_for(config.max_outstanding));
-        let mut shop = Workshop::open(&config, ports, &[], &reports_to, &counters, &inbox, true)?;
+        let commit_queue = Arc::new(CommitQueue::with_room_for(config.max_outstanding));
+        let mut shop = EngineSetup::open(&config, ports, &[], &reports_to, &counters, &commit_queue, true)?;
         let recovery = shop.take_up_archive()?;
         shop.open_appender()?;
         shop.lease = membership.lease;
@@ -208,7 +210,7 @@ impl Engine {
 
     fn spawn(
         config: EngineConfig,
-        shop: Workshop,
+        shop: EngineSetup,
         reports_to: Sender<Vec<Report>>,
         reports: Receiver<Vec<Report>>,
         recovery: RecoverySummary,
@@ -341,7 +343,7 @@ pub fn why_at_rest(
 }
 
 /// Everything before the threads start.
-struct Workshop {
+struct EngineSetup {
     frontier: Frontier,
     state: Box<dyn ShardState>,
     committer: Committer,
@@ -349,7 +351,7 @@ struct Workshop {
     scope: ScopeCompiler,
     key: FingerprintKey,
     counters: Arc<Counters>,
-    inbox: Arc<Inbox>,
+    commit_queue: Arc<CommitQueue>,
     link_bytes: u64,
     last_stop: LastStop,
     member: Option<Box<dyn Member>>,
@@ -396,16 +398,16 @@ fn check_not_behind(catalogue: &dyn Catalogue, state: &dyn ShardState) -> Result
     )))
 }
 
-impl Workshop {
+impl EngineSetup {
     fn open(
         config: &EngineConfig,
         ports: Ports,
         starts: &[JobStart],
         reports: &Sender<Vec<Report>>,
         counters: &Arc<Counters>,
-        inbox: &Arc<Inbox>,
+        commit_queue: &Arc<CommitQueue>,
         leased: bool,
-    ) -> Result<Workshop, EngineError> {
+    ) -> Result<EngineSetup, EngineError> {
         let at = now();
         let Ports { state, catalogue, archive, mut links } = ports;
         if archive.is_none() && !leased {
@@ -447,15 +449,15 @@ impl Workshop {
             jobs: Arc::clone(&jobs),
             cookies_kept_at: None,
             output: None,
-            copies: starts.iter().all(|start| start.graph.is_none()).then(Copies::default),
+            copies: starts.iter().all(|start| start.graph.is_none()).then(DuplicateBodies::default),
             counters: Arc::clone(counters),
-            inbox: Arc::clone(inbox),
+            commit_queue: Arc::clone(commit_queue),
             reports: reports.clone(),
             batch_age: config.batch_age,
             batch_size: config.batch_size,
             in_cluster: false,
         };
-        Ok(Workshop {
+        Ok(EngineSetup {
             frontier,
             state,
             committer,
@@ -463,7 +465,7 @@ impl Workshop {
             scope,
             key: config.fingerprint_key.clone(),
             counters: Arc::clone(counters),
-            inbox: Arc::clone(inbox),
+            commit_queue: Arc::clone(commit_queue),
             link_bytes,
             last_stop,
             member: None,
@@ -636,8 +638,19 @@ impl Workshop {
         reports: Receiver<Vec<Report>>,
         snapshot: Arc<Mutex<Snapshot>>,
     ) -> Result<Ended, EngineError> {
-        let Workshop { frontier, state, committer, jobs, scope, key, counters, inbox, member, lease, .. } =
-            self;
+        let EngineSetup {
+            frontier,
+            state,
+            committer,
+            jobs,
+            scope,
+            key,
+            counters,
+            commit_queue,
+            member,
+            lease,
+            ..
+        } = self;
         let dns = DnsThread::start()?;
         let resolver = Resolver::new(config.resolver.clone(), dns.handle.clone())
             .map_err(|e| EngineError::Settings(format!("dns: {e}")))?;
@@ -645,7 +658,7 @@ impl Workshop {
         let archive = committer.archive.clone();
         let mut orders = Vec::new();
         let mut workers = Vec::new();
-        let starts = Arc::new(Starts::default());
+        let starts = Arc::new(RequestStarts::default());
         let turns = Arc::new(Semaphore::new(config.concurrency));
         for number in 0..config.workers.max(1) {
             let (to, from) = mpsc::channel(config.concurrency.max(16) * 2);
@@ -655,7 +668,7 @@ impl Workshop {
                 name: name_of(&config.name, &number.to_string()),
                 orders: from,
                 reports: reports_to.clone(),
-                inbox: Arc::clone(&inbox),
+                commit_queue: Arc::clone(&commit_queue),
                 jobs: Arc::clone(&jobs),
                 counters: Arc::clone(&counters),
                 key: key.clone(),
@@ -683,7 +696,7 @@ impl Workshop {
             sync,
             workers: orders,
             reports: reports.clone(),
-            inbox: Arc::clone(&inbox),
+            commit_queue: Arc::clone(&commit_queue),
             jobs: Arc::clone(&jobs),
             key,
             counters,
@@ -722,9 +735,9 @@ impl Workshop {
             }
         }
         // They were asked for, and nothing will tell any more that these were not their hosts' failures.
-        failed.into_values().for_each(|item| inbox.put(*item));
-        interrupt_rest(&inbox, &jobs, &ends, stop.is_some() && member.is_none());
-        inbox.close();
+        failed.into_values().for_each(|item| commit_queue.put(*item));
+        interrupt_rest(&commit_queue, &jobs, &ends, stop.is_some() && member.is_none());
+        commit_queue.close();
         let catalogue = match join(commit_thread, "committer") {
             Ok(catalogue) => catalogue,
             Err(error) => return Err(first_error.unwrap_or(error)),
@@ -798,12 +811,12 @@ fn outcome_of(end: Option<&JobEnd>) -> JobOutcome {
 }
 
 /// Jobs that were stopped in the middle are paused: they can go on.
-fn interrupt_rest(inbox: &Inbox, jobs: &Jobs, ends: &HashMap<JobId, JobEnd>, stopped: bool) {
+fn interrupt_rest(commit_queue: &CommitQueue, jobs: &Jobs, ends: &HashMap<JobId, JobEnd>, stopped: bool) {
     if !stopped {
         return;
     }
     for job in jobs.all().iter().filter(|job| !ends.contains_key(&job.id)) {
-        inbox.put_job(JobUpdate {
+        commit_queue.put_job(JobUpdate {
             job: job.id,
             state: Some(JobState::Paused),
             message: Some(String::from("interrupted")),

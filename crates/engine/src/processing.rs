@@ -4,8 +4,8 @@
 use crate::classify::{self, Fate};
 use crate::counters::Counters;
 use crate::digest::{self, Body, Buffers};
-use crate::item::Item;
 use crate::job::JobContext;
+use crate::visit_record::VisitRecord;
 use argiope_fetch::{DecodeScratch, Fetched, Truncation as Cut, decode};
 use argiope_frontier::Completion;
 use argiope_model::{FingerprintKey, Hop, Millis, Page, RequestKind, Url, Visit};
@@ -20,7 +20,7 @@ use std::time::Duration;
 pub(crate) const SITEMAP_BYTES: usize = 50 << 20;
 
 /// What is known of a request beside its answer.
-pub(crate) struct Facts<'w> {
+pub(crate) struct RequestContext<'w> {
     pub(crate) ticket: Option<String>,
     pub(crate) rule: Option<argiope_frontier::Rule>,
     pub(crate) delay: Duration,
@@ -28,7 +28,7 @@ pub(crate) struct Facts<'w> {
     pub(crate) worker: &'w str,
 }
 
-impl Facts<'_> {
+impl RequestContext<'_> {
     pub(crate) fn metadata(
         &self,
         visit: &Visit,
@@ -78,8 +78,8 @@ impl Facts<'_> {
 }
 
 /// Everything made of an answer, but for its place in the archive.
-pub(crate) struct Made {
-    pub(crate) item: Item,
+pub(crate) struct ProcessedPage {
+    pub(crate) item: VisitRecord,
     pub(crate) metadata: VisitMetadata,
     pub(crate) discoveries: Vec<argiope_frontier::Discovery>,
     pub(crate) note: Option<argiope_frontier::admission::SeenPage>,
@@ -88,7 +88,7 @@ pub(crate) struct Made {
     pub(crate) payload_sha256: Option<[u8; 32]>,
 }
 
-impl Made {
+impl ProcessedPage {
     pub(crate) fn archived(&mut self, at: &str, duplicate_of: Option<&Url>) {
         if let Some(row) = &mut self.item.page {
             row.page.archive = Some(at.to_owned());
@@ -101,21 +101,21 @@ impl Made {
     }
 }
 
-#[allow(clippy::too_many_arguments, reason = "the facts of one answer and the buffers to read it with")]
-pub(crate) fn make(
+#[allow(clippy::too_many_arguments, reason = "the context of one answer and the buffers to read it with")]
+pub(crate) fn process_response(
     job: &JobContext,
     visit: &Visit,
     fetched: &Fetched,
     fate: &Fate,
-    facts: &Facts<'_>,
+    context: &RequestContext<'_>,
     key: &FingerprintKey,
     buffers: &RefCell<Buffers>,
     decoding: &RefCell<DecodeScratch>,
-) -> Made {
+) -> ProcessedPage {
     let status = fetched.status.as_u16();
-    let mut metadata = facts.metadata(visit, fate, fetched.timings, Some(status));
+    let mut metadata = context.metadata(visit, fate, fetched.timings, Some(status));
     metadata.truncated = fetched.truncated.map(truncation);
-    let mut item = Item::default();
+    let mut item = VisitRecord::default();
     let mut discoveries = Vec::new();
     let mut note = None;
     let mut scope_host = None;
@@ -143,7 +143,7 @@ pub(crate) fn make(
                     fetched.truncated.map(|cut| cut.to_string()).or_else(|| decoded.problem(most));
             }
             let mut row = digested.row;
-            finish_row(&mut row, visit, &metadata, facts.worker, fetched);
+            finish_row(&mut row, visit, &metadata, context.worker, fetched);
             item.page = Some(row.capped());
             item.links = digested.links;
             item.skipped = digested.skipped;
@@ -189,11 +189,11 @@ pub(crate) fn make(
         }
         _ => {}
     }
-    let mut fetch = facts.fetch_row(visit, &metadata, fate);
+    let mut fetch = context.fetch_row(visit, &metadata, fate);
     fetch.bytes = fetched.body.len() as u64;
     fetch.address = Some(fetched.address.ip().to_string());
     item.fetch = Some(fetch);
-    Made { item, metadata, discoveries, note, scope_host, payload_sha256 }
+    ProcessedPage { item, metadata, discoveries, note, scope_host, payload_sha256 }
 }
 
 /// What is said of a page of whose body a part is missing.

@@ -14,12 +14,12 @@ use crate::classify::{self, Fate};
 use crate::committer::{Committer, Load};
 use crate::digest::Buffers;
 use crate::error::EngineError;
-use crate::item::{Item, Settled};
 use crate::job::{JobContext, Jobs};
-use crate::processing::{self, Facts};
+use crate::processing::{self, RequestContext};
 use crate::robots;
 use crate::scheduler::{marks, now, offer_sitemaps, settle};
 use crate::scope::ScopeCompiler;
+use crate::visit_record::{Settlement, VisitRecord};
 use argiope_fetch::{DecodeScratch, Fetched};
 use argiope_frontier::queue::OrderKey;
 use argiope_frontier::state::{QueueAt, ShardState, StateBatch};
@@ -130,11 +130,11 @@ impl Recoverer<'_> {
         &mut self,
         known: &[Position],
         wanted: impl Fn(&RecoveredVisit) -> bool,
-        mut store: impl FnMut(&mut Self, Vec<Item>) -> Result<(), EngineError>,
+        mut store: impl FnMut(&mut Self, Vec<VisitRecord>) -> Result<(), EngineError>,
     ) -> Result<Recovery, EngineError> {
         let reader = self.committer.catalogue.reader()?;
         let archive = Arc::clone(&self.archive);
-        let mut waiting: Vec<Item> = Vec::new();
+        let mut waiting: Vec<VisitRecord> = Vec::new();
         let mut failure = None;
         let recovery = archive.recover(known, &mut |visit| {
             if wanted(&visit) {
@@ -155,14 +155,14 @@ impl Recoverer<'_> {
         Ok(recovery)
     }
 
-    fn store(&mut self, items: Vec<Item>) -> Result<(), EngineError> {
+    fn store(&mut self, items: Vec<VisitRecord>) -> Result<(), EngineError> {
         let stored = self.committer.commit(&mut Load::of(items), true)?;
         let mut late = Vec::new();
         for settled in stored.settled {
             let (ticket, visit) = (settled.ticket, settled.visit.clone());
             let last = self.known.stages.get(&self.identity(&visit)).is_none_or(|s| *s == stage_of(&visit));
             let completion = last.then(|| settled.completion.clone());
-            let settled = Settled { ticket: None, ..settled };
+            let settled = Settlement { ticket: None, ..settled };
             late.extend(settle(self.frontier, settled, self.jobs, self.scope, now()));
             if ticket.is_none_or(|ticket| self.known.ended.insert(ticket)) {
                 let entered = self.find_entry(ticket)?;
@@ -170,7 +170,8 @@ impl Recoverer<'_> {
             }
         }
         if !late.is_empty() {
-            self.committer.commit(&mut Load::of(vec![Item { skipped: late, ..Item::default() }]), true)?;
+            self.committer
+                .commit(&mut Load::of(vec![VisitRecord { skipped: late, ..VisitRecord::default() }]), true)?;
         }
         let mut changes = self.frontier.take_changes();
         changes.marks = marks(&stored.positions, stored.batch);
@@ -219,7 +220,7 @@ impl Recoverer<'_> {
         &mut self,
         found: RecoveredVisit,
         reader: &dyn CatalogueReader,
-    ) -> Result<Option<Item>, StoreError> {
+    ) -> Result<Option<VisitRecord>, StoreError> {
         let Some(job) = self.jobs.get(found.metadata.visit.job) else { return Ok(None) };
         let position = Some(Position { file: found.at.file.clone(), length: found.end });
         let fate = fate_of(&found);
@@ -254,7 +255,7 @@ impl Recoverer<'_> {
         if catalogued {
             // Only the frontier had not heard of it: links and rows are stored.
             let settled = item.settled.take();
-            item = Item { settled, position: item.position, ..Item::default() };
+            item = VisitRecord { settled, position: item.position, ..VisitRecord::default() };
         }
         if let Some(settled) = &mut item.settled {
             settled.ticket = ticket;
@@ -271,24 +272,25 @@ impl Recoverer<'_> {
         found: &RecoveredVisit,
         fate: &Fate,
         fetched: &Fetched,
-    ) -> Item {
+    ) -> VisitRecord {
         let metadata = &found.metadata;
         let visit = metadata.visit.clone();
         let buffers = RefCell::new(Buffers::new());
         let decoding = RefCell::new(DecodeScratch::new());
-        let facts = facts_of(found);
-        let mut made = processing::make(job, &visit, fetched, fate, &facts, self.key, &buffers, &decoding);
-        made.archived(&found.at.to_string(), found.duplicate_of.as_ref());
-        made.item.settled = Some(Settled {
+        let context = facts_of(found);
+        let mut processed =
+            processing::process_response(job, &visit, fetched, fate, &context, self.key, &buffers, &decoding);
+        processed.archived(&found.at.to_string(), found.duplicate_of.as_ref());
+        processed.item.settled = Some(Settlement {
             token: None,
             ticket: None,
             visit,
             completion: fate.completion.clone(),
-            discoveries: made.discoveries,
-            note: made.note,
-            scope_host: made.scope_host,
+            discoveries: processed.discoveries,
+            note: processed.note,
+            scope_host: processed.scope_host,
         });
-        made.item
+        processed.item
     }
 
     /// The host may have asked for patience, and been forgotten.
@@ -301,7 +303,7 @@ impl Recoverer<'_> {
 
     /// A robots.txt is kept as if it had just come. One that was redirected is asked for again, and so is that of a host
     /// for which nothing is queued any more: whoever asks then looks for its sitemaps, too.
-    fn keep_robots(&mut self, job: &JobContext, visit: &Visit, fetched: &Fetched, item: &mut Item) {
+    fn keep_robots(&mut self, job: &JobContext, visit: &Visit, fetched: &Fetched, item: &mut VisitRecord) {
         let Some(origin) = &visit.source else { return };
         if fetched.redirect().is_some() || !self.frontier.serves(job.id, origin.host()) {
             return;
@@ -353,9 +355,9 @@ fn fate_of(found: &RecoveredVisit) -> Fate {
     Fate { completion, error: metadata.error.clone(), dead_letter }
 }
 
-fn facts_of(found: &RecoveredVisit) -> Facts<'static> {
+fn facts_of(found: &RecoveredVisit) -> RequestContext<'static> {
     let metadata = &found.metadata;
-    Facts {
+    RequestContext {
         ticket: metadata.ticket.clone(),
         rule: metadata
             .robots_rule
@@ -367,20 +369,20 @@ fn facts_of(found: &RecoveredVisit) -> Facts<'static> {
     }
 }
 
-fn without_response(found: &RecoveredVisit, fate: &Fate) -> Item {
+fn without_response(found: &RecoveredVisit, fate: &Fate) -> VisitRecord {
     let metadata = &found.metadata;
     let visit = metadata.visit.clone();
-    let facts = facts_of(found);
-    let fetch = facts.fetch_row(&visit, metadata, fate);
+    let context = facts_of(found);
+    let fetch = context.fetch_row(&visit, metadata, fate);
     let is_page = visit.kind == RequestKind::Page;
     let done = matches!(fate.completion, Completion::Done { .. });
     let is_resource = visit.kind == RequestKind::Resource;
-    Item {
+    VisitRecord {
         fetch: Some(fetch),
         resource: (is_resource && done).then(|| processing::resource_row(&visit, metadata)),
         page: (is_page && done).then(|| processing::failed_page(&visit, metadata, "recovery").capped()),
         error: is_page.then(|| processing::error_row(&visit, fate, None, metadata.timings.ended)),
-        settled: Some(Settled {
+        settled: Some(Settlement {
             token: None,
             ticket: None,
             visit,
@@ -389,7 +391,7 @@ fn without_response(found: &RecoveredVisit, fate: &Fate) -> Item {
             note: None,
             scope_host: None,
         }),
-        ..Item::default()
+        ..VisitRecord::default()
     }
 }
 

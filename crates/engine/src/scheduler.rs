@@ -1,11 +1,10 @@
 //! The scheduler owns the frontier. It only decides: what is due goes to a worker, what a worker reports goes into the
 //! frontier, what is stored is done. It sleeps until something is reported or a host comes due.
 
-use crate::committer::{Inbox, Stored};
+use crate::committer::{CommitQueue, Stored};
 use crate::counters::Counters;
 use crate::digest::{of_job, sitemap_found};
 use crate::error::EngineError;
-use crate::item::{Item, Settled};
 use crate::job::Jobs;
 use crate::log;
 use crate::pipeline::Stop;
@@ -13,6 +12,7 @@ use crate::processing;
 use crate::retry;
 use crate::shards::MemberState;
 use crate::snapshot::{Paused, Snapshot};
+use crate::visit_record::{Settlement, VisitRecord};
 use crate::why::{self, Why};
 use crate::worker::Order;
 use argiope_frontier::member::{Lease, Member, News};
@@ -49,7 +49,7 @@ pub(crate) enum Report {
     Failed {
         token: Token,
         answer: Answer,
-        item: Box<Item>,
+        item: Box<VisitRecord>,
     },
     Robots {
         token: Token,
@@ -121,7 +121,7 @@ pub(crate) struct Scheduler {
     pub(crate) sync: Sender<u64>,
     pub(crate) workers: Vec<mpsc::Sender<Vec<Order>>>,
     pub(crate) reports: Receiver<Vec<Report>>,
-    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) commit_queue: Arc<CommitQueue>,
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) key: FingerprintKey,
     pub(crate) counters: Arc<Counters>,
@@ -138,7 +138,7 @@ pub(crate) struct Scheduler {
 /// What changes while it runs.
 #[derive(Default)]
 pub(crate) struct RunState {
-    pub(crate) held: HashMap<Token, Box<Item>>,
+    pub(crate) held: HashMap<Token, Box<VisitRecord>>,
     pub(crate) orders: Vec<Vec<Order>>,
     pub(crate) notices: VecDeque<Notice>,
     pub(crate) next_snapshot: Millis,
@@ -159,7 +159,7 @@ pub(crate) struct RunState {
 
 /// A stored batch on its way into the frontier.
 pub(crate) struct Settling {
-    rest: std::vec::IntoIter<Settled>,
+    rest: std::vec::IntoIter<Settlement>,
     /// How far archive and catalogue are when all of it is settled.
     reached: Vec<(Box<str>, u64)>,
 }
@@ -194,7 +194,7 @@ impl Scheduler {
         self.settle_held(now());
         // Who is still in doubt was asked all the same.
         for (_, item) in self.run.held.drain() {
-            self.inbox.put(*item);
+            self.commit_queue.put(*item);
         }
         self.publish(now());
         RunEnd {
@@ -260,7 +260,7 @@ impl Scheduler {
         for settled in settling.rest.by_ref().take(SETTLED_AT_ONCE) {
             let refused = settle(&mut self.frontier, settled, &self.jobs, &self.scope, at);
             if !refused.is_empty() {
-                self.inbox.put(Item { skipped: refused, ..Item::default() });
+                self.commit_queue.put(VisitRecord { skipped: refused, ..VisitRecord::default() });
             }
         }
         if settling.rest.len() > 0 {
@@ -288,7 +288,7 @@ impl Scheduler {
             // What is under way may end; the news that the lease holds again wake this thread.
             return Ok(None);
         }
-        if self.inbox.is_full() {
+        if self.commit_queue.is_full() {
             // Storing is slower than the network; what it has stored wakes this thread.
             return Ok(None);
         }
@@ -337,7 +337,7 @@ impl Scheduler {
 
     fn release(&mut self, token: Token) {
         if let Some(item) = self.run.held.remove(&token) {
-            self.inbox.put(*item);
+            self.commit_queue.put(*item);
         }
     }
 
@@ -379,13 +379,17 @@ impl Scheduler {
         log::refused(&visit.url, &skip);
         let row = SkippedRow::new(visit.job, visit.scheduled_url(), skip, visit.source.as_ref());
         let settled = settled(token, ticket, visit);
-        self.inbox.put(Item { settled: Some(settled), skipped: vec![row], ..Item::default() });
+        self.commit_queue.put(VisitRecord {
+            settled: Some(settled),
+            skipped: vec![row],
+            ..VisitRecord::default()
+        });
     }
 
     fn offer_sitemaps(&mut self, news: &RobotsNews, at: Millis) {
         let skipped = offer_sitemaps(&mut self.frontier, &self.jobs, &self.key, news, at);
         if !skipped.is_empty() {
-            self.inbox.put(Item { skipped, ..Item::default() });
+            self.commit_queue.put(VisitRecord { skipped, ..VisitRecord::default() });
         }
     }
 
@@ -431,7 +435,12 @@ impl Scheduler {
         let mut settled = settled(token, ticket, visit);
         settled.completion = Completion::Done { counted };
         processing::count(&self.counters, &settled.completion, page.as_ref());
-        self.inbox.put(Item { settled: Some(settled), page, resource, ..Item::default() });
+        self.commit_queue.put(VisitRecord {
+            settled: Some(settled),
+            page,
+            resource,
+            ..VisitRecord::default()
+        });
     }
 
     fn take(&mut self, batch: Vec<Report>) -> Result<(), EngineError> {
@@ -442,7 +451,7 @@ impl Scheduler {
                     self.frontier.answered(token, &answer, at);
                 }
                 Report::Failed { token, answer, item } => match self.frontier.answered(token, &answer, at) {
-                    Disposition::Record => self.inbox.put(*item),
+                    Disposition::Record => self.commit_queue.put(*item),
                     Disposition::Hold => {
                         self.run.held.insert(token, item);
                     }
@@ -528,7 +537,7 @@ impl Scheduler {
                     retry::requeue(&mut self.frontier, self.state.as_ref(), &context.normal, &pages, at)?;
                 self.apply(Vec::new())?;
                 self.state.sync()?;
-                self.inbox.put(Item { forgotten, ..Item::default() });
+                self.commit_queue.put(VisitRecord { forgotten, ..VisitRecord::default() });
                 let _ = answer.send(queued);
             }
             Control::ForgetRobotsFailures => {
@@ -573,7 +582,7 @@ impl Scheduler {
             return Some(self.run.flush_after);
         }
         self.run.flushing = true;
-        self.inbox.flush();
+        self.commit_queue.flush();
         None
     }
 
@@ -594,7 +603,7 @@ impl Scheduler {
             match self.end_of(job.id, at) {
                 Some(end) => {
                     self.run.ended.insert(job.id, end);
-                    self.inbox.put_job(JobUpdate {
+                    self.commit_queue.put_job(JobUpdate {
                         job: job.id,
                         state: Some(match end {
                             JobEnd::Done | JobEnd::Limit => JobState::Completed,
@@ -660,8 +669,8 @@ impl Scheduler {
 }
 
 /// A refusal or failure without a request.
-fn settled(token: Token, ticket: Ticket, visit: Visit) -> Settled {
-    Settled {
+fn settled(token: Token, ticket: Ticket, visit: Visit) -> Settlement {
+    Settlement {
         token: Some(token),
         ticket: Some(ticket),
         visit,
@@ -720,12 +729,12 @@ fn discover(frontier: &mut Frontier, shard: u16, discovery: Discovery, at: Milli
 /// Ends a visit in the frontier: its links first. Gives back what the frontier refused of them.
 pub(crate) fn settle(
     frontier: &mut Frontier,
-    settled: Settled,
+    settled: Settlement,
     jobs: &Jobs,
     scope: &crate::scope::ScopeCompiler,
     at: Millis,
 ) -> Vec<SkippedRow> {
-    let Settled { token, ticket, visit, completion, discoveries, note, scope_host } = settled;
+    let Settlement { token, ticket, visit, completion, discoveries, note, scope_host } = settled;
     if let (Some(url), Some(job)) = (scope_host, jobs.get(visit.job)) {
         frontier.add_scope_host(job.id, frontier.shard_of(&visit.url), &url);
         job.add_scope_host(&url, || scope.compile(&job, frontier));

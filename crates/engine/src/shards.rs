@@ -3,9 +3,9 @@
 
 use crate::cookies::Session;
 use crate::error::EngineError;
-use crate::item::Item;
 use crate::job::{JobContext, JobStart};
 use crate::scheduler::{BLOCKED, Scheduler, offer_sitemaps, refused_rows};
+use crate::visit_record::VisitRecord;
 use crate::worker::Order;
 use argiope_fetch::cookies::netscape;
 use argiope_frontier::member::{ClusterJob, News};
@@ -126,7 +126,7 @@ impl Scheduler {
             }
         }
         if !rows.is_empty() {
-            self.inbox.put(Item { skipped: rows, ..Item::default() });
+            self.commit_queue.put(VisitRecord { skipped: rows, ..VisitRecord::default() });
         }
         self.apply(Vec::new())?;
         if delivered.begins {

@@ -2,23 +2,24 @@
 //! hands back what came of them; it decides nothing about when.
 
 use crate::classify::{self, Fate, Head};
-use crate::committer::Inbox;
+use crate::committer::CommitQueue;
 use crate::cookies::ChainKey;
 use crate::counters::Counters;
 use crate::digest::Buffers;
 use crate::error::EngineError;
-use crate::item::{Item, LateRecord, Settled};
 use crate::job::{JobContext, Jobs};
 use crate::log;
 use crate::processing::{
-    Facts, Made, SITEMAP_BYTES, count, error_row, failed_page, make, resource_row, truncation,
+    ProcessedPage, RequestContext, SITEMAP_BYTES, count, error_row, failed_page, process_response,
+    resource_row, truncation,
 };
+use crate::request_starts::RequestStarts;
 use crate::robots::{ROBOTS_BYTES, host_row, robots_body, robots_visit};
 use crate::scheduler::{Report, now};
-use crate::starts::Starts;
+use crate::visit_record::{LateRecord, Settlement, VisitRecord};
 use argiope_fetch::{
     AddressPolicy, DecodeScratch, FailureKind as Unfetched, FetchError, FetchRequest, Fetched, Fetcher,
-    FetcherOptions, Leave, Resolver, Start, Tls,
+    FetcherOptions, Resolver, SendPermit, Start, Tls,
 };
 use argiope_frontier::member::Lease;
 use argiope_frontier::{
@@ -71,7 +72,7 @@ pub(crate) struct WorkerParts {
     pub(crate) name: String,
     pub(crate) orders: mpsc::Receiver<Vec<Order>>,
     pub(crate) reports: Sender<Vec<Report>>,
-    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) commit_queue: Arc<CommitQueue>,
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) key: FingerprintKey,
@@ -79,7 +80,7 @@ pub(crate) struct WorkerParts {
     pub(crate) fetcher: FetcherOptions,
     pub(crate) tls: Tls,
     pub(crate) resolver: Resolver,
-    pub(crate) starts: Arc<Starts>,
+    pub(crate) starts: Arc<RequestStarts>,
     /// One for each request that may be under way.
     pub(crate) turns: Arc<Semaphore>,
     pub(crate) lease: Arc<dyn Lease>,
@@ -103,7 +104,7 @@ pub(crate) fn run(parts: WorkerParts) -> Result<(), EngineError> {
         turns: parts.turns,
         lease: parts.lease,
         reports: parts.reports,
-        inbox: parts.inbox,
+        commit_queue: parts.commit_queue,
         jobs: parts.jobs,
         counters: parts.counters,
         key: parts.key,
@@ -147,11 +148,11 @@ struct Worker {
     policy: AddressPolicy,
     fetcher: Fetcher,
     resolver: Resolver,
-    starts: Arc<Starts>,
+    starts: Arc<RequestStarts>,
     turns: Arc<Semaphore>,
     lease: Arc<dyn Lease>,
     reports: Sender<Vec<Report>>,
-    inbox: Arc<Inbox>,
+    commit_queue: Arc<CommitQueue>,
     jobs: Arc<Jobs>,
     counters: Arc<Counters>,
     key: FingerprintKey,
@@ -183,7 +184,7 @@ struct WorkedPage {
     visit: Visit,
     fetched: Fetched,
     fate: Fate,
-    made: Made,
+    processed: ProcessedPage,
     kept: Kept,
 }
 
@@ -379,7 +380,7 @@ impl Worker {
         let profile = job.profile(&dispatch.rules, &dispatch.visit.url);
         let most = usize::try_from(job.spec.max_body).unwrap_or(usize::MAX);
         let start = self.begin(dispatch.host, dispatch.per_host, dispatch.delay).await;
-        let may_leave = || self.lease.holds() && self.lease.term() == term;
+        let may_send = || self.lease.holds() && self.lease.term() == term;
         let chain = (!dispatch.visit.hops.is_empty()).then(|| ChainKey::of(&dispatch.visit));
         let cookie = job.cookies.header(chain, &dispatch.visit.url, now());
         let request = FetchRequest {
@@ -394,7 +395,7 @@ impl Worker {
             head_only: classify::asks_head_only(&job, &dispatch.visit),
             timeout: job.timeout(dispatch.visit.attempt),
             max_body_bytes: if dispatch.visit.kind == RequestKind::Sitemap { SITEMAP_BYTES } else { most },
-            leave: Leave::while_it_holds(&may_leave),
+            permit: SendPermit::while_held(&may_send),
         };
         let fetched = self.within_lease(self.fetcher.fetch(request)).await;
         drop(turn);
@@ -484,36 +485,45 @@ impl Worker {
     fn work_on_oldest(&self, most: usize) {
         let pages = self.pages.borrow_mut().pop(most);
         match self.items_of(pages) {
-            Ok(items) => self.inbox.put_all(items),
+            Ok(items) => self.commit_queue.put_all(items),
             Err(error) => self.report(Report::Fatal(error)),
         }
     }
 
     /// Everything that is stored of these answers; their exchanges are in the archive when this returns.
-    fn items_of(&self, pages: Vec<WaitingPage>) -> Result<Vec<Item>, EngineError> {
-        let mut worked: Vec<WorkedPage> = pages.into_iter().map(|page| self.made_of(page)).collect();
+    fn items_of(&self, pages: Vec<WaitingPage>) -> Result<Vec<VisitRecord>, EngineError> {
+        let mut worked: Vec<WorkedPage> = pages.into_iter().map(|page| self.process(page)).collect();
         self.archive(&mut worked)?;
         Ok(worked.into_iter().map(|page| self.item_of(page)).collect())
     }
 
-    fn made_of(&self, page: WaitingPage) -> WorkedPage {
+    fn process(&self, page: WaitingPage) -> WorkedPage {
         let WaitingPage { job, dispatch, fetched, fate } = page;
         let Dispatch { token, visit, rule, delay, per_host, ticket, .. } = dispatch;
-        let facts = Facts {
+        let context = RequestContext {
             ticket: Some(ticket.to_string()),
             rule,
             delay,
             per_host: per_host.get(),
             worker: &self.name,
         };
-        let made = make(&job, &visit, &fetched, &fate, &facts, &self.key, &self.buffers, &self.decoding);
-        let is_final = made.metadata.outcome == argiope_store::warc::VisitOutcome::Final;
+        let processed = process_response(
+            &job,
+            &visit,
+            &fetched,
+            &fate,
+            &context,
+            &self.key,
+            &self.buffers,
+            &self.decoding,
+        );
+        let is_final = processed.metadata.outcome == argiope_store::warc::VisitOutcome::Final;
         let kept = match visit.kind {
             _ if is_final && !job.spec.archive => Kept::Nothing,
             RequestKind::Resource if job.spec.resources != Resources::Keep => Kept::Metadata,
             _ => Kept::All,
         };
-        WorkedPage { token, ticket, visit, fetched, fate, made, kept }
+        WorkedPage { token, ticket, visit, fetched, fate, processed, kept }
     }
 
     /// Hands exchanges to the archive, if there is one, all in one piece.
@@ -523,8 +533,10 @@ impl Worker {
         let kept = pages.iter().filter(|page| page.kept != Kept::Nothing);
         let exchanges: Vec<Exchange<'_>> = kept
             .map(|page| match page.kept {
-                Kept::All => exchange_of(&page.made.metadata, &page.fetched, page.made.payload_sha256),
-                Kept::Metadata | Kept::Nothing => metadata_of(&page.made.metadata, &page.fetched),
+                Kept::All => {
+                    exchange_of(&page.processed.metadata, &page.fetched, page.processed.payload_sha256)
+                }
+                Kept::Metadata | Kept::Nothing => metadata_of(&page.processed.metadata, &page.fetched),
             })
             .collect();
         if exchanges.is_empty() {
@@ -533,26 +545,26 @@ impl Worker {
         let appended = appender.append_all(&exchanges)?;
         for (page, appended) in pages.iter_mut().filter(|page| page.kept != Kept::Nothing).zip(appended) {
             if page.kept == Kept::All {
-                page.made.archived(&appended.at.to_string(), appended.duplicate_of.as_ref());
+                page.processed.archived(&appended.at.to_string(), appended.duplicate_of.as_ref());
             }
-            page.made.item.position = Some(appended.position());
+            page.processed.item.position = Some(appended.position());
         }
         Ok(())
     }
 
-    fn item_of(&self, page: WorkedPage) -> Item {
-        let WorkedPage { token, ticket, visit, fate, mut made, .. } = page;
-        count(&self.counters, &fate.completion, made.item.page.as_ref());
-        made.item.settled = Some(Settled {
+    fn item_of(&self, page: WorkedPage) -> VisitRecord {
+        let WorkedPage { token, ticket, visit, fate, mut processed, .. } = page;
+        count(&self.counters, &fate.completion, processed.item.page.as_ref());
+        processed.item.settled = Some(Settlement {
             token: Some(token),
             ticket: Some(ticket),
-            scope_host: made.scope_host,
+            scope_host: processed.scope_host,
             completion: fate.completion,
-            discoveries: made.discoveries,
-            note: made.note,
+            discoveries: processed.discoveries,
+            note: processed.note,
             visit,
         });
-        made.item
+        processed.item
     }
 
     fn failed(&self, job: &JobContext, dispatch: Dispatch, error: &FetchError) {
@@ -564,17 +576,17 @@ impl Worker {
         job.cookies.settled(&dispatch.visit, &fate.completion);
         let outcome = classify::outcome(&dispatch.visit, AnswerResult::Failed(kind), &error.timings, None);
         let Dispatch { token, visit, rule, delay, per_host, ticket, .. } = dispatch;
-        let facts = Facts {
+        let context = RequestContext {
             ticket: Some(ticket.to_string()),
             rule,
             delay,
             per_host: per_host.get(),
             worker: &self.name,
         };
-        let metadata = facts.metadata(&visit, &fate, error.timings, None);
-        let mut fetch = facts.fetch_row(&visit, &metadata, &fate);
+        let metadata = context.metadata(&visit, &fate, error.timings, None);
+        let mut fetch = context.fetch_row(&visit, &metadata, &fate);
         fetch.address = error.address.map(|a| a.ip().to_string());
-        let mut item = Item { fetch: Some(fetch), ..Item::default() };
+        let mut item = VisitRecord { fetch: Some(fetch), ..VisitRecord::default() };
         if visit.kind == RequestKind::Page {
             item.page = matches!(fate.completion, Completion::Done { .. })
                 .then(|| failed_page(&visit, &metadata, &self.name).capped());
@@ -586,7 +598,7 @@ impl Worker {
         let address = error.address.map(|a| a.ip());
         item.late = Some(Box::new(LateRecord { metadata, address }));
         count(&self.counters, &fate.completion, item.page.as_ref());
-        item.settled = Some(Settled {
+        item.settled = Some(Settlement {
             token: Some(token),
             ticket: Some(ticket),
             visit,
@@ -605,7 +617,7 @@ impl Worker {
         let turn = self.turns.acquire().await;
         let profile = job.profile(&dispatch.rules, &dispatch.request.url);
         let start = self.begin(dispatch.host, dispatch.per_host, dispatch.delay).await;
-        let may_leave = || self.lease.holds() && self.lease.term() == term;
+        let may_send = || self.lease.holds() && self.lease.term() == term;
         let visit = robots_visit(&job, &dispatch.request.url, &dispatch.request.origin);
         let chain = (dispatch.request.hops > 0).then(|| ChainKey::of(&visit));
         let cookie = job.cookies.header(chain, &dispatch.request.url, now());
@@ -621,7 +633,7 @@ impl Worker {
             head_only: false,
             timeout: dispatch.rules.robots().timeout,
             max_body_bytes: ROBOTS_BYTES,
-            leave: Leave::while_it_holds(&may_leave),
+            permit: SendPermit::while_held(&may_send),
         };
         let fetched = self.within_lease(self.fetcher.fetch(request)).await;
         drop(turn);
@@ -669,22 +681,23 @@ impl Worker {
     ) -> Result<Report, EngineError> {
         let RobotsDispatch { token, request, delay, per_host, .. } = dispatch;
         let visit = robots_visit(job, &request.url, &request.origin);
-        let facts = Facts { ticket: None, rule: None, delay, per_host: per_host.get(), worker: &self.name };
+        let context =
+            RequestContext { ticket: None, rule: None, delay, per_host: per_host.get(), worker: &self.name };
         let fate = Fate { completion: Completion::Done { counted: false }, error: None, dead_letter: false };
-        let mut item = Item::default();
+        let mut item = VisitRecord::default();
         let (answer, outcome) = match fetched {
             Ok(fetched) => {
                 let ended = fetched.timings.ended;
                 let status = fetched.status.as_u16();
                 let body = robots_body(&fetched, &mut self.decoding.borrow_mut());
-                let mut metadata = facts.metadata(&visit, &fate, fetched.timings, Some(status));
+                let mut metadata = context.metadata(&visit, &fate, fetched.timings, Some(status));
                 metadata.truncated = fetched.truncated.map(truncation);
                 metadata.error = body.as_ref().err().cloned();
                 if let Some(appender) = self.appender.borrow_mut().as_mut() {
                     let appended = appender.append(&exchange_of(&metadata, &fetched, None))?;
                     item.position = Some(appended.position());
                 }
-                let mut row = facts.fetch_row(&visit, &metadata, &fate);
+                let mut row = context.fetch_row(&visit, &metadata, &fate);
                 row.bytes = fetched.body.len() as u64;
                 row.address = Some(fetched.address.ip().to_string());
                 item.fetch = Some(row);
@@ -716,14 +729,14 @@ impl Worker {
                 let ended = error.timings.ended;
                 let kind = classify::failure_kind(&error);
                 let fate = Fate { error: Some(classify::error_text(&error)), ..fate };
-                let metadata = facts.metadata(&visit, &fate, error.timings, None);
-                item.fetch = Some(facts.fetch_row(&visit, &metadata, &fate));
+                let metadata = context.metadata(&visit, &fate, error.timings, None);
+                item.fetch = Some(context.fetch_row(&visit, &metadata, &fate));
                 let outcome = classify::outcome(&visit, AnswerResult::Failed(kind), &error.timings, None);
                 let answered = RobotsAnswered::Final { answer: RobotsAnswer::NoAnswer, body: Vec::new() };
                 (Answer { ended, outcome }, answered)
             }
         };
-        self.inbox.put(item);
+        self.commit_queue.put(item);
         Ok(Report::Robots { token, answer, outcome })
     }
 
@@ -739,7 +752,7 @@ fn was_not_asked(error: &FetchError) -> bool {
         tracing::warn!(url = %error.url, "too many open files (ulimit -n): the request is put back");
         return true;
     }
-    error.kind == Unfetched::NoLeave
+    error.kind == Unfetched::NoPermit
 }
 
 /// Why none of the addresses may be connected to; the connector looks at each again.

@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "a measurement that cannot be made may stop")]
 
 use argiope_fetch::{
-    AddressPolicy, DecodeScratch, FetchRequest, Fetcher, FetcherOptions, Leave, ProfileOptions,
-    RequestProfile, Resolver, ResolverOptions, Start, Tls, TlsOptions, decode,
+    AddressPolicy, DecodeScratch, FetchRequest, Fetcher, FetcherOptions, ProfileOptions, RequestProfile,
+    Resolver, ResolverOptions, SendPermit, Start, Tls, TlsOptions, decode,
 };
 use argiope_model::Url;
 use bytes::Bytes;
@@ -162,7 +162,7 @@ async fn fetch(port: u16, requests: usize, concurrency: usize, and_decode: bool)
                         head_only: false,
                         timeout: Duration::from_secs(30),
                         max_body_bytes: 10 << 20,
-                        leave: Leave::default(),
+                        permit: SendPermit::default(),
                     };
                     let fetched = fetcher.fetch(request).await.unwrap();
                     if and_decode {

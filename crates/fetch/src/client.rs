@@ -50,11 +50,11 @@ pub struct FetcherOptions {
 
 /// Whether a request may leave now. Always, unless it says otherwise.
 #[derive(Clone, Copy, Default)]
-pub struct Leave<'l>(Option<&'l dyn Fn() -> bool>);
+pub struct SendPermit<'l>(Option<&'l dyn Fn() -> bool>);
 
-impl<'l> Leave<'l> {
-    pub fn while_it_holds(holds: &'l dyn Fn() -> bool) -> Leave<'l> {
-        Leave(Some(holds))
+impl<'l> SendPermit<'l> {
+    pub fn while_held(holds: &'l dyn Fn() -> bool) -> SendPermit<'l> {
+        SendPermit(Some(holds))
     }
 
     fn is_given(self) -> bool {
@@ -62,9 +62,9 @@ impl<'l> Leave<'l> {
     }
 }
 
-impl std::fmt::Debug for Leave<'_> {
+impl std::fmt::Debug for SendPermit<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(if self.0.is_none() { "Leave(always)" } else { "Leave(while it holds)" })
+        f.write_str(if self.0.is_none() { "SendPermit(always)" } else { "SendPermit(while it holds)" })
     }
 }
 
@@ -105,7 +105,7 @@ pub struct FetchRequest<'r> {
     /// A longer body is cut there.
     pub max_body_bytes: usize,
     /// Asked right before it leaves, whatever came between its start and that.
-    pub leave: Leave<'r>,
+    pub permit: SendPermit<'r>,
 }
 
 /// Fetches over connections of its own. It lives on one thread, inside a `LocalSet`.
@@ -382,8 +382,8 @@ impl Shared {
         progress: &Progress,
     ) -> Result<(Response<Incoming>, Link, Option<Bytes>), SendFailure> {
         let unsent = |failure: Failure| SendFailure { failure, unanswered: false, request_left: false };
-        if !request.leave.is_given() {
-            return Err(unsent(FailureKind::NoLeave.into()));
+        if !request.permit.is_given() {
+            return Err(unsent(FailureKind::NoPermit.into()));
         }
         progress.stopwatch.borrow_mut().restart();
         progress.stage.set(Stage::FirstByte);
@@ -720,7 +720,7 @@ mod tests {
                     head_only: false,
                     timeout: Duration::from_secs(5),
                     max_body_bytes: 1,
-                    leave: Leave::default(),
+                    permit: SendPermit::default(),
                 };
                 assert_eq!(fetcher.fetch(request).await.unwrap_err().kind.word(), "private_address");
             }

@@ -135,8 +135,8 @@ pub enum FailureKind {
     HeadersTooLarge,
     /// The URL or its headers cannot be written as an HTTP request.
     Unsendable(String),
-    /// Nothing may be asked for any more, and nothing was (see [`crate::Leave`]).
-    NoLeave,
+    /// Nothing may be asked for any more, and nothing was (see [`crate::SendPermit`]).
+    NoPermit,
 }
 
 impl FailureKind {
@@ -153,7 +153,7 @@ impl FailureKind {
             FailureKind::Protocol(_) => "protocol",
             FailureKind::HeadersTooLarge => "headers_too_large",
             FailureKind::Unsendable(_) => "unsendable",
-            FailureKind::NoLeave => "no_leave",
+            FailureKind::NoPermit => "no_permit",
         }
     }
 
@@ -173,7 +173,7 @@ impl FailureKind {
             FailureKind::PrivateAddress(_)
             | FailureKind::HeadersTooLarge
             | FailureKind::Unsendable(_)
-            | FailureKind::NoLeave => false,
+            | FailureKind::NoPermit => false,
         }
     }
 
@@ -181,7 +181,7 @@ impl FailureKind {
     pub fn counts_for_breaker(&self) -> bool {
         match self {
             FailureKind::Dns(error) => error.fault() == Fault::Resolver,
-            FailureKind::PrivateAddress(_) | FailureKind::Unsendable(_) | FailureKind::NoLeave => false,
+            FailureKind::PrivateAddress(_) | FailureKind::Unsendable(_) | FailureKind::NoPermit => false,
             FailureKind::Connect { reason, .. } => *reason != ConnectFailure::NoDescriptor,
             _ => true,
         }
@@ -232,7 +232,7 @@ impl fmt::Display for FailureKind {
             FailureKind::Stale(detail) => write!(f, "reset: {detail}, on a kept connection"),
             FailureKind::Protocol(detail) => write!(f, "protocol: {detail}"),
             FailureKind::HeadersTooLarge => f.write_str("protocol: response headers over the limit"),
-            FailureKind::NoLeave => f.write_str("nothing may be asked for any more"),
+            FailureKind::NoPermit => f.write_str("nothing may be asked for any more"),
             FailureKind::Unsendable(detail) => write!(f, "unsendable: {detail}"),
         }
     }

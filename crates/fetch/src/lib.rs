@@ -35,7 +35,7 @@ mod sessions;
 mod tls;
 mod unverified;
 
-pub use client::{FetchRequest, Fetcher, FetcherOptions, Leave};
+pub use client::{FetchRequest, Fetcher, FetcherOptions, SendPermit};
 pub use clock::Start;
 pub use decode::{DecodeError, DecodeScratch, Decoded, decode};
 pub use descriptors::Descriptors;

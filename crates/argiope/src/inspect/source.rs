@@ -7,8 +7,8 @@ use crate::settings::{
     load_config_to_read, merge_job, profile_of,
 };
 use argiope_fetch::{
-    DecodeScratch, FailureKind, FetchRequest, Fetched, Fetcher, FetcherOptions, Leave, Proxies,
-    RequestProfile, Resolver, Start, Tls, Truncation, decode,
+    DecodeScratch, FailureKind, FetchRequest, Fetched, Fetcher, FetcherOptions, Proxies, RequestProfile,
+    Resolver, SendPermit, Start, Tls, Truncation, decode,
 };
 use argiope_model::{Base, JobSpec, Millis, NormalRules, Url};
 use bytes::Bytes;
@@ -228,7 +228,7 @@ impl Asking<'_> {
             head_only: false,
             timeout: self.timeout,
             max_body_bytes: self.max_body_bytes,
-            leave: Leave::default(),
+            permit: SendPermit::default(),
         };
         self.fetcher.fetch(request).await.map_err(|error| match &error.kind {
             FailureKind::PrivateAddress(refused) if refused.class.opened_by_allow_private() => {

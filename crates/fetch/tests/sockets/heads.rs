@@ -2,7 +2,7 @@
 
 use crate::server::{Get, Server, fetcher, ok, run};
 use argiope_fetch::{
-    FetchRequest, Leave, ProfileOptions, RequestProfile, Start, Validators, default_user_agent,
+    FetchRequest, ProfileOptions, RequestProfile, SendPermit, Start, Validators, default_user_agent,
 };
 use http::{StatusCode, Version};
 
@@ -110,7 +110,7 @@ fn profile_and_validators_are_sent() {
                 head_only: false,
                 timeout: get.timeout,
                 max_body_bytes: get.max_body_bytes,
-                leave: Leave::default(),
+                permit: SendPermit::default(),
             })
             .await
             .unwrap();

@@ -1,8 +1,8 @@
 //! What all tests share: a thread's runtime, a fetcher, and a server whose behaviour is a closure per connection.
 
 use argiope_fetch::{
-    AddressPolicy, FetchError, FetchRequest, Fetched, Fetcher, FetcherOptions, Leave, ProfileOptions,
-    RequestProfile, Resolver, ResolverOptions, Start, Tls, TlsOptions,
+    AddressPolicy, FetchError, FetchRequest, Fetched, Fetcher, FetcherOptions, ProfileOptions,
+    RequestProfile, Resolver, ResolverOptions, SendPermit, Start, Tls, TlsOptions,
 };
 use argiope_model::Url;
 use std::cell::{Cell, RefCell};
@@ -94,7 +94,7 @@ impl Get {
             head_only: self.head_only,
             timeout: self.timeout,
             max_body_bytes: self.max_body_bytes,
-            leave: Leave::default(),
+            permit: SendPermit::default(),
         };
         fetcher.fetch(request).await
     }

@@ -12,12 +12,12 @@ const MOST: usize = 100_000;
 type Key = (JobId, u128);
 
 #[derive(Default)]
-pub(crate) struct Copies {
+pub(crate) struct DuplicateBodies {
     first: HashMap<Key, Box<str>>,
     order: VecDeque<Key>,
 }
 
-impl Copies {
+impl DuplicateBodies {
     /// Notes a page in the order of storing; a copy is told what it is a copy of.
     pub(crate) fn mark(&mut self, row: &mut PageRow) {
         let page = &mut row.page;
@@ -59,14 +59,14 @@ mod tests {
         PageRow::new(JobId(job), 0, "a.test", page)
     }
 
-    fn marked(copies: &mut Copies, mut row: PageRow) -> Option<String> {
+    fn marked(copies: &mut DuplicateBodies, mut row: PageRow) -> Option<String> {
         copies.mark(&mut row);
         row.page.duplicate_of
     }
 
     #[test]
     fn a_copy_names_the_first_page_of_its_job_with_that_body() {
-        let mut copies = Copies::default();
+        let mut copies = DuplicateBodies::default();
         assert_eq!(marked(&mut copies, row(1, "http://a.test/", 'a')), None);
         assert_eq!(marked(&mut copies, row(1, "http://a.test/b", 'b')), None);
         let first = Some(String::from("http://a.test/"));
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn error_pages_and_empty_bodies_are_nobodys_copies() {
-        let mut copies = Copies::default();
+        let mut copies = DuplicateBodies::default();
         for url in ["http://a.test/1", "http://a.test/2"] {
             let mut missing = row(1, url, 'c');
             missing.page.status = Some(404);
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn the_oldest_are_forgotten() {
-        let mut copies = Copies::default();
+        let mut copies = DuplicateBodies::default();
         for n in 0..=MOST {
             let mut row = row(1, &format!("http://a.test/{n}"), 'e');
             row.page.content_hash = Some(format!("{n:064x}").chars().rev().collect());

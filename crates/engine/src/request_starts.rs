@@ -15,7 +15,7 @@ const REMEMBERED: Duration = Duration::from_secs(10);
 
 /// Shared by all workers; asked for hosts with more than one request at a time only.
 #[derive(Debug, Default)]
-pub(crate) struct Starts {
+pub(crate) struct RequestStarts {
     last: Mutex<LastStarts>,
 }
 
@@ -32,7 +32,7 @@ struct LastStart {
     delay: Duration,
 }
 
-impl Starts {
+impl RequestStarts {
     /// Takes the start for a request that keeps `delay` and begins right now, or says when to ask again. The clock is
     /// read while nobody else begins, so that starts are in the order in which they are taken.
     pub(crate) fn begin<T>(
@@ -71,13 +71,13 @@ impl LastStarts {
 mod tests {
     use super::*;
 
-    fn begin(starts: &Starts, host: HostIndex, delay_ms: u64, now: u64) -> Result<(), Millis> {
+    fn begin(starts: &RequestStarts, host: HostIndex, delay_ms: u64, now: u64) -> Result<(), Millis> {
         starts.begin(host, Duration::from_millis(delay_ms), || (Millis(now), ()))
     }
 
     #[test]
     fn starts_are_a_delay_apart_however_late_the_first_one_was() {
-        let starts = Starts::default();
+        let starts = RequestStarts::default();
         assert_eq!(begin(&starts, 1, 10, 107), Ok(()));
         assert_eq!(begin(&starts, 1, 10, 110), Err(Millis(117)));
         assert_eq!(begin(&starts, 2, 10, 110), Ok(()));
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_request_keeps_its_own_delay_from_one_that_had_another() {
-        let starts = Starts::default();
+        let starts = RequestStarts::default();
         assert_eq!(begin(&starts, 1, 0, 100), Ok(()));
         assert_eq!(begin(&starts, 1, 150, 105), Err(Millis(250)));
         assert_eq!(begin(&starts, 1, 0, 105), Ok(()));
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn hosts_that_began_long_ago_are_forgotten() {
-        let starts = Starts::default();
+        let starts = RequestStarts::default();
         for host in 0..100_000 {
             assert_eq!(begin(&starts, host, 1, u64::from(host) * 10), Ok(()));
         }

@@ -14,7 +14,7 @@ use std::net::IpAddr;
 
 /// What the frontier is told once the rest is stored.
 #[derive(Debug)]
-pub(crate) struct Settled {
+pub(crate) struct Settlement {
     /// None for a visit of a former process.
     pub(crate) token: Option<Token>,
     pub(crate) ticket: Option<Ticket>,
@@ -34,8 +34,8 @@ pub(crate) struct LateRecord {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Item {
-    pub(crate) settled: Option<Settled>,
+pub(crate) struct VisitRecord {
+    pub(crate) settled: Option<Settlement>,
     pub(crate) fetch: Option<FetchRow>,
     pub(crate) page: Option<PageRow>,
     pub(crate) resource: Option<ResourceRow>,
@@ -53,7 +53,7 @@ pub(crate) struct Item {
 /// Links, and refusals of links, that weigh as much as one visit does.
 const LINKS_PER_VISIT: usize = 100;
 
-impl Item {
+impl VisitRecord {
     /// How many ordinary visits take as much memory and time: an index page with 10,000 links is not one among others.
     pub(crate) fn weight(&self) -> usize {
         let discovered = self.settled.iter().flat_map(|settled| &settled.discoveries);
