@@ -7,7 +7,7 @@ use crate::data::{self, Spooled, WorkerDirectory};
 use crate::exit::Failure;
 use crate::progress::numbers::{bytes, counted};
 use crate::settings::LoadedConfig;
-use argiope_cluster::catalogue::{KeptFiles, LostMarks, Missing};
+use argiope_cluster::catalogue::{ExpectedFile, FileLocations, LostMarks};
 use argiope_cluster::database::Database;
 use argiope_cluster::objects::{
     self, Layout, LinkSpool, ObjectArchive, ObjectSettings, Objects, Spools, UploadOptions, UploadStatus,
@@ -121,7 +121,7 @@ impl WorkerFiles {
         let store = |e| data::store_failure(&e);
         let kept = || {
             let objects = bucket.map(|bucket| Arc::clone(&bucket.objects));
-            KeptFiles::open(database, &directory.worker, objects).map_err(store)
+            FileLocations::open(database, &directory.worker, objects).map_err(store)
         };
         let spooled = bucket.map(|bucket| Spooled {
             rotate_bytes: bucket.rotate_bytes,
@@ -147,22 +147,22 @@ impl WorkerFiles {
 
 /// Looks for what should be on this disk, and tells the catalogue what is gone, or is back.
 fn marks(
-    mut kept: KeptFiles,
+    mut kept: FileLocations,
     archive: &dyn Spool,
     links: &SegmentLinks,
     owner: &str,
 ) -> Result<LostMarks, Failure> {
     let store = |e| data::store_failure(&e);
     let segments = links.segments();
-    let stock = kept.take_stock(&|file| match file {
-        Missing::Archive(file) => archive.path(file).exists(),
-        Missing::Links(segment) => segments.path(segment).exists(),
+    let checked = kept.check_files(&|file| match file {
+        ExpectedFile::Archive(file) => archive.path(file).exists(),
+        ExpectedFile::Links(segment) => segments.path(segment).exists(),
     });
-    let stock = stock.map_err(store)?;
-    if stock.lost_links > 0 {
-        tracing::warn!(segments = stock.lost_links, "segments of links of this worker are gone");
+    let checked = checked.map_err(store)?;
+    if checked.lost_links > 0 {
+        tracing::warn!(segments = checked.lost_links, "segments of links of this worker are gone");
     }
-    LostMarks::start(kept, stock, owner).map_err(store)
+    LostMarks::start(kept, checked, owner).map_err(store)
 }
 
 /// How the files of a worker get away.

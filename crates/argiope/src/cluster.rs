@@ -10,14 +10,15 @@ use crate::progress::Display;
 use crate::settings::LoadedConfig;
 use crate::signals::Signals;
 use argiope_cluster::database::{
-    Cluster, Database, DatabaseError, Expected, NewCluster, SETTING, Session, Transport, Trouble,
+    Cluster, Database, DatabaseError, DatabaseErrorKind, Expected, NewCluster, SETTING, Session,
+    TransportKind,
 };
 use argiope_cluster::kafka::{Access, Login, Topics};
-use argiope_cluster::members::{Addressing, Post, another_topic, begin_logs, log_identity};
+use argiope_cluster::members::{Addressing, MessageSender, another_topic, begin_logs, log_identity};
 use argiope_cluster::receiving;
 use argiope_cluster::redis::{Redis, WorkerFigures};
 use argiope_cluster::server_error::ServerError;
-use argiope_cluster::transport::{Carrier, Log};
+use argiope_cluster::transport::{Log, Transport};
 use argiope_model::{FingerprintKey, Millis, PublicSuffixes};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -36,7 +37,7 @@ pub(crate) struct ClusterPlace {
     pub(crate) cluster: Cluster,
     pub(crate) fixed: Fixed,
     /// How links get from shard to shard.
-    pub(crate) carrier: Carrier,
+    pub(crate) transport: Transport,
     /// How long a command that has begun waits for the database; none: for as long as it takes.
     pub(crate) wait_for_database: Option<Duration>,
 }
@@ -69,24 +70,24 @@ fn expected(file: &ConfigFile) -> Expected {
     Expected {
         name: file.cluster.name.clone(),
         shards: Some(file.cluster.shards),
-        transport: Some(transport(file.cluster.transport)),
+        transport: Some(transport_kind(file.cluster.transport)),
     }
 }
 
-fn transport(chosen: Chosen) -> Transport {
+fn transport_kind(chosen: Chosen) -> TransportKind {
     match chosen {
-        Chosen::Postgres => Transport::Postgres,
-        Chosen::Kafka => Transport::Kafka,
+        Chosen::Postgres => TransportKind::Postgres,
+        Chosen::Kafka => TransportKind::Kafka,
     }
 }
 
-fn carrier(file: &ConfigFile) -> Result<Carrier, Failure> {
+fn transport(file: &ConfigFile) -> Result<Transport, Failure> {
     let cluster = &file.cluster;
     match (cluster.transport, &cluster.kafka_brokers) {
-        (Chosen::Postgres, _) => Ok(Carrier::Inbox),
+        (Chosen::Postgres, _) => Ok(Transport::Inbox),
         (Chosen::Kafka, Some(brokers)) => {
             let prefix = cluster.kafka_topic_prefix.clone().unwrap_or_default();
-            Ok(Carrier::kafka(access(cluster, brokers)?, Topics { prefix, shards: cluster.shards }))
+            Ok(Transport::kafka(access(cluster, brokers)?, Topics { prefix, shards: cluster.shards }))
         }
         (Chosen::Kafka, None) => Err(Failure::usage("cluster.kafka_brokers is missing")),
     }
@@ -110,21 +111,25 @@ struct Logs {
 }
 
 /// Makes the topics, if the database is there and nothing in it speaks against it.
-fn init_logs(database: &Database, expected: &Expected, carrier: &Carrier) -> Result<Option<Logs>, Failure> {
+fn init_logs(
+    database: &Database,
+    expected: &Expected,
+    transport: &Transport,
+) -> Result<Option<Logs>, Failure> {
     let failed = |e: ServerError| kafka_failure(&e);
-    let Some((mut kafka, topics)) = carrier.client().map_err(failed)? else { return Ok(None) };
+    let Some((mut kafka, topics)) = transport.client().map_err(failed)? else { return Ok(None) };
     match Cluster::open(database, expected) {
-        Err(error) if error.trouble == Trouble::NoCluster => {
+        Err(error) if error.kind == DatabaseErrorKind::NoCluster => {
             if let Some(user) = topics.user(&mut kafka).map_err(failed)? {
                 return Err(failed(topics.used_by(&user)));
             }
         }
-        Err(error) if error.trouble != Trouble::TooOld => return Err(database_failure(&error)),
+        Err(error) if error.kind != DatabaseErrorKind::TooOld => return Err(database_failure(&error)),
         _ => {}
     }
     topics.init(&mut kafka).map_err(failed)?;
     let shards: Vec<u16> = (0..topics.shards).collect();
-    let Some(mut log) = carrier.log().map_err(failed)? else { return Ok(None) };
+    let Some(mut log) = transport.log().map_err(failed)? else { return Ok(None) };
     Ok(Some(Logs {
         ends: log.ends(&shards).map_err(failed)?,
         identity: log.identity().map_err(failed)?,
@@ -155,7 +160,7 @@ impl ClusterPlace {
     pub(crate) fn open(file: &ConfigFile) -> Result<ClusterPlace, Failure> {
         let database = database_of(file)?;
         let cluster = Cluster::open(&database, &expected(file)).map_err(|e| database_failure(&e))?;
-        ClusterPlace::with(database, cluster, carrier(file)?, &file.cluster)
+        ClusterPlace::with(database, cluster, transport(file)?, &file.cluster)
     }
 
     /// Makes the cluster where there is none, and brings its schema up to date where there is one.
@@ -168,19 +173,19 @@ impl ClusterPlace {
         let new = NewCluster {
             name: file.cluster.name.clone().unwrap_or_else(|| String::from("argiope")),
             shards: file.cluster.shards,
-            transport: transport(file.cluster.transport),
+            transport: transport_kind(file.cluster.transport),
             fingerprint_key: key,
             public_suffixes: PublicSuffixes::BUNDLED.to_owned(),
         };
         // What workers would be refused for is said before anything is made.
         Bucket::open(file)?;
         redis_for(file, "", false)?;
-        let carrier = carrier(file)?;
-        let logs = init_logs(&database, &expected(file), &carrier)?;
+        let transport = transport(file)?;
+        let logs = init_logs(&database, &expected(file), &transport)?;
         let cluster = Cluster::init(&database, &expected(file), &new).map_err(|e| database_failure(&e))?;
-        let place = ClusterPlace::with(database, cluster, carrier, &file.cluster)?;
+        let place = ClusterPlace::with(database, cluster, transport, &file.cluster)?;
         if let Some(logs) = logs {
-            place.carrier.verify().map_err(|e| kafka_failure(&e))?;
+            place.transport.verify().map_err(|e| kafka_failure(&e))?;
             let mut session = place.session()?;
             let begun = begin_logs(&mut session, &logs.ends, logs.identity.as_deref())
                 .and_then(|()| receiving::begin(&mut session, &logs.url_ingest));
@@ -192,7 +197,7 @@ impl ClusterPlace {
     fn with(
         database: Database,
         cluster: Cluster,
-        carrier: Carrier,
+        transport: Transport,
         section: &ClusterSection,
     ) -> Result<ClusterPlace, Failure> {
         let suffixes = PublicSuffixes::parse(&cluster.public_suffixes)
@@ -202,22 +207,22 @@ impl ClusterPlace {
             fingerprint_key: FingerprintKey::new(cluster.fingerprint_key),
             suffixes: Arc::new(suffixes),
         };
-        let carrier = carrier.of_cluster(&cluster.id);
+        let transport = transport.of_cluster(&cluster.id);
         let wait_for_database = section.wait_for_database;
-        Ok(ClusterPlace { database, cluster, fixed, carrier, wait_for_database })
+        Ok(ClusterPlace { database, cluster, fixed, transport, wait_for_database })
     }
 
-    /// The doorbell's server, where the configuration names one. It may come and go, now as later; one that is there must be
+    /// The notifier's server, where the configuration names one. It may come and go, now as later; one that is there must be
     /// what the setting says.
     pub(crate) fn redis(&self, file: &ConfigFile) -> Result<Option<Redis>, Failure> {
         redis_for(file, &self.cluster.id, true)
     }
 
     /// The servers that carry links are there, with the topics as they have to be and were.
-    pub(crate) fn verify_carrier(&self) -> Result<(), Failure> {
+    pub(crate) fn verify_transport(&self) -> Result<(), Failure> {
         let failed = |e: ServerError| kafka_failure(&e);
-        self.carrier.verify().map_err(failed)?;
-        let Some(mut log) = self.carrier.log().map_err(failed)? else { return Ok(()) };
+        self.transport.verify().map_err(failed)?;
+        let Some(mut log) = self.transport.log().map_err(failed)? else { return Ok(()) };
         let found = log.identity().map_err(failed)?;
         match (log_identity(&mut self.session()?).map_err(|e| database_failure(&e))?, found) {
             (Some(known), Some(found)) if known != found => {
@@ -231,9 +236,9 @@ impl ClusterPlace {
     }
 
     /// A way to the shards for those who send, under a name that others see. The servers must answer now.
-    pub(crate) fn post(&self, sender: &str) -> Result<Post, Failure> {
-        self.verify_carrier()?;
-        Post::new(&self.carrier, sender, "a sender").map_err(|e| kafka_failure(&e))
+    pub(crate) fn sender(&self, sender: &str) -> Result<MessageSender, Failure> {
+        self.verify_transport()?;
+        MessageSender::new(&self.transport, sender, "a sender").map_err(|e| kafka_failure(&e))
     }
 
     /// What the workers last told of themselves, by name. Nothing where Redis is not used or does not answer: it is only
@@ -283,11 +288,11 @@ pub(crate) fn kafka_failure(error: &ServerError) -> Failure {
 /// The message names the setting; the hint what to do about it.
 pub(crate) fn database_failure(error: &DatabaseError) -> Failure {
     let failure = Failure::failed(crate::exit::chain(error)).passing(error.is_retryable());
-    match error.trouble {
-        Trouble::Unreachable => {
+    match error.kind {
+        DatabaseErrorKind::Unreachable => {
             failure.hint("is the server up, and may this machine reach it? nothing was changed")
         }
-        Trouble::NoCluster | Trouble::TooOld => {
+        DatabaseErrorKind::NoCluster | DatabaseErrorKind::TooOld => {
             failure.hint("run 'argiope cluster init' with this configuration")
         }
         _ => failure,

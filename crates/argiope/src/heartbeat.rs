@@ -34,7 +34,7 @@ impl Heartbeat {
         now: fn() -> Millis,
         own: impl Fn() -> Own + Send + 'static,
     ) -> server_error::Result<Heartbeat> {
-        let thread = Background::start("heartbeat", move |holder| {
+        let thread = Background::start("heartbeat", move |stop| {
             let mut before: Option<(Instant, Duration, u64)> = None;
             loop {
                 let (own, cpu, at, reported_at) = (own(), cpu_time(), Instant::now(), now());
@@ -60,8 +60,8 @@ impl Heartbeat {
                 before = Some((at, cpu, own.pages));
                 // That Redis is away is said where it is found out.
                 let _ = redis.report(&figures);
-                if holder.lets_go_within(EVERY) {
-                    let _ = redis.sign_off(&name);
+                if stop.stopped_within(EVERY) {
+                    let _ = redis.remove_worker(&name);
                     return;
                 }
             }

@@ -11,9 +11,9 @@ mod scratch;
 
 use argiope_cluster::database::Database;
 use argiope_cluster::kafka::{Kafka, Topics};
-use argiope_cluster::members::{Epochs, MemberOptions, Members, Outgoing, Post, send};
-use argiope_cluster::transport::Carrier;
-use argiope_frontier::member::News;
+use argiope_cluster::members::{Epochs, MemberOptions, Members, MessageSender, Outgoing, send};
+use argiope_cluster::transport::Transport;
+use argiope_frontier::member::MemberEvent;
 use scratch::Failure;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -27,32 +27,32 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 fn main() -> Result<(), Failure> {
     let mut words = std::env::args().skip(1);
-    let transport = words.next().unwrap_or_default();
+    let name = words.next().unwrap_or_default();
     let mut numbers = words.map(|word| word.parse::<u64>());
     let mut number = |default: u64| numbers.next().unwrap_or(Ok(default));
     let (links, shards, writers) = (number(2_000_000)?, u16::try_from(number(64)?)?, number(1)?);
-    let carrier = match transport.as_str() {
-        "postgres" => Carrier::Inbox,
+    let transport = match name.as_str() {
+        "postgres" => Transport::Inbox,
         "kafka" => {
             let brokers = std::env::var("ARGIOPE_TEST_KAFKA")?;
             let topics = Topics { prefix: format!("rate-{}-", std::process::id()), shards };
             topics.init(&mut Kafka::new(&brokers)?)?;
-            Carrier::kafka(&brokers, topics)
+            Transport::kafka(&brokers, topics)
         }
         _ => return Err("which transport? postgres or kafka".into()),
     };
     scratch::with_cluster("argiope_transport_rate", shards, |database| {
         let messages = links / LINKS_PER_MESSAGE / writers * writers;
-        println!("{transport}, {shards} shards, {writers} writers");
-        write(database, &carrier, shards, writers, messages / writers)?;
-        read(database, carrier, messages)
+        println!("{name}, {shards} shards, {writers} writers");
+        write(database, &transport, shards, writers, messages / writers)?;
+        read(database, transport, messages)
     })
 }
 
 /// So many messages of each writer.
 fn write(
     database: &Database,
-    carrier: &Carrier,
+    transport: &Transport,
     shards: u16,
     writers: u64,
     each: u64,
@@ -63,11 +63,11 @@ fn write(
             .map(|writer| {
                 scope.spawn(move || -> Result<(), Failure> {
                     let mut session = database.connect(LIMIT)?;
-                    let mut post = Post::new(carrier, &format!("writer-{writer}"), "rate")?;
+                    let mut sender = MessageSender::new(transport, &format!("writer-{writer}"), "rate")?;
                     for begin in (0..each).step_by(usize::try_from(MESSAGES_PER_BATCH)?) {
                         let some = begin..(begin + MESSAGES_PER_BATCH).min(each);
                         let batch = some.map(|number| outgoing(writer * each + number, shards)).collect();
-                        send(&mut session, &post.prepare(batch)?)?;
+                        send(&mut session, &sender.prepare(batch)?)?;
                     }
                     Ok(())
                 })
@@ -79,7 +79,7 @@ fn write(
     Ok(())
 }
 
-fn read(database: &Database, carrier: Carrier, messages: u64) -> Result<(), Failure> {
+fn read(database: &Database, transport: Transport, messages: u64) -> Result<(), Failure> {
     let (tell, told) = channel();
     let tell = Arc::new(move |news| {
         let _ = tell.send(news);
@@ -89,15 +89,15 @@ fn read(database: &Database, carrier: Carrier, messages: u64) -> Result<(), Fail
         owner: "reader#1".into(),
         lease: Duration::from_secs(15),
         renew_every: Duration::from_secs(5),
-        doorbell: None,
-        carrier,
+        notifier: None,
+        transport,
     };
     let begun = Instant::now();
     let (_members, mut membership) = Members::join(database, options, Arc::new(Epochs::default()), tell)?;
     let mut read = 0;
     while read < messages {
         for news in told.recv_timeout(LIMIT)? {
-            if let News::Delivery { shard, messages } = news
+            if let MemberEvent::Delivery { shard, messages } = news
                 && let Some((last, _)) = messages.last()
             {
                 read += messages.len() as u64;

@@ -1,6 +1,6 @@
 //! A thread that works beside the crawl until what holds it is dropped.
 
-use crate::server_error::{Result, ServerError, Trouble};
+use crate::server_error::{Result, ServerError, ServerErrorKind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -12,26 +12,26 @@ pub struct Background {
 }
 
 /// What the thread knows of who holds it.
-pub struct Holder(Receiver<()>);
+pub struct StopSignal(Receiver<()>);
 
-impl Holder {
+impl StopSignal {
     /// Waits so long; true if it has let go meanwhile.
-    pub fn lets_go_within(&self, limit: Duration) -> bool {
+    pub fn stopped_within(&self, limit: Duration) -> bool {
         self.0.recv_timeout(limit) != Err(RecvTimeoutError::Timeout)
     }
 
-    pub fn has_let_go(&self) -> bool {
+    pub fn is_stopped(&self) -> bool {
         self.0.try_recv() == Err(TryRecvError::Disconnected)
     }
 }
 
 impl Background {
-    pub fn start(name: &str, work: impl FnOnce(Holder) + Send + 'static) -> Result<Background> {
+    pub fn start(name: &str, work: impl FnOnce(StopSignal) + Send + 'static) -> Result<Background> {
         let (open, held) = channel();
-        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || work(Holder(held)));
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || work(StopSignal(held)));
         let thread = thread.map_err(|error| {
             let message = format!("no thread can be started: {error}");
-            ServerError::new(Trouble::Wrong, "the system", message)
+            ServerError::new(ServerErrorKind::Misconfigured, "the system", message)
         })?;
         Ok(Background { open: Some(open), thread: Some(thread) })
     }

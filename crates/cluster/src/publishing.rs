@@ -10,14 +10,13 @@ use crate::kafka::messages::{CrawlFailure, CrawlResult, RobotsCacheMiss};
 use crate::kafka::{Kafka, Outgoing, Topic, Topics};
 use crate::members::leads;
 use crate::server_error::{Result as Answered, ServerError};
-use crate::transport::Carrier;
-use argiope_model::{PublicSuffixes, Url, shard_of};
+use crate::transport::Transport;
+use argiope_model::{Millis, PublicSuffixes, Url, shard_of};
 use argiope_store::catalogue::{ErrorRow, StoredPage};
-use argiope_store::clock::now;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Between two looks at the catalogue when all is published, and after a failure.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -83,24 +82,24 @@ impl Publisher {
     /// None where the cluster has no Kafka. `owner` publishes while it leads.
     pub fn start(
         database: &Database,
-        carrier: &Carrier,
+        transport: &Transport,
         suffixes: Arc<PublicSuffixes>,
         owner: &str,
     ) -> Answered<Option<Publisher>> {
-        let Some((kafka, topics)) = carrier.client()? else { return Ok(None) };
+        let Some((kafka, topics)) = transport.client()? else { return Ok(None) };
         let mut publishing = Publishing {
             database: database.clone(),
-            carrier: carrier.clone(),
+            transport: transport.clone(),
             kafka,
             topics,
             suffixes,
             owner: owner.to_owned(),
             partitions: HashMap::new(),
         };
-        let thread = Background::start("publisher", move |holder| {
+        let thread = Background::start("publisher", move |stop| {
             let mut session = None;
-            while !holder.lets_go_within(LOOK_EVERY) {
-                publishing.look(&mut session, &|| holder.has_let_go());
+            while !stop.stopped_within(LOOK_EVERY) {
+                publishing.look(&mut session, &|| stop.is_stopped());
             }
             let end = Instant::now() + LAST_LOOK;
             publishing.look(&mut session, &|| Instant::now() >= end);
@@ -111,7 +110,7 @@ impl Publisher {
 
 struct Publishing {
     database: Database,
-    carrier: Carrier,
+    transport: Transport,
     kafka: Kafka,
     topics: Topics,
     suffixes: Arc<PublicSuffixes>,
@@ -131,8 +130,8 @@ impl Publishing {
     fn look(&mut self, session: &mut Option<Session>, stops: &dyn Fn() -> bool) {
         let done = self.publish(session, stops);
         match &done {
-            Ok(()) => self.carrier.note(NAME, None),
-            Err(Unpublished::Kafka(error)) => self.carrier.note(NAME, Some(error)),
+            Ok(()) => self.transport.note(NAME, None),
+            Err(Unpublished::Kafka(error)) => self.transport.note(NAME, Some(error)),
             Err(Unpublished::Database(error)) => {
                 tracing::debug!(%error, "what is to be published cannot be read");
                 *session = None;
@@ -246,4 +245,9 @@ pub fn unpublished_pages(session: &mut Session) -> Result<u64, DatabaseError> {
     let row = session.query_one(sql, &[&What::Pages.name()])?;
     let pages: i64 = row.try_get(0).map_err(|error| session.error(error))?;
     Ok(u64::try_from(pages).unwrap_or(0))
+}
+
+fn now() -> Millis {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

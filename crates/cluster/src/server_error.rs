@@ -1,21 +1,21 @@
-//! What went wrong with a server: what kind of trouble, which setting leads to it, and why.
+//! What went wrong with a server: what kind of kind, which setting leads to it, and why.
 
 use std::error::Error as StdError;
 use std::fmt;
 
 /// What a caller can do about it depends on this alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Trouble {
+pub enum ServerErrorKind {
     /// Not reachable, hanging, or for the moment unable: the same request may succeed later.
-    Away,
+    Unavailable,
     /// It is there and does not let us in.
-    Refused,
+    AccessDenied,
     /// It is there and is not what the settings say: the operator's to solve.
-    Wrong,
+    Misconfigured,
     /// What was asked for was there once and is no more.
-    Lost,
+    DataLost,
     /// It answered something that makes no sense.
-    Garbled,
+    InvalidResponse,
 }
 
 pub type Result<T> = std::result::Result<T, ServerError>;
@@ -23,7 +23,7 @@ pub type Result<T> = std::result::Result<T, ServerError>;
 /// `setting`: what is wrong with the server it leads to.
 #[derive(Debug, thiserror::Error)]
 pub struct ServerError {
-    pub trouble: Trouble,
+    pub kind: ServerErrorKind,
     /// The setting that leads to the server, as the configuration names it.
     pub setting: &'static str,
     /// What is wrong, and where it helps what to do about it.
@@ -33,8 +33,8 @@ pub struct ServerError {
 }
 
 impl ServerError {
-    pub fn new(trouble: Trouble, setting: &'static str, message: impl Into<String>) -> ServerError {
-        ServerError { trouble, setting, message: message.into(), source: None }
+    pub fn new(kind: ServerErrorKind, setting: &'static str, message: impl Into<String>) -> ServerError {
+        ServerError { kind, setting, message: message.into(), source: None }
     }
 
     pub fn with_source(mut self, source: impl StdError + Send + Sync + 'static) -> ServerError {
@@ -44,7 +44,7 @@ impl ServerError {
 
     /// The same request may succeed later without anyone's help.
     pub fn is_retryable(&self) -> bool {
-        self.trouble == Trouble::Away
+        self.kind == ServerErrorKind::Unavailable
     }
 }
 

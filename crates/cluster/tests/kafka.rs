@@ -5,7 +5,7 @@
 mod private_set;
 
 use argiope_cluster::kafka::{Kafka, Outgoing, Range, Topic, Topics};
-use argiope_cluster::server_error::Trouble;
+use argiope_cluster::server_error::ServerErrorKind;
 use private_set::{PrivateSet, address, eventually, unique};
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ fn texts(records: &[(i64, Vec<u8>)]) -> Vec<(i64, &str)> {
 fn the_five_topics_are_made_once_on_kafka() {
     let Some((mut kafka, topics)) = shared("five", 3) else { return };
     let error = topics.verify(&mut kafka).unwrap_err();
-    assert_eq!(error.trouble, Trouble::Wrong);
+    assert_eq!(error.kind, ServerErrorKind::Misconfigured);
     assert!(error.to_string().contains("argiope cluster init"), "{error}");
     topics.init(&mut kafka).unwrap();
     topics.verify(&mut kafka).unwrap();
@@ -64,7 +64,7 @@ fn a_wrong_number_of_partitions_is_named_and_nothing_is_made_on_kafka() {
     let Some((mut kafka, topics)) = initialized("wrong", 4) else { return };
     let other = Topics { shards: 8, ..topics.clone() };
     for error in [other.verify(&mut kafka).unwrap_err(), other.init(&mut kafka).unwrap_err()] {
-        assert_eq!(error.trouble, Trouble::Wrong);
+        assert_eq!(error.kind, ServerErrorKind::Misconfigured);
         let text = error.to_string();
         for word in ["cluster.kafka_brokers", "url_scheduled", "4 partitions", "cluster.shards is 8"] {
             assert!(text.contains(word), "{word}: {text}");
@@ -151,7 +151,7 @@ fn an_offset_beyond_the_end_is_an_error_on_kafka() {
     let topic = topics.name(Topic::UrlScheduled);
     kafka.write(&topic, &[to(0, b"x")]).unwrap();
     let error = kafka.read(&topic, 0, 7, 100).unwrap_err();
-    assert_eq!(error.trouble, Trouble::Lost);
+    assert_eq!(error.kind, ServerErrorKind::DataLost);
     let text = error.to_string();
     assert!(text.contains("ends at 1") && text.contains("record 7"), "{text}");
 }
@@ -179,21 +179,21 @@ fn what_was_deleted_before_it_was_read_is_named_on_kafka() {
     kafka.write(&topic, &records).unwrap();
     kafka.delete_before(&topic, 1, 6).unwrap();
     let error = kafka.read(&topic, 1, 2, 100).unwrap_err();
-    assert_eq!(error.trouble, Trouble::Lost);
+    assert_eq!(error.kind, ServerErrorKind::DataLost);
     let text = error.to_string();
     assert!(text.contains("records 2 to 5 of partition 1 of"), "{text}");
     assert!(text.contains("begins at 6") && text.contains(&topic), "{text}");
     assert_eq!(kafka.ranges(&topic, &[1]).unwrap(), [Range { begin: 6, end: 10 }]);
     assert_eq!(texts(&kafka.read(&topic, 1, 6, 1).unwrap()), [(6, "6")]);
     let error = kafka.poll(&topic, &[(0, 0), (1, 2)], 100, Duration::from_millis(1)).unwrap_err();
-    assert_eq!(error.trouble, Trouble::Lost);
+    assert_eq!(error.kind, ServerErrorKind::DataLost);
 }
 
 #[test]
 fn a_partition_or_topic_that_is_not_there_is_an_error_on_kafka() {
     let Some((mut kafka, topics)) = initialized("nowhere", 2) else { return };
     let error = kafka.write(&topics.name(Topic::UrlScheduled), &[to(2, b"x")]).unwrap_err();
-    assert_eq!(error.trouble, Trouble::Wrong);
+    assert_eq!(error.kind, ServerErrorKind::Misconfigured);
     assert!(error.to_string().contains("has 2 partitions, and no number 2"), "{error}");
     let error = kafka.read("no-such-topic", 0, 0, 100).unwrap_err();
     assert!(error.to_string().contains("no topic no-such-topic; 'argiope cluster init'"), "{error}");
@@ -205,7 +205,7 @@ fn brokers_that_are_not_there_are_named_with_the_setting() {
     let brokers = format!("127.0.0.1:{},127.0.0.1:{}", free(), free());
     let error =
         Topics { prefix: String::new(), shards: 1 }.verify(&mut Kafka::new(&brokers).unwrap()).unwrap_err();
-    assert_eq!(error.trouble, Trouble::Away);
+    assert_eq!(error.kind, ServerErrorKind::Unavailable);
     let text = error.to_string();
     assert!(text.starts_with("cluster.kafka_brokers: Kafka cannot be reached"), "{text}");
     assert!(brokers.split(',').all(|broker| text.contains(broker)), "{text}");
@@ -222,7 +222,7 @@ fn what_is_no_kafka_is_told_from_one() {
         stream.write_all(&[0, 0, 0, 8, 0, 0, 0, 9, 1, 2, 3, 4]).unwrap();
     });
     let error = Kafka::new(&address).unwrap().partitions("x").unwrap_err();
-    assert_eq!(error.trouble, Trouble::Garbled, "{error}");
+    assert_eq!(error.kind, ServerErrorKind::InvalidResponse, "{error}");
     server.join().unwrap();
 }
 
@@ -237,8 +237,8 @@ fn a_broker_that_was_away_is_found_again_on_kafka() {
     kafka.write(&topic, &[to(0, b"before")]).unwrap();
     assert_eq!(reader.read(&topic, 0, 0, 10_000).unwrap().len(), 1);
     set.script(&["kill", "kafka"]);
-    assert_eq!(kafka.write(&topic, &[to(0, b"lost")]).unwrap_err().trouble, Trouble::Away);
-    assert_eq!(reader.read(&topic, 0, 0, 10_000).unwrap_err().trouble, Trouble::Away);
+    assert_eq!(kafka.write(&topic, &[to(0, b"lost")]).unwrap_err().kind, ServerErrorKind::Unavailable);
+    assert_eq!(reader.read(&topic, 0, 0, 10_000).unwrap_err().kind, ServerErrorKind::Unavailable);
     set.script(&["start", "kafka"]);
     eventually("it can be written", || kafka.write(&topic, &[to(0, b"after")]).ok());
     let read =
@@ -247,7 +247,7 @@ fn a_broker_that_was_away_is_found_again_on_kafka() {
     topics.verify(&mut kafka).unwrap();
     // A broker that hangs is away too, and what it owes is not taken for the answer to another question.
     set.script(&["pause", "kafka"]);
-    assert_eq!(reader.read(&topic, 0, 0, 10_000).unwrap_err().trouble, Trouble::Away);
+    assert_eq!(reader.read(&topic, 0, 0, 10_000).unwrap_err().kind, ServerErrorKind::Unavailable);
     set.script(&["resume", "kafka"]);
     let again = eventually("it can be read again", || reader.read(&topic, 0, 0, 10_000).ok());
     assert_eq!(again, read);

@@ -4,8 +4,8 @@
 
 mod private_set;
 
-use argiope_cluster::redis::{Doorbell, Heard, Redis, WorkerFigures};
-use argiope_cluster::server_error::Trouble;
+use argiope_cluster::redis::{NotifierEvent, Redis, ShardNotifier, WorkerFigures};
+use argiope_cluster::server_error::ServerErrorKind;
 use argiope_frontier::state::StoredRobots;
 use argiope_model::Millis;
 use private_set::{PrivateSet, address, eventually, unique};
@@ -24,25 +24,25 @@ fn on(set: &PrivateSet) -> Redis {
     Redis::new(set.variable(VARIABLE), "crawler").unwrap()
 }
 
-fn bell(redis: &Redis) -> (Doorbell, Receiver<Heard>) {
+fn bell(redis: &Redis) -> (ShardNotifier, Receiver<NotifierEvent>) {
     let (heard, ears) = channel();
-    let doorbell = Doorbell::start(redis, Box::new(move |what| drop(heard.send(what)))).unwrap();
-    (doorbell, ears)
+    let notifier = ShardNotifier::start(redis, Box::new(move |what| drop(heard.send(what)))).unwrap();
+    (notifier, ears)
 }
 
 /// Waits until these have been rung, whatever else is heard.
-fn hear(ears: &Receiver<Heard>, shards: &[u16]) {
+fn hear(ears: &Receiver<NotifierEvent>, shards: &[u16]) {
     let mut missing: BTreeSet<u16> = shards.iter().copied().collect();
     while !missing.is_empty() {
         match ears.recv_timeout(Duration::from_secs(60)) {
-            Ok(Heard::Rung(rung)) => missing.retain(|shard| !rung.contains(shard)),
+            Ok(NotifierEvent::Notified(rung)) => missing.retain(|shard| !rung.contains(shard)),
             Ok(_) => {}
             Err(error) => panic!("{missing:?} not rung: {error}"),
         }
     }
 }
 
-fn hear_that(ears: &Receiver<Heard>, wanted: &Heard) {
+fn hear_that(ears: &Receiver<NotifierEvent>, wanted: &NotifierEvent) {
     while ears.recv_timeout(Duration::from_secs(60)).unwrap() != *wanted {}
 }
 
@@ -60,37 +60,37 @@ fn a_ring_is_heard_by_the_owner_of_the_shard_on_redis() {
     let Some(redis) = shared("ring") else { return };
     let (one, first) = bell(&redis);
     let (two, second) = bell(&redis);
-    one.own([1, 2]);
-    two.own([3]);
+    one.listen_to([1, 2]);
+    two.listen_to([3]);
     hear(&first, &[1, 2]);
     hear(&second, &[3]);
     // Each was rung once when it was taken over; from here on rings come from the others.
-    two.ring(2);
-    two.ring(1);
+    two.notify(2);
+    two.notify(1);
     hear(&first, &[1, 2]);
-    one.ring(3);
+    one.notify(3);
     hear(&second, &[3]);
     assert!(first.try_recv().is_err());
-    one.own([2, 3]);
-    two.own([1]);
+    one.listen_to([2, 3]);
+    two.listen_to([1]);
     hear(&first, &[3]);
     hear(&second, &[1]);
-    two.ring(3);
+    two.notify(3);
     hear(&first, &[3]);
 }
 
 #[test]
 fn a_worker_does_not_hear_other_shards_on_redis() {
     let Some(redis) = shared("others") else { return };
-    let (doorbell, ears) = bell(&redis);
-    doorbell.own([7]);
+    let (notifier, ears) = bell(&redis);
+    notifier.listen_to([7]);
     hear(&ears, &[7]);
     for shard in 0..64 {
-        doorbell.ring(shard);
+        notifier.notify(shard);
     }
-    assert_eq!(ears.recv_timeout(Duration::from_secs(60)).unwrap(), Heard::Rung(vec![7]));
-    doorbell.ring(7);
-    assert_eq!(ears.recv_timeout(Duration::from_secs(60)).unwrap(), Heard::Rung(vec![7]));
+    assert_eq!(ears.recv_timeout(Duration::from_secs(60)).unwrap(), NotifierEvent::Notified(vec![7]));
+    notifier.notify(7);
+    assert_eq!(ears.recv_timeout(Duration::from_secs(60)).unwrap(), NotifierEvent::Notified(vec![7]));
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn workers_are_shown_while_they_report_on_redis() {
     );
     redis.report(&figures("a", 13 * minute)).unwrap();
     assert_eq!(redis.workers(Millis(13 * minute)).unwrap(), [figures("a", 13 * minute)], "b is silent");
-    redis.sign_off("a").unwrap();
+    redis.remove_worker("a").unwrap();
     assert_eq!(redis.workers(Millis(13 * minute)).unwrap(), []);
 }
 
@@ -147,7 +147,7 @@ fn workers_are_shown_while_they_report_on_redis() {
 fn an_address_that_is_none_names_the_setting() {
     for url in ["", "127.0.0.1:6379", "http://127.0.0.1/"] {
         let error = Redis::new(url, "crawler").err().unwrap();
-        assert_eq!(error.trouble, Trouble::Wrong, "{url}");
+        assert_eq!(error.kind, ServerErrorKind::Misconfigured, "{url}");
         assert!(error.to_string().starts_with("storage.cache_url: "), "{error}");
     }
 }
@@ -158,7 +158,7 @@ fn a_server_that_is_not_there_is_left_alone_after_a_few_tries() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let redis = Redis::new(&format!("redis://127.0.0.1:{port}/0"), "crawler").unwrap();
     let first = redis.ping().unwrap_err();
-    assert_eq!(first.trouble, Trouble::Away);
+    assert_eq!(first.kind, ServerErrorKind::Unavailable);
     assert!(first.to_string().starts_with("storage.cache_url: Redis cannot be reached"), "{first}");
     let texts: Vec<String> = (0..3).map(|_| redis.ping().unwrap_err().to_string()).collect();
     assert!(texts.last().unwrap().contains("left alone"), "{texts:?}");
@@ -173,7 +173,7 @@ fn an_operation_is_tried_four_times_and_after_five_failures_none_is() {
     std::thread::spawn(move || listener.incoming().for_each(|stream| counts.send(stream.is_ok()).unwrap()));
     let redis = Redis::new(&format!("redis://127.0.0.1:{port}/0"), "crawler").unwrap();
     let tries = || {
-        assert_eq!(redis.ping().unwrap_err().trouble, Trouble::Away);
+        assert_eq!(redis.ping().unwrap_err().kind, ServerErrorKind::Unavailable);
         counted.try_iter().count()
     };
     assert_eq!([tries(), tries(), tries()], [4, 1, 0]);
@@ -185,7 +185,7 @@ fn a_wrong_password_is_told_from_a_server_that_is_away_on_redis() {
     let place = url.rsplit('@').next().unwrap();
     for url in [format!("redis://default:wrong@{place}"), format!("redis://{place}")] {
         let error = Redis::new(&url, "crawler").unwrap().ping().unwrap_err();
-        assert_eq!(error.trouble, Trouble::Refused, "{error}");
+        assert_eq!(error.kind, ServerErrorKind::AccessDenied, "{error}");
         assert!(error.to_string().contains("password"), "{error}");
     }
 }
@@ -194,19 +194,19 @@ fn a_wrong_password_is_told_from_a_server_that_is_away_on_redis() {
 fn an_outage_is_told_and_ends_by_itself_on_redis() {
     let Some(set) = PrivateSet::start("redis", VARIABLE) else { return };
     let redis = on(&set);
-    let (doorbell, ears) = bell(&redis);
-    doorbell.own([1, 2]);
+    let (notifier, ears) = bell(&redis);
+    notifier.listen_to([1, 2]);
     hear(&ears, &[1, 2]);
     set.script(&["stop", "redis"]);
-    hear_that(&ears, &Heard::Away);
-    assert_eq!(redis.robots("http://a").unwrap_err().trouble, Trouble::Away);
-    doorbell.ring(1);
+    hear_that(&ears, &NotifierEvent::Disconnected);
+    assert_eq!(redis.robots("http://a").unwrap_err().kind, ServerErrorKind::Unavailable);
+    notifier.notify(1);
     set.script(&["start", "redis"]);
-    hear_that(&ears, &Heard::Back);
+    hear_that(&ears, &NotifierEvent::Connected);
     // Rings may have been lost: all that is owned is rung.
-    assert_eq!(ears.recv_timeout(Duration::from_secs(60)).unwrap(), Heard::Rung(vec![1, 2]));
+    assert_eq!(ears.recv_timeout(Duration::from_secs(60)).unwrap(), NotifierEvent::Notified(vec![1, 2]));
     eventually("the link is back", || redis.put_robots("http://a", &robots("x"), Millis(1000)).ok());
-    doorbell.ring(2);
+    notifier.notify(2);
     hear(&ears, &[2]);
 }
 
@@ -214,8 +214,8 @@ fn an_outage_is_told_and_ends_by_itself_on_redis() {
 fn a_server_that_hangs_keeps_nobody_waiting_on_redis() {
     let Some(set) = PrivateSet::start("redis", VARIABLE) else { return };
     let redis = on(&set);
-    let (doorbell, ears) = bell(&redis);
-    doorbell.own([1]);
+    let (notifier, ears) = bell(&redis);
+    notifier.listen_to([1]);
     hear(&ears, &[1]);
     set.script(&["pause", "redis"]);
     let mut answered = 0;
@@ -223,13 +223,13 @@ fn a_server_that_hangs_keeps_nobody_waiting_on_redis() {
     // Were each of them to wait for its own limit, this would take hours.
     for _ in 0..100_000 {
         answered += usize::from(redis.robots("http://a").is_ok());
-        doorbell.ring(1);
+        notifier.notify(1);
     }
     eprintln!("100,000 operations on a hanging server took {:?}", begun.elapsed());
     assert_eq!(answered, 0);
-    hear_that(&ears, &Heard::Away);
+    hear_that(&ears, &NotifierEvent::Disconnected);
     set.script(&["resume", "redis"]);
-    hear_that(&ears, &Heard::Back);
+    hear_that(&ears, &NotifierEvent::Connected);
     hear(&ears, &[1]);
     eventually("the link is back", || redis.robots("http://a").ok());
 }
@@ -238,8 +238,8 @@ fn a_server_that_hangs_keeps_nobody_waiting_on_redis() {
 fn a_wiped_server_is_a_cache_that_misses_on_redis() {
     let Some(set) = PrivateSet::start("redis", VARIABLE) else { return };
     let redis = on(&set);
-    let (doorbell, ears) = bell(&redis);
-    doorbell.own([5]);
+    let (notifier, ears) = bell(&redis);
+    notifier.listen_to([5]);
     hear(&ears, &[5]);
     redis.put_robots("http://a", &robots("x"), Millis(1000)).unwrap();
     let figures = WorkerFigures { name: String::from("w"), ..WorkerFigures::default() };
@@ -249,7 +249,7 @@ fn a_wiped_server_is_a_cache_that_misses_on_redis() {
     assert_eq!(redis.workers(Millis(0)).unwrap(), []);
     redis.report(&figures).unwrap();
     assert_eq!(redis.workers(Millis(0)).unwrap(), [figures]);
-    doorbell.ring(5);
+    notifier.notify(5);
     hear(&ears, &[5]);
 }
 
@@ -257,10 +257,10 @@ fn a_wiped_server_is_a_cache_that_misses_on_redis() {
 fn a_doorbell_without_a_server_ends_when_it_is_dropped() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let redis = Redis::new(&format!("redis://127.0.0.1:{port}/0"), "crawler").unwrap();
-    let (doorbell, ears) = bell(&redis);
-    doorbell.own([1]);
-    doorbell.ring(1);
-    hear_that(&ears, &Heard::Away);
-    drop(doorbell);
+    let (notifier, ears) = bell(&redis);
+    notifier.listen_to([1]);
+    notifier.notify(1);
+    hear_that(&ears, &NotifierEvent::Disconnected);
+    drop(notifier);
     assert!(ears.recv().is_err(), "both threads are gone");
 }

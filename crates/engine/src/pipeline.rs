@@ -22,7 +22,7 @@ use crate::recovery::{KnownVisits, Recoverer, RecoverySummary};
 use crate::request_starts::RequestStarts;
 use crate::retry;
 use crate::scheduler::{
-    CATALOGUE, Control, JobEnd, Report, RunEnd, RunState, Scheduler, marks, refused_rows, settle,
+    CATALOGUE, Control, JobEnd, Report, RunEnd, RunState, Scheduler, marks, now, refused_rows, settle,
 };
 use crate::scope::ScopeCompiler;
 use crate::shards::MemberState;
@@ -31,14 +31,13 @@ use crate::why::{self, Why};
 use crate::worker::{self, WorkerParts};
 use argiope_fetch::{Resolver, Tls};
 use argiope_frontier::admission::{SitemapHints, priority};
-use argiope_frontier::member::{Forever, Lease, Member, Membership, News};
+use argiope_frontier::member::{Forever, Lease, Member, MemberEvent, Membership};
 use argiope_frontier::state::{ShardState, StateBatch, StateSync};
 use argiope_frontier::{Activity, Discovery, Found, Frontier, FrontierConfig, LastStop, Step};
 use argiope_model::{FingerprintKey, JobId, Millis, RequestKind, Url};
 use argiope_politeness::PolitenessRules;
 use argiope_store::archive::Position;
 use argiope_store::catalogue::{Batch, Catalogue, JobState, JobUpdate, StoredPage};
-use argiope_store::clock::now;
 use argiope_store::export::Output;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use std::collections::HashMap;
@@ -190,7 +189,7 @@ impl Engine {
         Ok(queued)
     }
 
-    /// Starts as a member of a cluster: shards and jobs come with the [`News`]. It runs until it is stopped; then its
+    /// Starts as a member of a cluster: shards and jobs come with the [`MemberEvent`]. It runs until it is stopped; then its
     /// shards are stored and can be handed over.
     pub fn join_cluster(
         config: EngineConfig,
@@ -275,8 +274,8 @@ impl EngineHandle {
     }
 
     /// What the cluster says.
-    pub fn tell(&self, news: Vec<News>) {
-        let _ = self.reports.send(news.into_iter().map(Report::News).collect());
+    pub fn send_member_events(&self, events: Vec<MemberEvent>) {
+        let _ = self.reports.send(events.into_iter().map(Report::Member).collect());
     }
 
     pub fn set_politeness(&self, rules: Arc<PolitenessRules>) {

@@ -15,7 +15,7 @@ use crate::snapshot::{Paused, Snapshot};
 use crate::visit_record::{Settlement, VisitRecord};
 use crate::why::{self, Why};
 use crate::worker::Order;
-use argiope_frontier::member::{Lease, Member, News};
+use argiope_frontier::member::{Lease, Member, MemberEvent};
 use argiope_frontier::state::{ShardState, StateBatch};
 use argiope_frontier::{
     Activity, Answer, Completion, Discovery, Disposition, Found, Frontier, HostIndex, Notice, Refused,
@@ -25,14 +25,19 @@ use argiope_model::{FetchTimings, FingerprintKey, JobId, Millis, RequestKind, Sk
 use argiope_politeness::PolitenessRules;
 use argiope_store::archive::Position;
 use argiope_store::catalogue::{JobState, JobUpdate, SkippedRow, StoredPage};
-use argiope_store::clock::now;
 use argiope_store::warc::{VisitMetadata, VisitOutcome};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::mpsc;
+
+/// The wall clock, read at the edges of the pipeline only.
+pub(crate) fn now() -> Millis {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
 
 /// What the scheduler is told.
 pub(crate) enum Report {
@@ -72,7 +77,7 @@ pub(crate) enum Report {
     Stored(Stored),
     /// The first so many batches of the frontier are durable.
     Synced(u64),
-    News(News),
+    Member(MemberEvent),
     Control(Control),
     Fatal(EngineError),
 }
@@ -466,7 +471,7 @@ impl Scheduler {
                     self.frontier.batches_durable(batches);
                     self.hand_over_stored(batches, at);
                 }
-                Report::News(news) => self.news(news, at)?,
+                Report::Member(event) => self.member_event(event, at)?,
                 Report::Control(control) => self.control(control, at)?,
                 Report::Fatal(error) => return Err(error),
             }

@@ -8,7 +8,7 @@ use crate::scheduler::{BLOCKED, Scheduler, offer_sitemaps, refused_rows};
 use crate::visit_record::VisitRecord;
 use crate::worker::Order;
 use argiope_fetch::cookies::netscape;
-use argiope_frontier::member::{ClusterJob, News};
+use argiope_frontier::member::{ClusterJob, MemberEvent};
 use argiope_frontier::{Activity, Token};
 use argiope_model::{JobId, Millis};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -44,41 +44,41 @@ impl MemberState {
 }
 
 impl Scheduler {
-    pub(crate) fn news(&mut self, news: News, at: Millis) -> Result<(), EngineError> {
-        match news {
-            News::Job(job) => self.take_job(*job, at)?,
-            News::JobClosed(job) => {
+    pub(crate) fn member_event(&mut self, event: MemberEvent, at: Millis) -> Result<(), EngineError> {
+        match event {
+            MemberEvent::Job(job) => self.take_job(*job, at)?,
+            MemberEvent::JobClosed(job) => {
                 self.return_pages(job);
                 self.frontier.end_job(job);
                 self.jobs.remove(job);
                 self.shards.asked.remove(&job);
                 self.shards.said_blocked.retain(|(of, _), _| *of != job);
             }
-            News::Taken { shard, last_stop } => {
+            MemberEvent::Taken { shard, last_stop } => {
                 let opens: HashMap<_, _> = self.jobs.all().iter().map(|job| (job.id, job.limits())).collect();
                 self.frontier.restore_shard(self.state.as_ref(), shard, &opens, last_stop, at)?;
                 self.shards.owned.insert(shard);
             }
-            News::HandOver { shard } => {
+            MemberEvent::HandOver { shard } => {
                 if self.shards.owned.contains(&shard) {
                     self.frontier.hand_over(shard, at);
                     self.shards.leaving.insert(shard);
                 }
             }
-            News::Lost { shard } => {
+            MemberEvent::Lost { shard } => {
                 self.drop_shard(shard, at);
                 if let Some(member) = &mut self.member {
                     member.dropped(shard);
                 }
             }
-            News::Resumed { term } => {
+            MemberEvent::Resumed { term } => {
                 self.shards.term = term;
                 for (worker, token) in std::mem::take(&mut self.shards.late) {
                     self.late(worker, token, at);
                 }
             }
-            News::Delivery { shard, messages } => self.deliver(shard, &messages, at)?,
-            News::Granted { job, pages } => {
+            MemberEvent::Delivery { shard, messages } => self.deliver(shard, &messages, at)?,
+            MemberEvent::Granted { job, pages } => {
                 self.shards.asked.remove(&job);
                 self.frontier.grant(job, pages, at);
             }

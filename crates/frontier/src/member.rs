@@ -1,7 +1,7 @@
 //! The port to a cluster: which shards this process has, what others send to them, and how many pages it may fetch. On one
 //! machine nobody stands behind it: the process has all shards, and keeps them.
 //!
-//! The adapter tells [`News`]; the owner of the frontier answers through [`Member`]. Neither waits for the other.
+//! The adapter tells [`MemberEvent`]; the owner of the frontier answers through [`Member`]. Neither waits for the other.
 
 use crate::job::Activity;
 use crate::restore::LastStop;
@@ -21,7 +21,7 @@ pub struct ClusterJob {
 
 /// What a member of a cluster is told.
 #[derive(Debug)]
-pub enum News {
+pub enum MemberEvent {
     /// A job to work on, or one whose settings have changed. Always told before anything of it is delivered, and before
     /// a shard is taken that has URLs of it.
     Job(Box<ClusterJob>),
@@ -62,7 +62,7 @@ pub trait Lease: Send + Sync {
     fn holds(&self) -> bool;
 
     /// How often it has ended. What was asked for in an earlier term is kept if its shard was not taken meanwhile, which is
-    /// known when the lease holds again ([`News::Resumed`]).
+    /// known when the lease holds again ([`MemberEvent::Resumed`]).
     fn term(&self) -> u64;
 
     /// When it ends if it is not renewed: requests that are under way then are given up. None if it never does.

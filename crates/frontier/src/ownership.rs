@@ -72,14 +72,14 @@ pub enum Seat<'t> {
 /// was away for all, all leases have ended and nobody is dead: whoever sees it first must not take what belongs to those
 /// who see it a moment later.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Sight {
+pub struct Observation {
     since: Option<Millis>,
     last: Millis,
     /// There was a time when it had seen it and did not.
     was_lost: bool,
 }
 
-impl Sight {
+impl Observation {
     /// The table was seen.
     pub fn seen(&mut self, now: Millis) {
         if self.since.is_none() || now > self.last + BLIND {
@@ -118,7 +118,7 @@ pub fn moves<N: AsRef<str>>(
     workers: &[N],
     seats: &[Seat<'_>],
     handing_over: usize,
-    sight: &Sight,
+    observation: &Observation,
     lease: Duration,
 ) -> Moves {
     let stays = workers.iter().any(|worker| worker.as_ref() == me);
@@ -129,13 +129,13 @@ pub fn moves<N: AsRef<str>>(
         let meant_for = owners.get(usize::from(shard)).and_then(|at| workers.get(*at)).map(AsRef::as_ref);
         match seat {
             Seat::Free if meant_for == Some(me) => moves.take.push(shard),
-            Seat::Lapsed if meant_for == Some(me) && sight.has_lasted(lease) => moves.take.push(shard),
+            Seat::Lapsed if meant_for == Some(me) && observation.has_lasted(lease) => moves.take.push(shard),
             Seat::Owned(owner) if *owner == me && meant_for != Some(me) => moves.hand_over.push(shard),
             Seat::Free | Seat::Lapsed | Seat::Owned(_) => {}
         }
     }
     if stays {
-        moves.hand_over.truncate(usize::from(handing_over == 0 && sight.is_restored(lease)));
+        moves.hand_over.truncate(usize::from(handing_over == 0 && observation.is_restored(lease)));
     }
     moves
 }
@@ -207,13 +207,13 @@ mod tests {
         (0..count).map(|n| format!("worker-{n}")).collect()
     }
 
-    fn seen(seconds: &[u64]) -> Sight {
-        let mut sight = Sight::default();
-        seconds.iter().for_each(|second| sight.seen(Millis(1000 * second)));
-        sight
+    fn seen(seconds: &[u64]) -> Observation {
+        let mut observation = Observation::default();
+        seconds.iter().for_each(|second| observation.seen(Millis(1000 * second)));
+        observation
     }
 
-    fn long() -> Sight {
+    fn long() -> Observation {
         seen(&[0, 5, 10, 15])
     }
 
@@ -285,8 +285,8 @@ mod tests {
         let workers = names(1);
         let lapsed = [Seat::Lapsed; 4];
         let (new, back) = (seen(&[0, 5, 10]), seen(&[0, 5, 10, 15, 22]));
-        for sight in [new, back] {
-            assert_eq!(moves("worker-0", &workers, &lapsed, 0, &sight, LEASE), Moves::default());
+        for observation in [new, back] {
+            assert_eq!(moves("worker-0", &workers, &lapsed, 0, &observation, LEASE), Moves::default());
         }
         assert_eq!(moves("worker-0", &workers, &lapsed, 0, &long(), LEASE).take, [0, 1, 2, 3]);
         assert_eq!(moves("worker-0", &workers, &[Seat::Free; 4], 0, &back, LEASE).take.len(), 4);
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn sight_of_the_table_lasts_until_it_was_not_seen_for_longer_than_between_two_renewals() {
-        assert!(!Sight::default().has_lasted(Duration::ZERO));
+        assert!(!Observation::default().has_lasted(Duration::ZERO));
         assert!(!seen(&[100, 105, 110, 114]).has_lasted(LEASE));
         assert!(seen(&[100, 105, 110, 115]).has_lasted(LEASE));
         assert!(seen(&[100, 105, 110, 115, 121]).has_lasted(LEASE));

@@ -1,5 +1,6 @@
 //! `cluster init`, `status`, `lost` and `accept-loss`.
 
+use super::crawl::now;
 use super::selection::{print, print_json, printable};
 use crate::bucket;
 use crate::cli::{ClusterCommand, GlobalOptions};
@@ -8,14 +9,13 @@ use crate::data::store_failure;
 use crate::exit::Failure;
 use crate::progress::numbers::{bytes, count, counted, elapsed, fit};
 use crate::settings::{load_config, load_config_to_read};
-use argiope_cluster::catalogue::{KeptFiles, mark_all};
+use argiope_cluster::catalogue::{FileLocations, mark_all};
 use argiope_cluster::members::{ClusterStatus, accept_losses, cluster_status, log_lag};
 use argiope_cluster::objects::Objects;
 use argiope_cluster::publishing::unpublished_pages;
 use argiope_cluster::receiving::{self, ReceivedUrls, received_urls};
 use argiope_cluster::redis::WorkerFigures;
 use argiope_cluster::transport::Log;
-use argiope_store::clock::now;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -66,12 +66,12 @@ pub(crate) fn run(global: &GlobalOptions, command: &ClusterCommand) -> Result<()
 
 fn accept_loss(place: &ClusterPlace) -> Result<(), Failure> {
     let failed = |e| kafka_failure(&e);
-    let Some(mut log) = place.carrier.log().map_err(failed)? else {
+    let Some(mut log) = place.transport.log().map_err(failed)? else {
         return Err(Failure::usage(
             "links of this cluster do not travel through Kafka: nothing of them can be lost",
         ));
     };
-    place.carrier.verify().map_err(failed)?;
+    place.transport.verify().map_err(failed)?;
     let shards: Vec<u16> = (0..place.cluster.shards).collect();
     let (ranges, identity) = (log.ranges(&shards).map_err(failed)?, log.identity().map_err(failed)?);
     let accepted = accept_losses(&mut place.session()?, &ranges, identity.as_deref());
@@ -94,14 +94,14 @@ fn lost(place: &ClusterPlace, objects: Option<Arc<dyn Objects>>, worker: &str) -
         objects.check().map_err(|e| bucket::failure(&e))?;
     }
     let failed = |e| store_failure(&e);
-    let mut kept = KeptFiles::open(&place.database, worker, objects).map_err(failed)?;
-    let stock = kept.take_stock(&|_| false).map_err(failed)?;
-    let pages = mark_all(&mut kept, &stock, &AtomicBool::new(false)).map_err(failed)?;
+    let mut kept = FileLocations::open(&place.database, worker, objects).map_err(failed)?;
+    let checked = kept.check_files(&|_| false).map_err(failed)?;
+    let pages = mark_all(&mut kept, &checked, &AtomicBool::new(false)).map_err(failed)?;
     Ok(format!(
         "marked as lost: {} with the content of {}, {}\n",
-        counted(stock.lost.len() as u64, "archive file", "archive files"),
+        counted(checked.lost.len() as u64, "archive file", "archive files"),
         counted(pages, "page", "pages"),
-        counted(stock.lost_links, "segment of links", "segments of links")
+        counted(checked.lost_links, "segment of links", "segments of links")
     ))
 }
 
@@ -110,8 +110,8 @@ fn status(place: &ClusterPlace) -> Result<ClusterStatus, Failure> {
     let failed = |e| database_failure(&e);
     let mut session = place.session()?;
     let mut status = cluster_status(&mut session).map_err(failed)?;
-    let Some(mut log) = place.carrier.log().map_err(|e| kafka_failure(&e))? else { return Ok(status) };
-    let Some((mut kafka, topics)) = place.carrier.client().map_err(|e| kafka_failure(&e))? else {
+    let Some(mut log) = place.transport.log().map_err(|e| kafka_failure(&e))? else { return Ok(status) };
+    let Some((mut kafka, topics)) = place.transport.client().map_err(|e| kafka_failure(&e))? else {
         return Ok(status);
     };
     status.unpublished = Some(unpublished_pages(&mut session).map_err(failed)?);

@@ -4,6 +4,7 @@
 use crate::bucket;
 use crate::cli::{GlobalOptions, IngestArgs};
 use crate::cluster::{CLIENT, ClusterPlace, database_failure, kafka_failure};
+use crate::commands::crawl::now;
 use crate::commands::selection::print;
 use crate::config::ConfigFile;
 use crate::data;
@@ -17,11 +18,11 @@ use crate::settings::{addresses_of, check_name, load_config, merge_job};
 use argiope_cluster::catalogue::PostgresCatalogue;
 use argiope_cluster::database::Session;
 use argiope_cluster::members::{
-    IngestProgress, Post, ingest_chunk, ingest_progress, keep_job_open, recently_fetched, set_job_state,
+    IngestProgress, MessageSender, ingest_chunk, ingest_progress, keep_job_open, recently_fetched,
+    set_job_state,
 };
 use argiope_model::{JobId, JobSpec, Scope, Url};
 use argiope_store::catalogue::{Catalogue, JobState, NewJob, url_key};
-use argiope_store::clock::now;
 use flate2::read::MultiGzDecoder;
 use sha2::{Digest, Sha256};
 use std::fs::File;
@@ -49,7 +50,7 @@ pub(crate) fn run(global: &GlobalOptions, args: &IngestArgs, display: &Display) 
     let rules = SeedRules::of(&spec, addresses).map_err(Failure::usage)?;
     let list = args.source.as_deref().map(|source| List::open(&config.file, source)).transpose()?;
     let mut session = place.session()?;
-    let post = place.post(CLIENT)?;
+    let sender = place.sender(CLIENT)?;
     let (job, is_new) = job_of(&place, &spec, args)?;
     if args.keep_open || args.let_end {
         keep_job_open(&mut session, job, args.keep_open).map_err(|e| database_failure(&e))?;
@@ -71,7 +72,7 @@ pub(crate) fn run(global: &GlobalOptions, args: &IngestArgs, display: &Display) 
     set_state(&mut session, JobState::Pending)?;
     let mut ingest = Ingest {
         session,
-        post,
+        sender,
         place: &place,
         rules,
         job,
@@ -156,7 +157,7 @@ fn open(path: &Path, object: Option<Box<dyn Read>>) -> Result<Lines, Failure> {
 
 struct Ingest<'i> {
     session: Session,
-    post: Post,
+    sender: MessageSender,
     place: &'i ClusterPlace,
     rules: SeedRules,
     job: JobId,
@@ -193,9 +194,9 @@ impl Ingest<'_> {
         let (began, mut said, before) = (Instant::now(), Instant::now(), done.lines);
         loop {
             let outgoing = self.place.addressing().seeds(self.job, &chunk, now());
-            let posted = self.post.prepare(outgoing).map_err(|e| kafka_failure(&e))?;
+            let prepared = self.sender.prepare(outgoing).map_err(|e| kafka_failure(&e))?;
             outages.outlast(|| {
-                ingest_chunk(&mut self.session, self.job, &source, done, reached, &posted)
+                ingest_chunk(&mut self.session, self.job, &source, done, reached, &prepared)
                     .map_err(|e| database_failure(&e))
             })?;
             done = reached;

@@ -2,7 +2,7 @@
 //! workers of a cluster; where nobody runs it, it is put back in the data directory, and the next `crawl` of the job goes on
 //! with it.
 
-use super::crawl::{engine_config, failure_of};
+use super::crawl::{engine_config, failure_of, now};
 use super::selection::{self, print};
 use crate::cli::{GlobalOptions, RetryArgs};
 use crate::cluster::{CLIENT, ClusterPlace, database_failure, kafka_failure};
@@ -22,7 +22,6 @@ use argiope_fetch::{ProfileOptions, RequestProfile};
 use argiope_model::{JobSpec, SkipReason, Url};
 use argiope_store::archive::Archive;
 use argiope_store::catalogue::{Batch, Catalogue, CatalogueReader, Job, JobState, StoredPage};
-use argiope_store::clock::now;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -259,7 +258,7 @@ pub(crate) fn in_cluster(
     let store = |e| data::store_failure(&e);
     let rules = selection::spec(job)?.normal_form.compile();
     let mut session = place.session()?;
-    let mut post = place.post(CLIENT)?;
+    let mut sender = place.sender(CLIENT)?;
     let mut catalogue = PostgresCatalogue::open(&place.database, CLIENT).map_err(store)?;
     let set_state = |session: &mut Session, state: JobState| {
         set_job_state(session, job.id, state.as_str(), None, None).map_err(|e| database_failure(&e))
@@ -269,8 +268,8 @@ pub(crate) fn in_cluster(
     let mut put_back = |session: &mut Session, pages: &[StoredPage]| -> Result<(), Failure> {
         let visits: Vec<_> = pages.iter().filter_map(|page| visit_of(&page.row, &rules)).collect();
         queued += visits.len() as u64;
-        let posted = post.prepare(place.addressing().again(visits)).map_err(|e| kafka_failure(&e))?;
-        send(session, &posted).map_err(|e| database_failure(&e))?;
+        let prepared = sender.prepare(place.addressing().again(visits)).map_err(|e| kafka_failure(&e))?;
+        send(session, &prepared).map_err(|e| database_failure(&e))?;
         let forgotten = pages.iter().map(|page| page.row.key()).collect();
         catalogue.commit(&Batch { at: now(), forgotten, ..Batch::default() }).map_err(store)?;
         Ok(())
@@ -287,8 +286,8 @@ pub(crate) fn in_cluster(
             put_back(&mut session, &failed)?;
         }
     }
-    let posted = post.prepare(place.addressing().begin(job.id, false)).map_err(|e| kafka_failure(&e))?;
-    send(&mut session, &posted).map_err(|e| database_failure(&e))?;
+    let prepared = sender.prepare(place.addressing().begin(job.id, false)).map_err(|e| kafka_failure(&e))?;
+    send(&mut session, &prepared).map_err(|e| database_failure(&e))?;
     set_state(&mut session, JobState::Running)?;
     Ok(queued)
 }

@@ -1,7 +1,7 @@
 //! `crawl` on a cluster: hands the job to the workers, shows how it goes, and ends with it.
 
 use crate::cluster::{CLIENT, ClusterPlace, database_failure, kafka_failure};
-use crate::commands::crawl::{all_seeds, find_or_create, output_path};
+use crate::commands::crawl::{all_seeds, find_or_create, now, output_path};
 use crate::commands::empty::EmptyCrawl;
 use crate::commands::progress::{self, CUT_ROWS};
 use crate::commands::retry;
@@ -18,11 +18,10 @@ use crate::signals::{Signal, Signals};
 use argiope_cluster::catalogue::PostgresCatalogue;
 use argiope_cluster::database::Session;
 use argiope_cluster::members::{
-    Post, cluster_status, queued_urls, send, set_budget, set_job_seeds, set_job_state,
+    MessageSender, cluster_status, queued_urls, send, set_budget, set_job_seeds, set_job_state,
 };
 use argiope_model::{CookieJar, JobId, JobSpec, Scope, Url};
 use argiope_store::catalogue::{Batch, Catalogue, CatalogueReader, Job, JobState};
-use argiope_store::clock::now;
 use argiope_store::export::Output;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -51,7 +50,7 @@ pub(crate) fn run(
     }
     let store = |e| data::store_failure(&e);
     let mut session = place.session()?;
-    let mut post = place.post(CLIENT)?;
+    let mut sender = place.sender(CLIENT)?;
     let mut catalogue = PostgresCatalogue::open(&place.database, CLIENT).map_err(store)?;
     let seeds = all_seeds(&mut settings, display)?;
     let signals =
@@ -67,7 +66,7 @@ pub(crate) fn run(
             display.message(&format!("{} queued again", counted(queued, "failed URL is", "failed URLs are")));
         }
     }
-    outages.outlast(|| hand_in((&mut session, &mut post), place, &settings, &job, old.as_ref(), &seeds))?;
+    outages.outlast(|| hand_in((&mut session, &mut sender), place, &settings, &job, old.as_ref(), &seeds))?;
     if detach {
         return print(&format!("{}\n", job.id));
     }
@@ -127,7 +126,7 @@ fn prepare(settings: &mut CrawlSettings) -> Result<(), Failure> {
 
 /// The job's settings, budget and seeds, in this order; then it runs. Each step may be repeated.
 fn hand_in(
-    (session, post): (&mut Session, &mut Post),
+    (session, sender): (&mut Session, &mut MessageSender),
     place: &ClusterPlace,
     settings: &CrawlSettings,
     job: &Job,
@@ -152,11 +151,12 @@ fn hand_in(
     }
     let addressing = place.addressing();
     for chunk in seeds.chunks(CHUNK) {
-        let posted = post.prepare(addressing.seeds(job.id, chunk, now())).map_err(|e| kafka_failure(&e))?;
-        send(session, &posted).map_err(failed)?;
+        let prepared =
+            sender.prepare(addressing.seeds(job.id, chunk, now())).map_err(|e| kafka_failure(&e))?;
+        send(session, &prepared).map_err(failed)?;
     }
-    let posted = post.prepare(addressing.begin(job.id, settings.fresh)).map_err(|e| kafka_failure(&e))?;
-    send(session, &posted).map_err(failed)?;
+    let prepared = sender.prepare(addressing.begin(job.id, settings.fresh)).map_err(|e| kafka_failure(&e))?;
+    send(session, &prepared).map_err(failed)?;
     let spec = serde_json::to_string(&settings.job).map_err(|e| Failure::failed(e.to_string()))?;
     set_job_state(session, job.id, JobState::Running.as_str(), Some(&spec), None).map_err(failed)
 }

@@ -5,7 +5,7 @@ use crate::brake::{Brake, DiskLimits};
 use crate::bucket::{Bucket, Uploads, WorkerFiles};
 use crate::cli::{GlobalOptions, WorkerArgs};
 use crate::cluster::{ClusterPlace, database_failure, kafka_failure};
-use crate::commands::crawl::{engine_config, failure_of, reload_from};
+use crate::commands::crawl::{engine_config, failure_of, now, reload_from};
 use crate::data::{self, Fixed, WorkerDirectory};
 use crate::descriptors::{Keeper, Room};
 use crate::exit::Failure;
@@ -20,19 +20,18 @@ use crate::settings::{LoadedConfig, ProcessSettings, addresses_of, load_config, 
 use crate::signals::{Signal, Signals};
 use argiope_cluster::autoscale::{Bounds, Load, workers_desired};
 use argiope_cluster::catalogue::PostgresCatalogue;
-use argiope_cluster::members::{Epochs, Figures, MemberOptions, Members, Post, Tell, is_up};
+use argiope_cluster::members::{Epochs, EventSink, Figures, MemberOptions, Members, MessageSender, is_up};
 use argiope_cluster::objects::UploadStatus;
 use argiope_cluster::publishing::Publisher;
-use argiope_cluster::receiving::{Addresses, Receiver};
-use argiope_cluster::redis::{Doorbell, Heard, Redis, RobotsCache};
+use argiope_cluster::receiving::{Addresses, IngestConsumer};
+use argiope_cluster::redis::{NotifierEvent, Redis, RobotsCache, ShardNotifier};
 use argiope_cluster::state::PostgresState;
-use argiope_cluster::transport::Carrier;
+use argiope_cluster::transport::Transport;
 use argiope_engine::{Engine, EngineConfig, EngineError, EngineHandle, Paused, Ports, Snapshot, Stop};
 use argiope_fetch::AddressPolicy;
-use argiope_frontier::member::News;
+use argiope_frontier::member::MemberEvent;
 use argiope_frontier::ownership;
 use argiope_model::{JobSpec, Millis, SkipReason};
-use argiope_store::clock::now;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -101,43 +100,43 @@ struct Worker {
     disk: DiskLimits,
 }
 
-/// News that come before there is an engine wait for it; so does whether the doorbell is heard, for those it is rung for.
+/// Forwards events to the engine and to the members. Events that arrive before these exist are kept for them.
 #[derive(Default)]
-struct Ears {
-    heard: Mutex<(Option<EngineHandle>, Vec<News>)>,
+struct EventRelay {
+    events: Mutex<(Option<EngineHandle>, Vec<MemberEvent>)>,
     members: Mutex<(Weak<Members>, bool)>,
 }
 
-impl Ears {
-    fn tell(&self, news: Vec<News>) {
-        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        match &heard.0 {
-            Some(engine) => engine.tell(news),
-            None => heard.1.extend(news),
+impl EventRelay {
+    fn forward(&self, events: Vec<MemberEvent>) {
+        let mut waiting = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        match &waiting.0 {
+            Some(engine) => engine.send_member_events(events),
+            None => waiting.1.extend(events),
         }
     }
 
     fn follow(&self, members: &Arc<Members>) {
         let mut following = self.members.lock().unwrap_or_else(PoisonError::into_inner);
         following.0 = Arc::downgrade(members);
-        // The doorbell may have been heard before there was anybody to tell.
+        // The notifier may have connected before the members existed.
         if following.1 {
-            members.heard(&Heard::Back);
+            members.on_notifier_event(&NotifierEvent::Connected);
         }
     }
 
-    fn rung(&self, heard: &Heard) {
+    fn on_notifier_event(&self, event: &NotifierEvent) {
         let mut following = self.members.lock().unwrap_or_else(PoisonError::into_inner);
-        following.1 = !matches!(heard, Heard::Away);
+        following.1 = !matches!(event, NotifierEvent::Disconnected);
         if let Some(members) = following.0.upgrade() {
-            members.heard(heard);
+            members.on_notifier_event(event);
         }
     }
 
-    fn listen(&self, engine: &EngineHandle) {
-        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        engine.tell(std::mem::take(&mut heard.1));
-        heard.0 = Some(engine.clone());
+    fn connect(&self, engine: &EngineHandle) {
+        let mut waiting = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        engine.send_member_events(std::mem::take(&mut waiting.1));
+        waiting.0 = Some(engine.clone());
     }
 }
 
@@ -156,7 +155,7 @@ impl Worker {
         let allow_private = args.allow_private || defaults.allow_private;
         let addresses = addresses_of(&config.file, allow_private)?;
         let redis = place.redis(&config.file)?;
-        place.verify_carrier()?;
+        place.verify_transport()?;
         let bucket = Bucket::open(&config.file)?;
         // Bound when it is a member; what speaks against it is said before.
         if let Some(address) = args.listen {
@@ -219,17 +218,17 @@ impl Worker {
         let owner = format!("{}#{:x}", self.name, unique());
         let database = &self.place.database;
         let epochs = Arc::new(Epochs::default());
-        let ears = Arc::new(Ears::default());
-        let doorbell = self.doorbell(&ears)?;
-        let carrier = &self.place.carrier;
-        let post = Post::new(carrier, &self.name, "the writer of the frontier");
-        let post = post.map_err(|e| kafka_failure(&e))?;
+        let relay = Arc::new(EventRelay::default());
+        let notifier = self.notifier(&relay)?;
+        let transport = &self.place.transport;
+        let sender = MessageSender::new(transport, &self.name, "the writer of the frontier");
+        let sender = sender.map_err(|e| kafka_failure(&e))?;
         let store = |e| data::store_failure(&e);
         let files = WorkerFiles::open(&self.directory, self.bucket.as_ref(), database, &owner)?;
         let WorkerFiles { archive, links, uploads, marks: _marks } = files;
         let ports = Ports {
             state: Box::new(
-                PostgresState::open(database, &self.name, Arc::clone(&epochs), post, doorbell.clone())
+                PostgresState::open(database, &self.name, Arc::clone(&epochs), sender, notifier.clone())
                     .map_err(|e| database_failure(&e))?
                     .with_robots_cache(self.robots_cache()?),
             ),
@@ -240,27 +239,27 @@ impl Worker {
             archive: Some(archive),
             links,
         };
-        let heard = Arc::clone(&ears);
-        let tell: Tell = Arc::new(move |news| heard.tell(news));
+        let forwarding = Arc::clone(&relay);
+        let events: EventSink = Arc::new(move |events| forwarding.forward(events));
         let options = MemberOptions {
             worker: self.name.clone(),
             owner: owner.clone(),
             lease: ownership::LEASE,
             renew_every: ownership::RENEW_EVERY,
-            doorbell,
-            carrier: carrier.clone(),
+            notifier,
+            transport: transport.clone(),
         };
         let (members, membership) =
-            Members::join(database, options, epochs, tell).map_err(|e| database_failure(&e))?;
-        let publisher = Publisher::start(database, carrier, Arc::clone(&self.place.fixed.suffixes), &owner);
+            Members::join(database, options, epochs, events).map_err(|e| database_failure(&e))?;
+        let publisher = Publisher::start(database, transport, Arc::clone(&self.place.fixed.suffixes), &owner);
         let publisher = publisher.map_err(|e| kafka_failure(&e))?;
-        let receiver = Receiver::start(database, carrier, self.addresses(), &owner);
+        let receiver = IngestConsumer::start(database, transport, self.addresses(), &owner);
         let receiver = receiver.map_err(|e| kafka_failure(&e))?;
         let config = EngineConfig { name: owner, ..self.engine.clone() };
         let engine = Engine::join_cluster(config, ports, membership).map_err(|e| failure_of(&e))?;
-        ears.listen(engine.handle());
+        relay.connect(engine.handle());
         let members = Arc::new(members);
-        ears.follow(&members);
+        relay.follow(&members);
         let health =
             self.listen.map(|address| self.health(address, &engine, &members, &uploads)).transpose()?;
         let heartbeat = self.heartbeat(&engine, &members)?;
@@ -271,7 +270,8 @@ impl Worker {
         match ended {
             Ok(_) | Err(EngineError::Fenced(_)) if stopped => {
                 members.leave();
-                let end = if members.is_dead() || members.is_bereft() { End::CutOff } else { End::Left };
+                let end =
+                    if members.is_dead() || members.has_lost_shards() { End::CutOff } else { End::Left };
                 finish_uploads(&uploads, signals, display);
                 drop(health);
                 Ok(end)
@@ -313,7 +313,7 @@ impl Worker {
                         std::process::exit(130);
                     }
                     display.message("stopping: requests under way may end, then the shards go to others; once more stops at once");
-                    members.say_leaving();
+                    members.announce_leave();
                     engine.handle().stop(Stop::Clean);
                 }
                 Some(Signal::Reload) => {
@@ -335,7 +335,7 @@ impl Worker {
                 next_figures = at + FIGURES_EVERY;
                 let snapshot = engine.handle().snapshot();
                 let held = held(&snapshot).map(|why| format!("nothing new is asked for: {why}"));
-                let notes = [held, self.place.carrier.trouble(), uploads.trouble(), redis_trouble(members)];
+                let notes = [held, self.place.transport.problem(), uploads.trouble(), redis_trouble(members)];
                 let notes: Vec<String> = notes.into_iter().flatten().collect();
                 let note = (!notes.is_empty()).then(|| notes.join("; "));
                 members.set_figures(Figures { note, ..figures(&snapshot) });
@@ -364,17 +364,17 @@ impl Worker {
         }
     }
 
-    fn doorbell(&self, ears: &Arc<Ears>) -> Result<Option<Arc<Doorbell>>, Failure> {
+    fn notifier(&self, relay: &Arc<EventRelay>) -> Result<Option<Arc<ShardNotifier>>, Failure> {
         let Some(redis) = &self.redis else { return Ok(None) };
-        let ears = Arc::clone(ears);
-        let doorbell = Doorbell::start(redis, Box::new(move |heard| ears.rung(&heard)))
+        let relay = Arc::clone(relay);
+        let notifier = ShardNotifier::start(redis, Box::new(move |event| relay.on_notifier_event(&event)))
             .map_err(|e| Failure::failed(format!("no thread can be started: {e}")))?;
-        Ok(Some(Arc::new(doorbell)))
+        Ok(Some(Arc::new(notifier)))
     }
 
     fn robots_cache(&self) -> Result<Option<RobotsCache>, Failure> {
         let Some(redis) = &self.redis else { return Ok(None) };
-        let cache = RobotsCache::start(redis.apart())
+        let cache = RobotsCache::start(redis.with_own_connection())
             .map_err(|e| Failure::failed(format!("no thread can be started: {e}")))?;
         Ok(Some(cache))
     }
@@ -397,10 +397,10 @@ impl Worker {
     ) -> Result<HealthServer, Failure> {
         let (handle, members, bounds) = (engine.handle().clone(), Arc::clone(members), self.bounds);
         let shards = u32::from(self.place.fixed.shards);
-        let (carrier, uploads) = (self.place.carrier.clone(), uploads.clone());
+        let (transport, uploads) = (self.place.transport.clone(), uploads.clone());
         let tell = move || {
             let mut vitals = vitals(&handle.snapshot(), &members, bounds, shards);
-            vitals.dependencies.extend(kafka(&carrier));
+            vitals.dependencies.extend(kafka(&transport));
             vitals.dependencies.push(disk(&handle.snapshot()));
             with_uploads(vitals, uploads.status())
         };
@@ -413,7 +413,7 @@ fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Failure {
 }
 
 fn redis_trouble(members: &Members) -> Option<String> {
-    (members.doorbell_answers() == Some(false))
+    (members.notifier_connected() == Some(false))
         .then(|| String::from("redis does not answer: links are looked for by the clock"))
 }
 
@@ -480,11 +480,11 @@ fn held(snapshot: &Snapshot) -> Option<&str> {
     }
 }
 
-fn kafka(carrier: &Carrier) -> Option<Dependency> {
-    match carrier {
-        Carrier::Inbox => None,
-        Carrier::Kafka { .. } => {
-            let detail = carrier.trouble();
+fn kafka(transport: &Transport) -> Option<Dependency> {
+    match transport {
+        Transport::Inbox => None,
+        Transport::Kafka { .. } => {
+            let detail = transport.problem();
             Some(Dependency { name: "kafka", up: detail.is_none(), detail })
         }
     }
@@ -510,7 +510,7 @@ fn dependencies(members: &Members) -> Vec<Dependency> {
     let up = members.database_answers();
     let detail = (!up).then(|| String::from("it does not answer: nothing new is asked for until it does"));
     let postgres = Dependency { name: "postgresql", up, detail };
-    let redis = members.doorbell_answers();
+    let redis = members.notifier_connected();
     let redis = redis.map(|up| Dependency { name: "redis", up, detail: redis_trouble(members) });
     std::iter::once(postgres).chain(redis).collect()
 }

@@ -1,6 +1,6 @@
 //! A database with a cluster in it, for a measurement.
 
-use argiope_cluster::database::{Cluster, Database, Expected, NewCluster, Transport};
+use argiope_cluster::database::{Cluster, Database, Expected, NewCluster, TransportKind};
 use tokio_postgres::NoTls;
 
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -20,7 +20,7 @@ pub(crate) fn with_cluster(
     let new = NewCluster {
         name: "rate".into(),
         shards,
-        transport: Transport::Postgres,
+        transport: TransportKind::Postgres,
         fingerprint_key: [0; 16],
         public_suffixes: String::new(),
     };

@@ -1,6 +1,6 @@
 //! Jobs, their states and their time series.
 
-use crate::database::{Answer, Cells, Result, Session, Time, Trouble};
+use crate::database::{Answer, Cells, DatabaseErrorKind, Result, Session, Time};
 use argiope_model::{JobId, Millis};
 use argiope_store::catalogue::{Job, JobState, JobStats, NewJob};
 use tokio_postgres::Row;
@@ -85,9 +85,9 @@ fn job(row: &Row) -> Answer<Option<Job>> {
 }
 
 fn decoded(session: &Session, row: &Row) -> Result<Job> {
-    job(row)
-        .map_err(|error| session.error(error))?
-        .ok_or_else(|| session.database().error(Trouble::Damaged, "a job is in a state that nobody knows"))
+    job(row).map_err(|error| session.error(error))?.ok_or_else(|| {
+        session.database().error(DatabaseErrorKind::Damaged, "a job is in a state that nobody knows")
+    })
 }
 
 pub(super) fn all(session: &mut Session) -> Result<Vec<Job>> {

@@ -1,7 +1,7 @@
 //! Pages whose content went with the disk of a worker, or came back with it, are marked in the catalogue. A worker does it
 //! in the background, for there may be many to look through.
 
-use super::kept::{KeptFiles, Stock};
+use super::file_locations::{FileCheck, FileLocations};
 use argiope_store::error::{Result, StoreError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,14 +23,14 @@ pub struct LostMarks {
 
 impl LostMarks {
     /// For the member `owner`: what is missing on its disk may be on that of another worker of the same name.
-    pub fn start(mut kept: KeptFiles, stock: Stock, owner: &str) -> Result<LostMarks> {
+    pub fn start(mut kept: FileLocations, checked: FileCheck, owner: &str) -> Result<LostMarks> {
         let owner = owner.to_owned();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let work = move || {
             let mut work = || {
-                if stock.lost.is_empty() || is_alone(&mut kept, &owner, &stopped)? {
-                    mark_all(&mut kept, &stock, &stopped)?;
+                if checked.lost.is_empty() || is_alone(&mut kept, &owner, &stopped)? {
+                    mark_all(&mut kept, &checked, &stopped)?;
                 }
                 Ok::<_, StoreError>(())
             };
@@ -53,7 +53,7 @@ impl Drop for LostMarks {
     }
 }
 
-fn is_alone(kept: &mut KeptFiles, owner: &str, stop: &AtomicBool) -> Result<bool> {
+fn is_alone(kept: &mut FileLocations, owner: &str, stop: &AtomicBool) -> Result<bool> {
     let latest = Instant::now() + NAMESAKE_PATIENCE;
     while kept.has_namesake(owner)? {
         if stop.load(Ordering::Acquire) {
@@ -69,13 +69,13 @@ fn is_alone(kept: &mut KeptFiles, owner: &str, stop: &AtomicBool) -> Result<bool
 }
 
 /// Until it is told to stop. Gives how many pages were lost.
-pub fn mark_all(kept: &mut KeptFiles, stock: &Stock, stop: &AtomicBool) -> Result<u64> {
-    mark(kept, &stock.found, false, stop)?;
-    mark(kept, &stock.lost, true, stop)
+pub fn mark_all(kept: &mut FileLocations, checked: &FileCheck, stop: &AtomicBool) -> Result<u64> {
+    mark(kept, &checked.found, false, stop)?;
+    mark(kept, &checked.lost, true, stop)
 }
 
 /// The files last: a file that is marked has no page that is not.
-fn mark(kept: &mut KeptFiles, files: &[String], lost: bool, stop: &AtomicBool) -> Result<u64> {
+fn mark(kept: &mut FileLocations, files: &[String], lost: bool, stop: &AtomicBool) -> Result<u64> {
     let Some(first) = files.first() else { return Ok(0) };
     let (mut after, mut pages) = (0, 0);
     let end = kept.next_page()?;

@@ -6,8 +6,8 @@
 
 mod counts;
 mod fetch;
+mod file_locations;
 mod jobs;
-mod kept;
 mod lost;
 mod page;
 mod reader;
@@ -16,13 +16,13 @@ mod staging;
 mod streams;
 pub(crate) mod unpublished;
 
-pub use kept::{KeptFiles, Missing, Stock};
+pub use file_locations::{ExpectedFile, FileCheck, FileLocations};
 pub use lost::{LostMarks, mark_all};
 pub use reader::{LinkSegment, PostgresReader};
 
 use crate::database::{
-    BATCH_LIMIT, Cluster, Database, DatabaseError, Expected, Partitions, Result as Answered, Session,
-    Trouble, Writer,
+    BATCH_LIMIT, Cluster, Database, DatabaseError, DatabaseErrorKind, Expected, Partitions,
+    Result as Answered, Session, Writer,
 };
 use crate::members::{Epochs, Writing};
 use argiope_model::JobId;
@@ -97,7 +97,7 @@ impl PostgresCatalogue {
 
     fn fenced(&self) -> DatabaseError {
         let message = "this worker was silent for so long that others have its shards; nothing was written";
-        self.session.database().error(Trouble::Fenced, message)
+        self.session.database().error(DatabaseErrorKind::Fenced, message)
     }
 
     fn store(&mut self, batch: &StagedBatch) -> Answered<Committed> {
@@ -108,7 +108,7 @@ impl PostgresCatalogue {
         self.partitions.prepare(&mut self.session, batch.months.iter().map(String::as_str))?;
         let answer = self.writer.write(&mut self.session, &batch.staged)?;
         committed(batch, &answer).ok_or_else(|| {
-            self.session.database().error(Trouble::Failed, format!("a commit answered '{answer}'"))
+            self.session.database().error(DatabaseErrorKind::Failed, format!("a commit answered '{answer}'"))
         })
     }
 }
@@ -201,5 +201,5 @@ fn fence(owner: &str) -> String {
 
 /// Someone has removed the partition that a row belongs to; it is made again.
 fn is_without_partition(error: &DatabaseError) -> bool {
-    error.trouble == Trouble::Failed && error.message.starts_with("no partition of relation")
+    error.kind == DatabaseErrorKind::Failed && error.message.starts_with("no partition of relation")
 }

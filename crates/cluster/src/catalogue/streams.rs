@@ -1,6 +1,6 @@
 //! Long reads in pieces: each piece is a short statement, so that a slow reader holds nothing on the server.
 
-use crate::database::{Answer, Parameters, Result, Session, Trouble};
+use crate::database::{Answer, DatabaseErrorKind, Parameters, Result, Session};
 use argiope_store::catalogue::Each;
 use argiope_store::error::Result as Stored;
 use std::cell::RefCell;
@@ -26,7 +26,7 @@ pub(super) fn rows<T>(
 fn decoded<T>(session: &Session, row: &Row, decode: Decode<T>) -> Result<T> {
     decode(row).map_err(|error| session.error(error))?.ok_or_else(|| {
         let message = "a stored code stands for nothing that is known; restore the database from a backup";
-        session.database().error(Trouble::Damaged, message)
+        session.database().error(DatabaseErrorKind::Damaged, message)
     })
 }
 

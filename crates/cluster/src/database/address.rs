@@ -1,7 +1,7 @@
 //! Where the database is: the setting as the user wrote it, read once. Its password is never shown.
 
 use super::encryption::{Connector, Encryption};
-use super::error::{DatabaseError, Result, Trouble, failed};
+use super::error::{DatabaseError, DatabaseErrorKind, Result, failed};
 use super::session::Session;
 use crate::breaker::Breaker;
 use std::fmt;
@@ -36,7 +36,7 @@ impl Database {
                 "{why}; write postgres://USER:PASSWORD@HOST:PORT/DATABASE, with what is special in a \
                  password percent-encoded"
             );
-            DatabaseError::new(Trouble::Settings, "", message)
+            DatabaseError::new(DatabaseErrorKind::Settings, "", message)
         };
         if !(url.starts_with("postgres://") || url.starts_with("postgresql://")) {
             return Err(unusable("it does not begin with postgres://"));
@@ -69,9 +69,9 @@ impl Database {
         } else {
             config.ssl_mode(config::SslMode::Disable);
         }
-        let tls = encryption
-            .connector()
-            .map_err(|error| DatabaseError::new(Trouble::Settings, "", format!("sslrootcert: {error}")))?;
+        let tls = encryption.connector().map_err(|error| {
+            DatabaseError::new(DatabaseErrorKind::Settings, "", format!("sslrootcert: {error}"))
+        })?;
         config
             .connect_timeout(CONNECT_LIMIT)
             .tcp_user_timeout(SILENCE_LIMIT)
@@ -120,12 +120,16 @@ impl Database {
         if self.watches || self.breaker().may_try(Instant::now()) {
             return Ok(());
         }
-        Err(self.error(Trouble::Unreachable, "the server failed a moment ago and is left alone for a while"))
+        Err(self.error(
+            DatabaseErrorKind::Unreachable,
+            "the server failed a moment ago and is left alone for a while",
+        ))
     }
 
     /// How a try ended. Whoever answers is there, whatever the answer: that it ends a connection is one, too.
     pub(super) fn tried<T>(&self, outcome: Result<T>) -> Result<T> {
-        let is_away = |error: &DatabaseError| error.trouble == Trouble::Unreachable && error.code().is_none();
+        let is_away =
+            |error: &DatabaseError| error.kind == DatabaseErrorKind::Unreachable && error.code().is_none();
         let is_away = outcome.as_ref().is_err_and(is_away);
         let mut breaker = self.breaker();
         let _ = if is_away { breaker.failed(Instant::now()) } else { breaker.succeeded() };
@@ -140,8 +144,8 @@ impl Database {
         self.tls.clone()
     }
 
-    pub(crate) fn error(&self, trouble: Trouble, message: impl Into<String>) -> DatabaseError {
-        DatabaseError::new(trouble, &self.place, message)
+    pub(crate) fn error(&self, kind: DatabaseErrorKind, message: impl Into<String>) -> DatabaseError {
+        DatabaseError::new(kind, &self.place, message)
     }
 }
 
@@ -193,7 +197,7 @@ mod tests {
         let database = Database::at(&format!("postgres://me@127.0.0.1:{port}/crawl")).unwrap();
         let connect = |database: &Database| {
             let error = database.connect(Duration::from_secs(60)).err().unwrap();
-            assert_eq!(error.trouble, Trouble::Unreachable);
+            assert_eq!(error.kind, DatabaseErrorKind::Unreachable);
             (error.message.contains("left alone"), counted.try_iter().count())
         };
         for _ in 0..FAILURES {
@@ -221,7 +225,7 @@ mod tests {
             "",
         ] {
             let error = Database::at(url).err().unwrap();
-            assert_eq!(error.trouble, Trouble::Settings, "{url}");
+            assert_eq!(error.kind, DatabaseErrorKind::Settings, "{url}");
             let text = format!("{error}");
             assert!(text.contains("storage.metadata_db_url") && !text.contains("ret@"), "{text}");
             assert!(!text.contains("secret"), "{text}");

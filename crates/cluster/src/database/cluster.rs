@@ -3,7 +3,7 @@
 
 use super::address::Database;
 use super::connection::{Answer, Connection};
-use super::error::{DatabaseError, Result, Trouble};
+use super::error::{DatabaseError, DatabaseErrorKind, Result};
 use super::migrations;
 use super::partitions::Partitions;
 use super::session::Session;
@@ -15,21 +15,23 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 /// How links get from shard to shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transport {
+pub enum TransportKind {
     Postgres,
     Kafka,
 }
 
-impl Transport {
+impl TransportKind {
     pub fn as_str(self) -> &'static str {
         match self {
-            Transport::Postgres => "postgres",
-            Transport::Kafka => "kafka",
+            TransportKind::Postgres => "postgres",
+            TransportKind::Kafka => "kafka",
         }
     }
 
-    pub fn parse(word: &str) -> Option<Transport> {
-        [Transport::Postgres, Transport::Kafka].into_iter().find(|transport| transport.as_str() == word)
+    pub fn parse(word: &str) -> Option<TransportKind> {
+        [TransportKind::Postgres, TransportKind::Kafka]
+            .into_iter()
+            .find(|transport| transport.as_str() == word)
     }
 }
 
@@ -41,7 +43,7 @@ pub struct Expected {
     /// `cluster.shards`
     pub shards: Option<u16>,
     /// `cluster.transport`
-    pub transport: Option<Transport>,
+    pub transport: Option<TransportKind>,
 }
 
 /// What a cluster is made with, where there is none yet.
@@ -49,7 +51,7 @@ pub struct Expected {
 pub struct NewCluster {
     pub name: String,
     pub shards: u16,
-    pub transport: Transport,
+    pub transport: TransportKind,
     pub fingerprint_key: [u8; 16],
     pub public_suffixes: String,
 }
@@ -60,7 +62,7 @@ pub struct Cluster {
     pub id: String,
     pub name: String,
     pub shards: u16,
-    pub transport: Transport,
+    pub transport: TransportKind,
     pub fingerprint_key: [u8; 16],
     pub public_suffixes: String,
 }
@@ -118,7 +120,8 @@ impl Cluster {
 }
 
 fn no_cluster(database: &Database) -> DatabaseError {
-    database.error(Trouble::NoCluster, "there is no cluster here yet; run argiope cluster init once")
+    database
+        .error(DatabaseErrorKind::NoCluster, "there is no cluster here yet; run argiope cluster init once")
 }
 
 /// A table of ours that is there without our mark is someone else's. Nothing has been changed.
@@ -128,7 +131,7 @@ fn taken(error: DatabaseError) -> DatabaseError {
     }
     let message =
         format!("another program has its tables here ({}); name a database of its own", error.message);
-    DatabaseError { trouble: Trouble::Foreign, message, ..error }
+    DatabaseError { kind: DatabaseErrorKind::Foreign, message, ..error }
 }
 
 async fn insert(connection: &Connection, new: &NewCluster) -> Answer<()> {
@@ -180,11 +183,14 @@ async fn read(connection: &Connection) -> Answer<Option<Stored>> {
 impl Stored {
     fn checked(self, database: &Database, expected: &Expected) -> Result<Cluster> {
         let damaged = |what: &str| {
-            database.error(Trouble::Damaged, format!("{what} of the cluster is damaged; restore a backup"))
+            database.error(
+                DatabaseErrorKind::Damaged,
+                format!("{what} of the cluster is damaged; restore a backup"),
+            )
         };
         let cluster = Cluster {
             shards: u16::try_from(self.shards).map_err(|_| damaged("the number of shards"))?,
-            transport: Transport::parse(&self.transport).ok_or_else(|| damaged("the transport"))?,
+            transport: TransportKind::parse(&self.transport).ok_or_else(|| damaged("the transport"))?,
             fingerprint_key: self.fingerprint_key.try_into().map_err(|_| damaged("the fingerprint key"))?,
             id: self.id,
             name: self.name,
@@ -195,7 +201,7 @@ impl Stored {
                 "{setting} is {wanted}, but the cluster in this database was made with {stored}; \
                  set {setting} to {stored}, or name another database"
             );
-            Err(database.error(Trouble::Foreign, message))
+            Err(database.error(DatabaseErrorKind::Foreign, message))
         };
         match expected {
             Expected { name: Some(name), .. } if *name != cluster.name => {

@@ -12,7 +12,7 @@ pub type Result<T> = std::result::Result<T, DatabaseError>;
 
 /// What a caller can do about an error depends on this alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Trouble {
+pub enum DatabaseErrorKind {
     /// It does not answer, restarts, or takes nobody more: later it may.
     Unreachable,
     /// Another transaction was in the way: the same one may succeed now.
@@ -46,7 +46,7 @@ pub enum Trouble {
 /// What is wrong, with which database. The address in it has no password.
 #[derive(Debug, thiserror::Error)]
 pub struct DatabaseError {
-    pub trouble: Trouble,
+    pub kind: DatabaseErrorKind,
     /// `user@host:port/database`.
     pub place: String,
     pub message: String,
@@ -55,8 +55,8 @@ pub struct DatabaseError {
 }
 
 impl DatabaseError {
-    pub(crate) fn new(trouble: Trouble, place: &str, message: impl Into<String>) -> DatabaseError {
-        DatabaseError { trouble, place: place.to_owned(), message: message.into(), source: None }
+    pub(crate) fn new(kind: DatabaseErrorKind, place: &str, message: impl Into<String>) -> DatabaseError {
+        DatabaseError { kind, place: place.to_owned(), message: message.into(), source: None }
     }
 
     /// The server's own code for it.
@@ -67,7 +67,7 @@ impl DatabaseError {
 
     /// The same request may succeed later without anyone's help.
     pub fn is_retryable(&self) -> bool {
-        matches!(self.trouble, Trouble::Unreachable | Trouble::Busy)
+        matches!(self.kind, DatabaseErrorKind::Unreachable | DatabaseErrorKind::Busy)
     }
 }
 
@@ -82,16 +82,20 @@ impl fmt::Display for DatabaseError {
 
 impl From<DatabaseError> for StoreError {
     fn from(error: DatabaseError) -> StoreError {
-        let kind = match error.trouble {
-            Trouble::Unreachable => ErrorKind::Unreachable,
-            Trouble::Busy => ErrorKind::Busy,
-            Trouble::TooNew => ErrorKind::TooNew,
-            Trouble::NoDatabase | Trouble::NoCluster => ErrorKind::NotFound,
-            Trouble::Full => ErrorKind::DiskFull,
-            Trouble::Damaged => ErrorKind::Corrupt,
-            Trouble::Settings | Trouble::TooOld | Trouble::Foreign => ErrorKind::Usage,
-            Trouble::Fenced => ErrorKind::Fenced,
-            Trouble::Password | Trouble::Permission | Trouble::Failed => ErrorKind::Io,
+        let kind = match error.kind {
+            DatabaseErrorKind::Unreachable => ErrorKind::Unreachable,
+            DatabaseErrorKind::Busy => ErrorKind::Busy,
+            DatabaseErrorKind::TooNew => ErrorKind::TooNew,
+            DatabaseErrorKind::NoDatabase | DatabaseErrorKind::NoCluster => ErrorKind::NotFound,
+            DatabaseErrorKind::Full => ErrorKind::DiskFull,
+            DatabaseErrorKind::Damaged => ErrorKind::Corrupt,
+            DatabaseErrorKind::Settings | DatabaseErrorKind::TooOld | DatabaseErrorKind::Foreign => {
+                ErrorKind::Usage
+            }
+            DatabaseErrorKind::Fenced => ErrorKind::Fenced,
+            DatabaseErrorKind::Password | DatabaseErrorKind::Permission | DatabaseErrorKind::Failed => {
+                ErrorKind::Io
+            }
         };
         let subject = format!("{SETTING} ({})", error.place);
         StoreError { kind, subject, message: error.message, source: error.source }
@@ -100,75 +104,83 @@ impl From<DatabaseError> for StoreError {
 
 /// What the client said, in our words.
 pub(crate) fn failed(place: &str, error: tokio_postgres::Error) -> DatabaseError {
-    let (trouble, message) = match error.as_db_error() {
+    let (kind, message) = match error.as_db_error() {
         Some(answer) => said_by_server(answer.code(), answer.message()),
         None => said_by_client(&error),
     };
-    DatabaseError { trouble, place: place.to_owned(), message, source: Some(Box::new(error)) }
+    DatabaseError { kind, place: place.to_owned(), message, source: Some(Box::new(error)) }
 }
 
-fn said_by_server(code: &SqlState, words: &str) -> (Trouble, String) {
+fn said_by_server(code: &SqlState, words: &str) -> (DatabaseErrorKind, String) {
     let class = code.code().get(..2).unwrap_or_default();
     match code.code() {
         "28P01" | "28000" => {
-            (Trouble::Password, format!("the server refuses this user or password: {words}"))
+            (DatabaseErrorKind::Password, format!("the server refuses this user or password: {words}"))
         }
-        "3D000" => (Trouble::NoDatabase, format!("{words}; make it with createdb, or name another")),
+        "3D000" => {
+            (DatabaseErrorKind::NoDatabase, format!("{words}; make it with createdb, or name another"))
+        }
         "42501" => (
-            Trouble::Permission,
+            DatabaseErrorKind::Permission,
             format!("{words}; the user needs the right to make and change tables in this database"),
         ),
-        "53100" => (Trouble::Full, format!("no room on the server's disk: {words}")),
-        "XX001" | "XX002" => {
-            (Trouble::Damaged, format!("the database is damaged: {words}; restore it from a backup"))
-        }
+        "53100" => (DatabaseErrorKind::Full, format!("no room on the server's disk: {words}")),
+        "XX001" | "XX002" => (
+            DatabaseErrorKind::Damaged,
+            format!("the database is damaged: {words}; restore it from a backup"),
+        ),
         "42P01" | "42703" | "42883" => (
-            Trouble::TooOld,
+            DatabaseErrorKind::TooOld,
             format!("its tables are not those of this version ({words}); run argiope cluster init"),
         ),
-        "25006" => (Trouble::Unreachable, format!("this server takes no writes now: {words}")),
-        "40001" | "40P01" | "55P03" | "57014" => (Trouble::Busy, words.to_owned()),
+        "25006" => (DatabaseErrorKind::Unreachable, format!("this server takes no writes now: {words}")),
+        "40001" | "40P01" | "55P03" | "57014" => (DatabaseErrorKind::Busy, words.to_owned()),
         // Shutting down or starting up, idle too long, too many connections, out of memory.
         "57P01" | "57P02" | "57P03" | "57P05" | "25P03" | "53300" | "53200" | "53000" => {
-            (Trouble::Unreachable, format!("the server is not available now: {words}"))
+            (DatabaseErrorKind::Unreachable, format!("the server is not available now: {words}"))
         }
-        _ if class == "08" => (Trouble::Unreachable, words.to_owned()),
-        _ => (Trouble::Failed, words.to_owned()),
+        _ if class == "08" => (DatabaseErrorKind::Unreachable, words.to_owned()),
+        _ => (DatabaseErrorKind::Failed, words.to_owned()),
     }
 }
 
 /// The client has no public kinds: its causes and its fixed words tell them apart.
-fn said_by_client(error: &tokio_postgres::Error) -> (Trouble, String) {
+fn said_by_client(error: &tokio_postgres::Error) -> (DatabaseErrorKind, String) {
     let words = error.to_string();
     let cause = error.source();
     let detail = cause.map_or(String::new(), |cause| format!(": {cause}"));
     if words.starts_with("error deserializing") {
         let message = format!("a stored value cannot be read{detail}; restore the database from a backup");
-        return (Trouble::Damaged, message);
+        return (DatabaseErrorKind::Damaged, message);
     }
     if words.starts_with("invalid connection string") || words.starts_with("invalid configuration") {
         if detail.contains("password") {
-            return (Trouble::Password, format!("the server wants a password{detail}"));
+            return (DatabaseErrorKind::Password, format!("the server wants a password{detail}"));
         }
-        return (Trouble::Settings, format!("not a usable address{detail}"));
+        return (DatabaseErrorKind::Settings, format!("not a usable address{detail}"));
     }
     if words.starts_with("authentication error") {
-        return (Trouble::Password, format!("the server refuses this user or password{detail}"));
+        return (DatabaseErrorKind::Password, format!("the server refuses this user or password{detail}"));
     }
     if words.starts_with("error performing TLS") {
         return match cause.and_then(|cause| cause.downcast_ref::<io::Error>()) {
             Some(error) => match tls::refusal(error) {
-                Some(refusal) => (Trouble::Settings, format!("{refusal} (sslmode, sslrootcert)")),
-                None => (Trouble::Unreachable, format!("the server cannot be reached ({words}{detail})")),
+                Some(refusal) => (DatabaseErrorKind::Settings, format!("{refusal} (sslmode, sslrootcert)")),
+                None => (
+                    DatabaseErrorKind::Unreachable,
+                    format!("the server cannot be reached ({words}{detail})"),
+                ),
             },
-            None => (Trouble::Settings, format!("sslmode asks for an encrypted connection{detail}")),
+            None => {
+                (DatabaseErrorKind::Settings, format!("sslmode asks for an encrypted connection{detail}"))
+            }
         };
     }
     if error.is_closed() || words.starts_with("timeout") || cause.is_some_and(|cause| cause.is::<io::Error>())
     {
-        return (Trouble::Unreachable, format!("the server cannot be reached ({words}{detail})"));
+        return (DatabaseErrorKind::Unreachable, format!("the server cannot be reached ({words}{detail})"));
     }
-    (Trouble::Failed, format!("{words}{detail}"))
+    (DatabaseErrorKind::Failed, format!("{words}{detail}"))
 }
 
 #[cfg(test)]
@@ -177,28 +189,28 @@ mod tests {
 
     #[test]
     fn the_servers_answers_are_told_apart() {
-        for (code, trouble) in [
-            ("28P01", Trouble::Password),
-            ("3D000", Trouble::NoDatabase),
-            ("42501", Trouble::Permission),
-            ("40P01", Trouble::Busy),
-            ("57P01", Trouble::Unreachable),
-            ("08006", Trouble::Unreachable),
-            ("53100", Trouble::Full),
-            ("XX001", Trouble::Damaged),
-            ("42P01", Trouble::TooOld),
-            ("22012", Trouble::Failed),
+        for (code, kind) in [
+            ("28P01", DatabaseErrorKind::Password),
+            ("3D000", DatabaseErrorKind::NoDatabase),
+            ("42501", DatabaseErrorKind::Permission),
+            ("40P01", DatabaseErrorKind::Busy),
+            ("57P01", DatabaseErrorKind::Unreachable),
+            ("08006", DatabaseErrorKind::Unreachable),
+            ("53100", DatabaseErrorKind::Full),
+            ("XX001", DatabaseErrorKind::Damaged),
+            ("42P01", DatabaseErrorKind::TooOld),
+            ("22012", DatabaseErrorKind::Failed),
         ] {
-            assert_eq!(said_by_server(&SqlState::from_code(code), "words").0, trouble, "{code}");
+            assert_eq!(said_by_server(&SqlState::from_code(code), "words").0, kind, "{code}");
         }
     }
 
     #[test]
     fn an_error_names_the_setting_and_the_place() {
-        let error = DatabaseError::new(Trouble::Busy, "crawler@db:5432/crawler", "a lock");
+        let error = DatabaseError::new(DatabaseErrorKind::Busy, "crawler@db:5432/crawler", "a lock");
         assert_eq!(error.to_string(), "storage.metadata_db_url (crawler@db:5432/crawler): a lock");
         assert!(error.is_retryable() && StoreError::from(error).is_retryable());
-        let lost = DatabaseError::new(Trouble::Unreachable, "x", "gone");
+        let lost = DatabaseError::new(DatabaseErrorKind::Unreachable, "x", "gone");
         assert!(StoreError::from(lost).is_retryable());
     }
 }

@@ -2,7 +2,7 @@
 
 use super::address::Database;
 use super::connection::{Answer, Connection};
-use super::error::{DatabaseError, Trouble};
+use super::error::{DatabaseError, DatabaseErrorKind};
 
 /// The schema's version is how many of them have been run.
 const SCRIPTS: [&str; 12] = [
@@ -48,12 +48,12 @@ pub(super) fn too_new(database: &Database, version: i32) -> DatabaseError {
     let message = format!(
         "the schema has version {version}, this program knows {CURRENT}; use the newer argiope everywhere"
     );
-    database.error(Trouble::TooNew, message)
+    database.error(DatabaseErrorKind::TooNew, message)
 }
 
 pub(super) fn too_old(database: &Database, version: i32) -> DatabaseError {
     let message = format!(
         "the schema has version {version}, this program needs {CURRENT}; run argiope cluster init once"
     );
-    database.error(Trouble::TooOld, message)
+    database.error(DatabaseErrorKind::TooOld, message)
 }

@@ -16,8 +16,8 @@ mod partitions;
 mod session;
 
 pub use address::Database;
-pub use cluster::{Cluster, Expected, NewCluster, Transport};
-pub use error::{DatabaseError, Result, Trouble};
+pub use cluster::{Cluster, Expected, NewCluster, TransportKind};
+pub use error::{DatabaseError, DatabaseErrorKind, Result};
 pub use session::Session;
 
 pub(crate) use cells::{Cells, Time, storable};

@@ -8,7 +8,7 @@
 //! there, or waits for the earlier try to end; one that comes too late finds it gone and does nothing.
 
 use super::connection::Connection;
-use super::error::{DatabaseError, Result, Trouble};
+use super::error::{DatabaseError, DatabaseErrorKind, Result};
 use super::session::Session;
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
@@ -109,7 +109,7 @@ impl Writer {
         let sql = "SELECT number, digest, answer FROM writers WHERE writer = $1";
         let row = session.query_opt(sql, &[&self.name])?.ok_or_else(|| {
             let message = "this process was away for longer than its name is remembered; start it again";
-            session.database().error(Trouble::Fenced, message)
+            session.database().error(DatabaseErrorKind::Fenced, message)
         })?;
         let read =
             || Ok(Earlier { number: row.try_get(0)?, digest: row.try_get(1)?, answer: row.try_get(2)? });
@@ -153,5 +153,5 @@ fn last_text(answers: &[SimpleQueryMessage]) -> Option<String> {
 }
 
 fn strange(session: &Session) -> DatabaseError {
-    session.database().error(Trouble::Failed, "a transaction was carried out and gave no answer")
+    session.database().error(DatabaseErrorKind::Failed, "a transaction was carried out and gave no answer")
 }

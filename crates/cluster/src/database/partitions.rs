@@ -1,6 +1,6 @@
 //! The monthly partitions of the large tables. They are made before they are needed, by whoever writes first.
 
-use super::error::{Result, Trouble};
+use super::error::{DatabaseErrorKind, Result};
 use super::session::Session;
 use argiope_model::Millis;
 use std::collections::BTreeSet;
@@ -70,7 +70,7 @@ fn make(session: &mut Session, month: &str) -> Result<()> {
         && month.bytes().enumerate().all(|(at, b)| if at == 4 { b == b'-' } else { b.is_ascii_digit() });
     if !is_month {
         let message = format!("'{month}' is no month");
-        return Err(session.database().error(Trouble::Failed, message));
+        return Err(session.database().error(DatabaseErrorKind::Failed, message));
     }
     for table in TABLES {
         let partition = format!("{table}_{}", month.replace('-', "_"));

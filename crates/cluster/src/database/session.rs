@@ -5,7 +5,7 @@
 
 use super::address::Database;
 use super::connection::{Answer, Connection, Parameters};
-use super::error::{DatabaseError, Result, Trouble, failed};
+use super::error::{DatabaseError, DatabaseErrorKind, Result, failed};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::{Row, SimpleQueryMessage};
@@ -152,13 +152,15 @@ impl Session {
         if let Ok(runtime) = new_runtime(&self.database) {
             std::mem::replace(&mut self.runtime, runtime).shutdown_background();
         }
-        self.database.error(Trouble::Unreachable, format!("the server gave no answer within {seconds} s"))
+        self.database
+            .error(DatabaseErrorKind::Unreachable, format!("the server gave no answer within {seconds} s"))
     }
 }
 
 fn new_runtime(database: &Database) -> Result<Runtime> {
     Builder::new_current_thread().enable_io().enable_time().build().map_err(|error| {
-        let mut failure = database.error(Trouble::Failed, format!("no runtime can be made: {error}"));
+        let mut failure =
+            database.error(DatabaseErrorKind::Failed, format!("no runtime can be made: {error}"));
         failure.source = Some(Box::new(error));
         failure
     })
@@ -194,12 +196,12 @@ fn connect_once(database: &Database, limit: Duration, setup: &str) -> Result<(Ru
         Ok(done) => done.map_err(|error: tokio_postgres::Error| failed(place, error))?,
         Err(_) => {
             let message = format!("the server gave no answer within {} s", limit.as_secs());
-            return Err(database.error(Trouble::Unreachable, message));
+            return Err(database.error(DatabaseErrorKind::Unreachable, message));
         }
     };
     if !is_new_enough(&version) {
         let message = format!("PostgreSQL {} or newer is needed", OLDEST_VERSION / 10_000);
-        return Err(database.error(Trouble::Settings, message));
+        return Err(database.error(DatabaseErrorKind::Settings, message));
     }
     Ok((runtime, connection))
 }
@@ -221,7 +223,7 @@ mod tests {
             made += 1;
             connection.script("SELECT pg_terminate_backend(pg_backend_pid())").await
         });
-        assert_eq!(ended.err().unwrap().trouble, Trouble::Unreachable);
+        assert_eq!(ended.err().unwrap().kind, DatabaseErrorKind::Unreachable);
         assert_eq!(made, 1 + PAUSES.len());
         // Each broken connection was followed by one that was made: the server is there, and is asked.
         session.query_one("SELECT 1", &[]).unwrap();

@@ -1,7 +1,7 @@
 //! How brokers are reached: where they are, whether what is said to them is encrypted, and who says it.
 
 use super::SETTING;
-use crate::server_error::{Result, ServerError, Trouble};
+use crate::server_error::{Result, ServerError, ServerErrorKind};
 use crate::tls::{self, Proof};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
@@ -44,8 +44,9 @@ impl From<&String> for Access {
 impl Access {
     /// Brokers prove that they have the name they are asked by, to the authorities in the file or else to the system's.
     pub fn encrypted(mut self, authorities: Option<&Path>) -> Result<Access> {
-        let config = tls::config(Proof::Name, authorities)
-            .map_err(|error| ServerError::new(Trouble::Wrong, "cluster.kafka_ssl_ca", error.to_string()))?;
+        let config = tls::config(Proof::Name, authorities).map_err(|error| {
+            ServerError::new(ServerErrorKind::Misconfigured, "cluster.kafka_ssl_ca", error.to_string())
+        })?;
         self.tls = Some(Arc::new(config));
         Ok(self)
     }
@@ -68,7 +69,7 @@ impl Access {
             if port.and_then(|port| port.parse::<u16>().ok()).is_none() {
                 let message =
                     format!("'{address}' is no HOST:PORT; several are written with commas between them");
-                return Err(ServerError::new(Trouble::Wrong, SETTING, message));
+                return Err(ServerError::new(ServerErrorKind::Misconfigured, SETTING, message));
             }
         }
         Ok(addresses)

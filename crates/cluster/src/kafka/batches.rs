@@ -74,7 +74,7 @@ fn record(offset: i32, key: Option<&[u8]>, value: &[u8], timestamp: i64) -> Reco
 
 /// What a partition has from an offset on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stretch {
+pub struct RecordRun {
     pub records: Vec<(i64, Vec<u8>)>,
     /// Where to read on: behind the records, and what else a log has.
     pub next: i64,
@@ -84,8 +84,8 @@ pub struct Stretch {
 
 /// Unpacks what a fetch brought, from `from` on, until `max_bytes` of values are there; one record at least. The last
 /// batch may be cut off: it comes whole with the next fetch.
-pub(super) fn unpacked(mut bytes: Bytes, from: i64, max_bytes: usize) -> Result<Stretch, Unreadable> {
-    let mut stretch = Stretch { next: from, ..Stretch::default() };
+pub(super) fn unpacked(mut bytes: Bytes, from: i64, max_bytes: usize) -> Result<RecordRun, Unreadable> {
+    let mut run = RecordRun { next: from, ..RecordRun::default() };
     let mut taken = 0;
     while is_whole(&bytes)? {
         let after = after_batch(&bytes);
@@ -94,11 +94,11 @@ pub(super) fn unpacked(mut bytes: Bytes, from: i64, max_bytes: usize) -> Result<
             Ok(batch) => batch,
             Err(error) => {
                 // What comes before it is whole.
-                if stretch.records.is_empty() {
-                    stretch.next = after.max(from);
-                    stretch.unreadable = Some(error.to_string());
+                if run.records.is_empty() {
+                    run.next = after.max(from);
+                    run.unreadable = Some(error.to_string());
                 }
-                return Ok(stretch);
+                return Ok(run);
             }
         };
         for record in batch.records {
@@ -107,15 +107,15 @@ pub(super) fn unpacked(mut bytes: Bytes, from: i64, max_bytes: usize) -> Result<
             }
             let value = record.value.unwrap_or_default();
             taken += value.len();
-            if taken > max_bytes && !stretch.records.is_empty() {
-                stretch.next = record.offset;
-                return Ok(stretch);
+            if taken > max_bytes && !run.records.is_empty() {
+                run.next = record.offset;
+                return Ok(run);
             }
-            stretch.records.push((record.offset, value.into()));
+            run.records.push((record.offset, value.into()));
         }
-        stretch.next = after.max(stretch.next);
+        run.next = after.max(run.next);
     }
-    Ok(stretch)
+    Ok(run)
 }
 
 /// The offset behind the batch that begins here.
@@ -167,8 +167,8 @@ mod tests {
     use super::*;
 
     fn read(bytes: Bytes, from: i64, max_bytes: usize) -> Result<Vec<(i64, Vec<u8>)>, Unreadable> {
-        let stretch = unpacked(bytes, from, max_bytes)?;
-        stretch.unreadable.map_or(Ok(stretch.records), Err)
+        let run = unpacked(bytes, from, max_bytes)?;
+        run.unreadable.map_or(Ok(run.records), Err)
     }
 
     fn pack(values: &[&[u8]]) -> Bytes {

@@ -4,7 +4,7 @@
 use super::SETTING;
 use super::access::Access;
 use super::connection::{ANSWER_LIMIT, Connection, Question};
-use crate::server_error::{Result, ServerError, Trouble};
+use crate::server_error::{Result, ServerError, ServerErrorKind};
 use kafka_protocol::ResponseError;
 use kafka_protocol::messages::metadata_request::MetadataRequestTopic;
 use kafka_protocol::messages::metadata_response::MetadataResponseTopic;
@@ -70,13 +70,13 @@ impl Kafka {
             Some(-1) => {
                 self.leaders.remove(topic);
                 let message = format!("partition {partition} of topic {topic} has no leader at the moment");
-                Err(ServerError::new(Trouble::Away, SETTING, message))
+                Err(ServerError::new(ServerErrorKind::Unavailable, SETTING, message))
             }
             Some(leader) => Ok(*leader),
             None => {
                 let message =
                     format!("topic {topic} has {} partitions, and no number {partition}", leaders.len());
-                Err(ServerError::new(Trouble::Wrong, SETTING, message))
+                Err(ServerError::new(ServerErrorKind::Misconfigured, SETTING, message))
             }
         }
     }
@@ -198,28 +198,32 @@ fn leaders_of(topic: &MetadataResponseTopic) -> Vec<i32> {
 }
 
 fn no_broker() -> ServerError {
-    ServerError::new(Trouble::Away, SETTING, "the broker that leads is not known at the moment")
+    ServerError::new(
+        ServerErrorKind::Unavailable,
+        SETTING,
+        "the broker that leads is not known at the moment",
+    )
 }
 
 pub(crate) fn no_such_topic(topic: &str) -> ServerError {
     let message = format!("there is no topic {topic}; 'argiope cluster init' makes it");
-    ServerError::new(Trouble::Wrong, SETTING, message)
+    ServerError::new(ServerErrorKind::Misconfigured, SETTING, message)
 }
 
 /// What an error that a broker answered means for the caller.
 pub(super) fn refused(subject: &str, error: ResponseError) -> ServerError {
     use ResponseError as E;
-    let trouble = match error {
+    let kind = match error {
         E::TopicAuthorizationFailed | E::GroupAuthorizationFailed | E::ClusterAuthorizationFailed => {
-            Trouble::Refused
+            ServerErrorKind::AccessDenied
         }
         E::UnknownTopicOrPartition => return no_such_topic(subject),
-        E::CorruptMessage => Trouble::Garbled,
-        E::UnknownServerError | E::BrokerNotAvailable | E::KafkaStorageError => Trouble::Away,
-        error if error.is_retriable() => Trouble::Away,
-        _ => Trouble::Wrong,
+        E::CorruptMessage => ServerErrorKind::InvalidResponse,
+        E::UnknownServerError | E::BrokerNotAvailable | E::KafkaStorageError => ServerErrorKind::Unavailable,
+        error if error.is_retriable() => ServerErrorKind::Unavailable,
+        _ => ServerErrorKind::Misconfigured,
     };
-    ServerError::new(trouble, SETTING, format!("{subject}: {error}")).with_source(error)
+    ServerError::new(kind, SETTING, format!("{subject}: {error}")).with_source(error)
 }
 
 #[cfg(test)]
@@ -232,7 +236,7 @@ mod tests {
         assert_eq!(kafka.addresses, ["a:1", "b.example:9092", "[::1]:9093"]);
         for (brokers, named) in [("", "''"), ("a:1,b", "'b'"), (":9092", "':9092'"), ("a:x", "'a:x'")] {
             let error = Kafka::new(brokers).err().unwrap();
-            assert_eq!(error.trouble, Trouble::Wrong);
+            assert_eq!(error.kind, ServerErrorKind::Misconfigured);
             assert!(error.to_string().starts_with(&format!("cluster.kafka_brokers: {named}")), "{error}");
         }
     }
@@ -241,7 +245,7 @@ mod tests {
     fn errors_say_whether_to_wait() {
         assert!(refused("x", ResponseError::NotEnoughReplicas).is_retryable());
         assert!(refused("x", ResponseError::NotLeaderOrFollower).is_retryable());
-        assert_eq!(refused("x", ResponseError::TopicAuthorizationFailed).trouble, Trouble::Refused);
-        assert_eq!(refused("x", ResponseError::MessageTooLarge).trouble, Trouble::Wrong);
+        assert_eq!(refused("x", ResponseError::TopicAuthorizationFailed).kind, ServerErrorKind::AccessDenied);
+        assert_eq!(refused("x", ResponseError::MessageTooLarge).kind, ServerErrorKind::Misconfigured);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::SETTING;
 use super::access::{Access, Login, Stream};
-use crate::server_error::{Result, ServerError, Trouble};
+use crate::server_error::{Result, ServerError, ServerErrorKind};
 use crate::tls;
 use bytes::{Bytes, BytesMut};
 use kafka_protocol::ResponseError;
@@ -77,7 +77,7 @@ impl Connection {
         let address = self.address.clone();
         let refused = |error: ResponseError, detail: &str| {
             let message = format!("the broker at {address} refuses the login: {error}{detail}");
-            ServerError::new(Trouble::Refused, "cluster.kafka_sasl_username", message)
+            ServerError::new(ServerErrorKind::AccessDenied, "cluster.kafka_sasl_username", message)
         };
         let plain = StrBytes::from_static_str("PLAIN");
         let answer = self.call(&SaslHandshakeRequest::default().with_mechanism(plain), ANSWER_LIMIT)?;
@@ -113,7 +113,7 @@ impl Connection {
                 R::OLDEST,
                 R::NEWEST
             );
-            return Err(ServerError::new(Trouble::Wrong, SETTING, message));
+            return Err(ServerError::new(ServerErrorKind::Misconfigured, SETTING, message));
         }
         Ok(version)
     }
@@ -181,7 +181,7 @@ impl Connection {
 fn away(address: &str, error: io::Error) -> ServerError {
     if let Some(refusal) = tls::refusal(&error) {
         let message = format!("the broker at {address}: {refusal} (cluster.kafka_ssl_ca)");
-        return ServerError::new(Trouble::Wrong, SETTING, message).with_source(error);
+        return ServerError::new(ServerErrorKind::Misconfigured, SETTING, message).with_source(error);
     }
     let message = match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
@@ -190,9 +190,13 @@ fn away(address: &str, error: io::Error) -> ServerError {
         io::ErrorKind::UnexpectedEof => format!("the broker at {address} closed the connection"),
         _ => format!("the broker at {address} cannot be reached ({error})"),
     };
-    ServerError::new(Trouble::Away, SETTING, message).with_source(error)
+    ServerError::new(ServerErrorKind::Unavailable, SETTING, message).with_source(error)
 }
 
 fn garbled(address: &str, what: &str, detail: String) -> ServerError {
-    ServerError::new(Trouble::Garbled, SETTING, format!("the broker at {address}: {what} ({detail})"))
+    ServerError::new(
+        ServerErrorKind::InvalidResponse,
+        SETTING,
+        format!("the broker at {address}: {what} ({detail})"),
+    )
 }

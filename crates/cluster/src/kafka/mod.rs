@@ -9,13 +9,13 @@
 //! | `robots_cache_miss` | 1 | 7 days | notices: a robots.txt was not known |
 //!
 //! There is no consumer group: partitions are assigned by lease and offsets live where what they led to lives. Every
-//! write waits for all replicas that are in sync. A broker that cannot be reached is a [`Trouble::Away`], and the next
+//! write waits for all replicas that are in sync. A broker that cannot be reached is a [`ServerErrorKind::Unavailable`], and the next
 //! call tries again: connections, leaders and brokers are found anew by themselves.
 //!
 //! The messages of the protocol are `kafka_protocol`'s, made from Kafka's own definitions; who is asked what, and what
 //! an error means, is decided here.
 //!
-//! [`Trouble::Away`]: crate::server_error::Trouble::Away
+//! [`ServerErrorKind::Unavailable`]: crate::server_error::ServerErrorKind::Unavailable
 
 mod access;
 mod batches;
@@ -28,7 +28,7 @@ mod topics;
 mod writing;
 
 pub use access::{Access, Login};
-pub use batches::Stretch;
+pub use batches::RecordRun;
 pub use brokers::Kafka;
 pub(crate) use brokers::no_such_topic;
 pub use reading::{Range, Records};

@@ -4,7 +4,7 @@
 use super::SETTING;
 use super::brokers::{Kafka, refused};
 use super::connection::{ANSWER_LIMIT, Question};
-use crate::server_error::{Result, ServerError, Trouble};
+use crate::server_error::{Result, ServerError, ServerErrorKind};
 use kafka_protocol::ResponseError;
 use kafka_protocol::messages::delete_records_request::{DeleteRecordsPartition, DeleteRecordsTopic};
 use kafka_protocol::messages::offset_commit_request::{
@@ -130,7 +130,7 @@ impl Kafka {
         let number = answer.node_id.0;
         if number < 0 {
             let message = format!("group {group} has no coordinator at the moment");
-            return Err(ServerError::new(Trouble::Away, SETTING, message));
+            return Err(ServerError::new(ServerErrorKind::Unavailable, SETTING, message));
         }
         self.learn(number, format!("{}:{}", &*answer.host, answer.port));
         Ok(number)

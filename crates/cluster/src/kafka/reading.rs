@@ -1,10 +1,10 @@
 //! Reads records from an offset, and tells where a partition begins and ends.
 
 use super::SETTING;
-use super::batches::{self, Stretch};
+use super::batches::{self, RecordRun};
 use super::brokers::{Kafka, refused};
 use super::connection::{ANSWER_LIMIT, Question};
-use crate::server_error::{Result, ServerError, Trouble};
+use crate::server_error::{Result, ServerError, ServerErrorKind};
 use kafka_protocol::ResponseError;
 use kafka_protocol::messages::fetch_request::{FetchPartition, FetchTopic};
 use kafka_protocol::messages::fetch_response::PartitionData;
@@ -55,12 +55,12 @@ impl Kafka {
     /// Records of a partition from `from` on, with their offsets, until `max_bytes` of values are there; one at least
     /// if there is one. Does not wait for more. Offsets may have gaps.
     ///
-    /// Where `from` lies before the first record that is left, or beyond the end, [`Trouble::Lost`] names what is gone.
+    /// Where `from` lies before the first record that is left, or beyond the end, [`ServerErrorKind::DataLost`] names what is gone.
     pub fn read(&mut self, topic: &str, partition: u16, from: i64, max_bytes: usize) -> Result<Records> {
         let wanted = [(partition, from)];
         let fetched = self.again(topic, |kafka| kafka.fetch(topic, &wanted, max_bytes, Duration::ZERO))?;
         match fetched.into_iter().next() {
-            Some(data) => whole(topic, partition, stretch_of(topic, partition, from, data, max_bytes)?),
+            Some(data) => whole(topic, partition, run_of(topic, partition, from, data, max_bytes)?),
             None => Ok(Vec::new()),
         }
     }
@@ -75,8 +75,8 @@ impl Kafka {
         limit: Duration,
     ) -> Result<Vec<(u16, Records)>> {
         let mut read = Vec::new();
-        for (partition, stretch) in self.stretches(topic, positions, max_bytes, limit)? {
-            let records = whole(topic, partition, stretch)?;
+        for (partition, run) in self.read_runs(topic, positions, max_bytes, limit)? {
+            let records = whole(topic, partition, run)?;
             if !records.is_empty() {
                 read.push((partition, records));
             }
@@ -85,21 +85,21 @@ impl Kafka {
     }
 
     /// The same for what others write: batches that cannot be read are told, and nothing else waits for them.
-    pub fn stretches(
+    pub fn read_runs(
         &mut self,
         topic: &str,
         positions: &[(u16, i64)],
         max_bytes: usize,
         limit: Duration,
-    ) -> Result<Vec<(u16, Stretch)>> {
+    ) -> Result<Vec<(u16, RecordRun)>> {
         let fetched = self.again(topic, |kafka| kafka.fetch(topic, positions, max_bytes, limit))?;
         let mut read = Vec::new();
         for data in fetched {
             let asked = positions.iter().find(|(partition, _)| i32::from(*partition) == data.partition_index);
             let Some((partition, from)) = asked.copied() else { continue };
-            let stretch = stretch_of(topic, partition, from, data, max_bytes)?;
-            if stretch.next > from {
-                read.push((partition, stretch));
+            let run = run_of(topic, partition, from, data, max_bytes)?;
+            if run.next > from {
+                read.push((partition, run));
             }
         }
         Ok(read)
@@ -114,7 +114,7 @@ impl Kafka {
             (Some(begin), Some(end)) => Ok(Range { begin, end }),
             _ => {
                 let message = format!("nothing was told of partition {partition} of {topic}");
-                Err(ServerError::new(Trouble::Garbled, SETTING, message))
+                Err(ServerError::new(ServerErrorKind::InvalidResponse, SETTING, message))
             }
         };
         partitions.iter().map(range).collect()
@@ -201,13 +201,13 @@ impl Kafka {
                  deleted before they were read; the topic's retention is shorter than the time nobody read it",
                 begin - 1
             );
-            return ServerError::new(Trouble::Lost, SETTING, message);
+            return ServerError::new(ServerErrorKind::DataLost, SETTING, message);
         }
         let message = format!(
             "partition {partition} of {topic} ends at {end}, and record {from} was to be read next: what was acknowledged \
              is gone"
         );
-        ServerError::new(Trouble::Lost, SETTING, message)
+        ServerError::new(ServerErrorKind::DataLost, SETTING, message)
     }
 
     fn offsets(&mut self, topic: &str, partitions: &[u16], which: i64) -> Result<BTreeMap<i32, i64>> {
@@ -231,28 +231,28 @@ impl Kafka {
     }
 }
 
-fn stretch_of(
+fn run_of(
     topic: &str,
     partition: u16,
     from: i64,
     data: PartitionData,
     max_bytes: usize,
-) -> Result<Stretch> {
+) -> Result<RecordRun> {
     let unpacked = batches::unpacked(data.records.unwrap_or_default(), from, max_bytes);
     unpacked.map_err(|why| garbled(topic, partition, from, &why))
 }
 
 /// Of a log in which everything can be read.
-fn whole(topic: &str, partition: u16, stretch: Stretch) -> Result<Records> {
-    match stretch.unreadable {
-        None => Ok(stretch.records),
-        Some(why) => Err(garbled(topic, partition, stretch.next - 1, &why)),
+fn whole(topic: &str, partition: u16, run: RecordRun) -> Result<Records> {
+    match run.unreadable {
+        None => Ok(run.records),
+        Some(why) => Err(garbled(topic, partition, run.next - 1, &why)),
     }
 }
 
 fn garbled(topic: &str, partition: u16, at: i64, why: &str) -> ServerError {
     let message = format!("partition {partition} of {topic} cannot be read at {at}: {why}");
-    ServerError::new(Trouble::Garbled, SETTING, message)
+    ServerError::new(ServerErrorKind::InvalidResponse, SETTING, message)
 }
 
 fn fetch_request(topic: &str, partitions: Vec<(i32, i64)>, max_bytes: usize, wait: Duration) -> FetchRequest {

@@ -3,7 +3,7 @@
 use super::SETTING;
 use super::brokers::{Kafka, refused};
 use super::connection::{ANSWER_LIMIT, Question};
-use crate::server_error::{Result, ServerError, Trouble};
+use crate::server_error::{Result, ServerError, ServerErrorKind};
 use kafka_protocol::ResponseError;
 use kafka_protocol::messages::create_topics_request::{CreatableTopic, CreatableTopicConfig};
 use kafka_protocol::messages::{
@@ -148,7 +148,7 @@ impl Topics {
              own, or delete them if that cluster is no more",
             self.name(Topic::UrlScheduled)
         );
-        ServerError::new(Trouble::Wrong, SETTING, message)
+        ServerError::new(ServerErrorKind::Misconfigured, SETTING, message)
     }
 
     fn check(&self, topic: Topic, partitions: usize) -> Result<()> {
@@ -161,7 +161,7 @@ impl Topics {
             self.name(topic),
             self.shards
         );
-        Err(ServerError::new(Trouble::Wrong, SETTING, message))
+        Err(ServerError::new(ServerErrorKind::Misconfigured, SETTING, message))
     }
 
     fn make(&self, kafka: &mut Kafka, topics: &[Topic]) -> Result<()> {

@@ -3,15 +3,14 @@
 use super::brokers::{Kafka, no_such_topic, refused};
 use super::connection::{ANSWER_LIMIT, Question};
 use super::{SETTING, batches};
-use crate::server_error::{Result, ServerError, Trouble};
-use argiope_store::clock::now;
+use crate::server_error::{Result, ServerError, ServerErrorKind};
 use bytes::Bytes;
 use kafka_protocol::ResponseError;
 use kafka_protocol::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use kafka_protocol::messages::{ApiKey, ProduceRequest, ProduceResponse, TopicName};
 use kafka_protocol::protocol::StrBytes;
 use std::collections::{BTreeMap, VecDeque};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 impl Question for ProduceRequest {
     const KEY: ApiKey = ApiKey::Produce;
@@ -135,11 +134,12 @@ fn batched(topic: &str, records: &[Outgoing<'_>]) -> Result<Unwritten> {
                 "{topic}: a record of {} bytes; {LONGEST_BATCH} is the most that fits a batch",
                 record.value.len()
             );
-            return Err(ServerError::new(Trouble::Wrong, SETTING, message));
+            return Err(ServerError::new(ServerErrorKind::Misconfigured, SETTING, message));
         }
         by_partition.entry(i32::from(record.partition)).or_default().push(record);
     }
-    let now = i64::try_from(now().0).unwrap_or(i64::MAX);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
     let mut unwritten = Unwritten::new();
     for (partition, records) in by_partition {
         let mut rest = records.as_slice();
@@ -147,8 +147,9 @@ fn batched(topic: &str, records: &[Outgoing<'_>]) -> Result<Unwritten> {
         while !rest.is_empty() {
             let (batch, after) = rest.split_at_checked(as_many_as_fit(rest)).unwrap_or((rest, &[]));
             let pairs = batch.iter().map(|record| (record.key, record.value));
-            let packed = batches::packed(pairs, now)
-                .map_err(|error| ServerError::new(Trouble::Wrong, SETTING, format!("{topic}: {error}")))?;
+            let packed = batches::packed(pairs, now).map_err(|error| {
+                ServerError::new(ServerErrorKind::Misconfigured, SETTING, format!("{topic}: {error}"))
+            })?;
             batches.push_back(Batch { bytes: packed, records: batch.len() });
             rest = after;
         }
@@ -198,7 +199,7 @@ fn take_acknowledged(
             }
             // A topic that was just made is not known to every broker at once.
             Some(ResponseError::UnknownTopicOrPartition) => {
-                outcome = Err(ServerError { trouble: Trouble::Away, ..no_such_topic(topic) });
+                outcome = Err(ServerError { kind: ServerErrorKind::Unavailable, ..no_such_topic(topic) });
             }
             Some(error) => {
                 outcome = Err(refused(&format!("partition {} of {topic}", partition.index), error))
@@ -222,6 +223,6 @@ mod tests {
         assert_eq!(counts, [(1, 1), (3, 2)]);
         let long = vec![7; LONGEST_BATCH + 1];
         let error = batched("t", &[Outgoing { partition: 0, key: None, value: &long }]).unwrap_err();
-        assert_eq!(error.trouble, Trouble::Wrong);
+        assert_eq!(error.kind, ServerErrorKind::Misconfigured);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::budget::id;
 use super::leases::signed;
-use super::posting::Posted;
+use super::sending::PreparedMessages;
 use crate::database::{Result, Session};
 use argiope_model::JobId;
 use std::collections::HashSet;
@@ -42,7 +42,7 @@ pub fn ingest_chunk(
     source: &str,
     before: IngestProgress,
     reached: IngestProgress,
-    posted: &Posted,
+    prepared: &PreparedMessages,
 ) -> Result<()> {
     session.transaction(async |client| {
         let noted = client
@@ -61,7 +61,7 @@ pub fn ingest_chunk(
                 ],
             )
             .await?;
-        if noted > 0 { posted.record(client).await } else { Ok(()) }
+        if noted > 0 { prepared.record(client).await } else { Ok(()) }
     })
 }
 

@@ -1,9 +1,9 @@
 //! The jobs of the cluster as its members see them.
 
 use super::budget::id;
-use crate::database::{Result, Session, Trouble};
+use crate::database::{DatabaseErrorKind, Result, Session};
 use argiope_frontier::Activity;
-use argiope_frontier::member::{ClusterJob, News};
+use argiope_frontier::member::{ClusterJob, MemberEvent};
 use argiope_model::{JobId, JobSpec, Url};
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ impl KnownJobs {
     }
 
     /// What has changed since the last look.
-    pub(super) fn refresh(&mut self, session: &mut Session) -> Result<Vec<News>> {
+    pub(super) fn refresh(&mut self, session: &mut Session) -> Result<Vec<MemberEvent>> {
         let rows = session.query(&format!("SELECT id, state, spec FROM jobs WHERE {OPEN_JOB}"), &[])?;
         let mut now = BTreeMap::new();
         for row in rows {
@@ -32,17 +32,17 @@ impl KnownJobs {
             let (job, state, spec) = read().map_err(|error| session.error(error))?;
             now.insert(u32::try_from(job).unwrap_or(0), (state, spec));
         }
-        let mut news = Vec::new();
+        let mut events = Vec::new();
         for (job, (state, spec)) in &now {
             if self.open.get(job) != Some(&(state.clone(), spec.clone())) {
                 let opened = open_job(session, JobId(*job), state, spec)?;
-                news.push(News::Job(Box::new(opened)));
+                events.push(MemberEvent::Job(Box::new(opened)));
             }
         }
         let ended = self.open.keys().filter(|job| !now.contains_key(job));
-        news.extend(ended.map(|job| News::JobClosed(JobId(*job))));
+        events.extend(ended.map(|job| MemberEvent::JobClosed(JobId(*job))));
         self.open = now;
-        Ok(news)
+        Ok(events)
     }
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn open_jobs(session: &mut Session, numbers: &[i32], names: &[String]
 fn open_job(session: &mut Session, job: JobId, state: &str, spec: &str) -> Result<ClusterJob> {
     let spec: JobSpec = serde_json::from_str(spec).map_err(|error| {
         let message = format!("the settings of job {job} cannot be read: {error}");
-        session.database().error(Trouble::Damaged, message)
+        session.database().error(DatabaseErrorKind::Damaged, message)
     })?;
     let mut seeds: Vec<Url> = spec.seed_urls().collect();
     for row in session.query("SELECT url FROM job_seeds WHERE job = $1", &[&id(job)])? {

@@ -4,7 +4,7 @@
 use super::budget;
 use super::leases::signed;
 use crate::database::{Partitions, Result, Session};
-use argiope_frontier::ownership::Sight;
+use argiope_frontier::ownership::Observation;
 use std::time::{Duration, Instant};
 
 /// A leader has seen the table of leases for so many of them without a break before it calls anybody dead: while the database
@@ -64,7 +64,7 @@ impl Leader {
     }
 
     /// Takes or keeps the lead if it can, and does what is due.
-    pub(super) fn work(&mut self, session: &mut Session, sight: &Sight) -> Result<()> {
+    pub(super) fn work(&mut self, session: &mut Session, observation: &Observation) -> Result<()> {
         let row = session.query_opt(
             "UPDATE leader SET owner = $1, lease_until = clock_timestamp() + make_interval(secs => $2)
              WHERE owner = $1 OR owner IS NULL OR lease_until < clock_timestamp() RETURNING 1",
@@ -76,7 +76,7 @@ impl Leader {
         self.end_jobs(session)?;
         if due(&mut self.last_reap, REAP_EVERY) {
             clear_inboxes(session)?;
-            if sight.has_lasted(PATIENCE * self.length) {
+            if observation.has_lasted(PATIENCE * self.length) {
                 self.reap(session)?;
             }
         }

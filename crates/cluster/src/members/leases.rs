@@ -6,8 +6,7 @@ use crate::database::{Connection, Result, Session};
 use argiope_frontier::LastStop;
 use argiope_frontier::ownership::Seat;
 use argiope_model::Millis;
-use argiope_store::clock::now;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// What a worker says of itself with every renewal.
 #[derive(Clone, Debug, Default)]
@@ -204,7 +203,7 @@ impl Leases {
     }
 
     /// Others need not wait for it, and no more shards are meant for it.
-    pub(super) fn say_leaving(&self, session: &mut Session) -> Result<()> {
+    pub(super) fn announce_leave(&self, session: &mut Session) -> Result<()> {
         session.query("UPDATE members SET state = 'leaving' WHERE owner = $1", &[&self.owner])?;
         Ok(())
     }
@@ -227,7 +226,9 @@ impl Leases {
 
 /// So many milliseconds ago by the clock of this machine, whatever that of the database shows.
 fn before_now(ago: i64) -> Millis {
-    Millis(now().0.saturating_sub(u64::try_from(ago).unwrap_or(0)))
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
+    Millis(now.saturating_sub(u64::try_from(ago).unwrap_or(0)))
 }
 
 pub(super) fn signed(number: u64) -> i64 {

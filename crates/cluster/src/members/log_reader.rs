@@ -2,12 +2,12 @@
 //! soon as there is something for any of them.
 
 use super::losses::{another_topic, log_identity, record};
-use super::reader::{Piece, connected, tell_pieces};
-use super::{Shared, Tell};
+use super::reader::{Piece, connected, deliver_pieces};
+use super::{EventSink, Shared};
 use crate::database::{Database, Session};
 use crate::kafka;
-use crate::server_error::{ServerError, Trouble};
-use crate::transport::{Carrier, KafkaLog, Log, Messages, Offset};
+use crate::server_error::{ServerError, ServerErrorKind};
+use crate::transport::{KafkaLog, Log, Messages, Offset, Transport};
 use argiope_frontier::message::Message;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,10 +32,10 @@ const TOPIC: &str = "the topic of the logs";
 
 pub(super) struct LogReader {
     pub(super) database: Database,
-    pub(super) carrier: Carrier,
+    pub(super) transport: Transport,
     pub(super) log: KafkaLog,
     pub(super) shared: Arc<Shared>,
-    pub(super) tell: Tell,
+    pub(super) events: EventSink,
     /// Logs that cannot be read where they have to be read on, until when they are left alone.
     pub(super) stuck: BTreeMap<u16, Instant>,
 }
@@ -52,15 +52,15 @@ impl LogReader {
             self.say_losses();
             let (ready, is_under_way) = self.ready();
             if ready.is_empty() {
-                self.shared.wait_for_bell(WAIT);
+                self.shared.wait_for_wake(WAIT);
                 continue;
             }
             let wait = if is_under_way { SHORT_WAIT } else { WAIT };
             let read = self.read(&mut session, &ready, wait);
-            if self.tell(&mut session, read).is_err() {
+            if self.deliver(&mut session, read).is_err() {
                 // It may be there again, and be another one.
                 next_look = Instant::now();
-                self.shared.wait_for_bell(PAUSE);
+                self.shared.wait_for_wake(PAUSE);
             }
         }
     }
@@ -69,7 +69,7 @@ impl LogReader {
     /// there is none to be asked for.
     fn look(&mut self, session: &mut Option<Session>) -> bool {
         let identity = self.log.identity();
-        self.carrier.note(TOPIC, identity.as_ref().err());
+        self.transport.note(TOPIC, identity.as_ref().err());
         let is_there = identity.is_ok();
         if let Ok(Some(found)) = identity {
             let known = connected(&self.database, session).and_then(log_identity).ok().flatten();
@@ -91,7 +91,7 @@ impl LogReader {
         {
             tracing::error!(
                 shard,
-                after = reading.told,
+                after = reading.delivered,
                 what,
                 "the log of a shard has lost what was not applied"
             );
@@ -121,8 +121,8 @@ impl LogReader {
 
     fn say_losses(&self) {
         let loss = self.shared.readings().values().find_map(|reading| reading.loss.clone());
-        let error = loss.map(|what| ServerError::new(Trouble::Lost, kafka::SETTING, &*what));
-        self.carrier.note(LOGS, error.as_ref());
+        let error = loss.map(|what| ServerError::new(ServerErrorKind::DataLost, kafka::SETTING, &*what));
+        self.transport.note(LOGS, error.as_ref());
     }
 
     /// Where each log is to be read on, and whether some are being taken in.
@@ -130,11 +130,11 @@ impl LogReader {
         let now = Instant::now();
         self.stuck.retain(|_, until| *until > now);
         let readings = self.shared.readings();
-        let is_under_way = readings.values().any(|reading| reading.told != reading.taken_in);
+        let is_under_way = readings.values().any(|reading| reading.delivered != reading.applied);
         let ready = readings
             .iter()
             .filter(|(shard, reading)| reading.is_ready() && !self.stuck.contains_key(shard))
-            .map(|(shard, reading)| (*shard, reading.told))
+            .map(|(shard, reading)| (*shard, reading.delivered))
             .collect();
         (ready, is_under_way)
     }
@@ -149,12 +149,12 @@ impl LogReader {
         let read = match polled {
             Ok(read) => {
                 if self.stuck.is_empty() {
-                    self.carrier.note(NAME, None);
+                    self.transport.note(NAME, None);
                 }
                 read
             }
             Err(error) if error.is_retryable() => {
-                self.carrier.note(NAME, Some(&error));
+                self.transport.note(NAME, Some(&error));
                 return Err(());
             }
             // One of them is the cause: the others are read.
@@ -173,10 +173,10 @@ impl LogReader {
             match self.log.read(*shard, *after, PIECE_BYTES) {
                 Ok(messages) if messages.is_empty() => {}
                 Ok(messages) => read.push((*shard, messages)),
-                Err(error) if error.trouble == Trouble::Lost => self.lose(*shard, &error.message),
+                Err(error) if error.kind == ServerErrorKind::DataLost => self.lose(*shard, &error.message),
                 Err(error) => {
                     tracing::error!(%error, shard, after, "the log of a shard cannot be read on");
-                    self.carrier.note(NAME, Some(&error));
+                    self.transport.note(NAME, Some(&error));
                     self.stuck.insert(*shard, Instant::now() + LONG_PAUSE);
                 }
             }
@@ -184,20 +184,20 @@ impl LogReader {
         read
     }
 
-    fn tell(&self, session: &mut Option<Session>, read: Result<Vec<Piece>, ()>) -> Result<(), ()> {
+    fn deliver(&self, session: &mut Option<Session>, read: Result<Vec<Piece>, ()>) -> Result<(), ()> {
         let pieces = read?;
         if pieces.is_empty() {
             return Ok(());
         }
-        tell_pieces(&self.database, session, &self.shared, &self.tell, pieces).map_err(|error| {
-            tracing::warn!(%error, "what was sent cannot be told: its jobs are not known");
+        deliver_pieces(&self.database, session, &self.shared, &self.events, pieces).map_err(|error| {
+            tracing::warn!(%error, "what was sent cannot be delivered: its jobs are not known");
         })
     }
 
     /// For those who watch Kafka; nobody here reads it.
     fn say_progress(&mut self) {
         let applied: Vec<(u16, Offset)> =
-            self.shared.readings().iter().map(|(shard, reading)| (*shard, reading.taken_in)).collect();
+            self.shared.readings().iter().map(|(shard, reading)| (*shard, reading.applied)).collect();
         if let Err(error) = self.log.note_progress(&applied) {
             tracing::debug!(%error, "kafka was not told how far the logs are applied");
         }

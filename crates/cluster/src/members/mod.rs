@@ -1,5 +1,5 @@
 //! Membership in a cluster: leases of shards, what is sent to them, jobs and their budgets, and the one who leads. Two
-//! threads: one keeps leases and answers what the member says, one reads what is sent to its shards. Both tell the [`News`].
+//! threads: one keeps leases and runs the commands of the member, one reads what is sent to its shards. Both send [`MemberEvent`]s.
 //!
 //! The database's clock decides. A member that cannot renew its lease asks for nothing new, and gives up by its own clock
 //! what is under way before the database lets others have its shards ([`clock`]). When it can again it goes on with those
@@ -14,8 +14,8 @@ mod leader;
 mod leases;
 mod log_reader;
 mod losses;
-mod posting;
 mod reader;
+mod sending;
 mod status;
 mod submitting;
 
@@ -27,17 +27,17 @@ pub(crate) use jobs::{OPEN_JOB, OpenJob, open_jobs};
 pub(crate) use leader::{HOLD_JOBS, leads};
 pub use leases::Figures;
 pub use losses::{LogLoss, accept_losses, another_topic, log_identity, log_losses};
-pub(crate) use posting::Noted;
-pub use posting::{Post, Posted, begin_logs, log_lag, send};
+pub(crate) use sending::SentPositions;
+pub use sending::{MessageSender, PreparedMessages, begin_logs, log_lag, send};
 pub use status::{ClusterStatus, MemberStatus, cluster_status, is_up};
 pub(crate) use submitting::append;
 pub use submitting::{Addressing, Outgoing, keep_job_open, queued_urls, set_job_seeds, set_job_state};
 
 use crate::database::{Cells, Database, LIMIT, Result, Session};
-use crate::redis::{Doorbell, Heard};
-use crate::transport::Carrier;
-use argiope_frontier::member::{Member, Membership, News};
-use argiope_frontier::ownership::{self, Seat, Sight};
+use crate::redis::{NotifierEvent, ShardNotifier};
+use crate::transport::Transport;
+use argiope_frontier::member::{Member, MemberEvent, Membership};
+use argiope_frontier::ownership::{self, Observation, Seat};
 use argiope_model::{JobId, Millis};
 use clock::since_boot;
 use jobs::KnownJobs;
@@ -53,7 +53,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Where news go: to the thread that owns the frontier.
-pub type Tell = Arc<dyn Fn(Vec<News>) + Send + Sync>;
+pub type EventSink = Arc<dyn Fn(Vec<MemberEvent>) + Send + Sync>;
 
 /// Members and free shards are looked for this often.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -71,8 +71,8 @@ pub struct MemberOptions {
     /// 5 s.
     pub renew_every: Duration,
     /// Without one, what is sent through inboxes is looked for by the clock.
-    pub doorbell: Option<Arc<Doorbell>>,
-    pub carrier: Carrier,
+    pub notifier: Option<Arc<ShardNotifier>>,
+    pub transport: Transport,
 }
 
 /// All members together.
@@ -87,7 +87,7 @@ pub struct ClusterLoad {
 /// A process that has joined a cluster.
 pub struct Members {
     shared: Arc<Shared>,
-    says: Sender<Saying>,
+    commands: Sender<MemberCommand>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -95,15 +95,15 @@ pub struct Members {
 pub(crate) struct Shared {
     readings: Mutex<BTreeMap<u16, Reading>>,
     jobs: Mutex<KnownJobs>,
-    rung: Mutex<bool>,
-    bell: Condvar,
+    woken: Mutex<bool>,
+    wake: Condvar,
     closed: AtomicBool,
     dead: AtomicBool,
     /// Others took shards of it, and it has taken none since.
-    bereft: AtomicBool,
+    lost_shards: AtomicBool,
     /// Rings are heard: nothing need be looked for by the clock.
-    hears: AtomicBool,
-    doorbell: Option<Arc<Doorbell>>,
+    connected: AtomicBool,
+    notifier: Option<Arc<ShardNotifier>>,
     figures: Mutex<Figures>,
     load: Mutex<ClusterLoad>,
     away: AtomicBool,
@@ -118,11 +118,11 @@ impl Shared {
         self.readings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The doorbell listens to what is owned.
-    fn listen(&self) {
-        if let Some(doorbell) = &self.doorbell {
+    /// The notifier listens to what is owned.
+    fn update_notifier(&self) {
+        if let Some(notifier) = &self.notifier {
             let owned: Vec<u16> = self.readings().keys().copied().collect();
-            doorbell.own(owned);
+            notifier.listen_to(owned);
         }
     }
 
@@ -130,27 +130,27 @@ impl Shared {
         self.closed.load(Ordering::Acquire)
     }
 
-    fn ring(&self) {
-        *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.bell.notify_all();
+    fn wake_reader(&self) {
+        *self.woken.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.wake.notify_all();
     }
 
-    fn wait_for_bell(&self, most: Duration) {
-        let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.bell.wait_timeout_while(rung, most, |rung| !*rung);
+    fn wait_for_wake(&self, most: Duration) {
+        let woken = self.woken.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.wake.wait_timeout_while(woken, most, |woken| !*woken);
         *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
     }
 }
 
 /// What a member says. At most one of each kind per shard or job is under way.
-enum Saying {
+enum MemberCommand {
     HandedOver(u16),
     Dropped(u16),
-    Wants(JobId),
-    Returns(JobId, u64),
-    Leaving,
+    RequestPages(JobId),
+    ReturnPages(JobId, u64),
+    AnnounceLeave,
     Leave(Sender<()>),
-    Look,
+    Wake,
 }
 
 impl Members {
@@ -159,19 +159,19 @@ impl Members {
         database: &Database,
         options: MemberOptions,
         epochs: Arc<Epochs>,
-        tell: Tell,
+        events: EventSink,
     ) -> Result<(Members, Membership)> {
         let lease = Arc::new(LeaseClock::new(Arc::clone(&epochs), options.renew_every));
         let shared = Arc::new(Shared {
             readings: Mutex::default(),
             jobs: Mutex::default(),
-            rung: Mutex::default(),
-            bell: Condvar::new(),
+            woken: Mutex::default(),
+            wake: Condvar::new(),
             closed: AtomicBool::new(false),
             dead: AtomicBool::new(false),
-            bereft: AtomicBool::new(false),
-            hears: AtomicBool::new(false),
-            doorbell: options.doorbell,
+            lost_shards: AtomicBool::new(false),
+            connected: AtomicBool::new(false),
+            notifier: options.notifier,
             figures: Mutex::default(),
             load: Mutex::default(),
             away: AtomicBool::new(false),
@@ -179,7 +179,7 @@ impl Members {
             lease: Arc::clone(&lease),
             epochs,
         });
-        let (says, said) = mpsc::channel();
+        let (commands, received) = mpsc::channel();
         let leases = Leases { owner: options.owner, worker: options.worker, length: options.lease };
         // Whoever keeps the leases asks on while the others leave the database alone.
         let mut session = database.watching().connect(LIMIT)?;
@@ -190,42 +190,41 @@ impl Members {
             session,
             renew_every: options.renew_every,
             shared: Arc::clone(&shared),
-            tell: Arc::clone(&tell),
+            events: Arc::clone(&events),
             handing_over: None,
             losing: BTreeSet::new(),
-            sight: Sight::default(),
+            observation: Observation::default(),
             held: BTreeMap::new(),
             renewed_at: None,
             leaving: false,
             measured: None,
         };
-        let log = options
-            .carrier
-            .log()
-            .map_err(|error| database.error(crate::database::Trouble::Settings, error.to_string()))?;
+        let log = options.transport.log().map_err(|error| {
+            database.error(crate::database::DatabaseErrorKind::Settings, error.to_string())
+        })?;
         let (place, own) = (database.clone(), Arc::clone(&shared));
         let read: Box<dyn FnOnce() + Send> = match log {
-            None => Box::new(move || reader::run(&place, &own, &tell)),
+            None => Box::new(move || reader::run(&place, &own, &events)),
             Some(log) => {
-                let (carrier, stuck) = (options.carrier, BTreeMap::new());
-                let reader = LogReader { database: place, carrier, log, shared: own, tell, stuck };
+                let (transport, stuck) = (options.transport, BTreeMap::new());
+                let reader = LogReader { database: place, transport, log, shared: own, events, stuck };
                 Box::new(move || reader.run())
             }
         };
         let threads =
-            vec![spawn(database, "members", move || keeper.run(&said))?, spawn(database, "inbox", read)?];
-        let member = Box::new(Voice { says: says.clone(), shared: Arc::clone(&shared) });
-        Ok((Members { shared, says, threads }, Membership { member, lease }))
+            vec![spawn(database, "members", move || keeper.run(&received))?, spawn(database, "inbox", read)?];
+        let member = Box::new(MemberHandle { commands: commands.clone(), shared: Arc::clone(&shared) });
+        Ok((Members { shared, commands, threads }, Membership { member, lease }))
     }
 
-    /// The doorbell was heard, or is not heard any more.
-    pub fn heard(&self, heard: &Heard) {
-        match heard {
-            Heard::Rung(_) => self.shared.ring(),
-            Heard::Away => self.shared.hears.store(false, Ordering::Release),
-            Heard::Back => {
-                self.shared.hears.store(true, Ordering::Release);
-                self.shared.ring();
+    /// The notifier was heard, or is not heard any more.
+    pub fn on_notifier_event(&self, event: &NotifierEvent) {
+        match event {
+            NotifierEvent::Notified(_) => self.shared.wake_reader(),
+            NotifierEvent::Disconnected => self.shared.connected.store(false, Ordering::Release),
+            NotifierEvent::Connected => {
+                self.shared.connected.store(true, Ordering::Release);
+                self.shared.wake_reader();
             }
         }
     }
@@ -240,8 +239,8 @@ impl Members {
     }
 
     /// Whether others have taken shards that it had, and it has none of them back.
-    pub fn is_bereft(&self) -> bool {
-        self.shared.bereft.load(Ordering::Acquire)
+    pub fn has_lost_shards(&self) -> bool {
+        self.shared.lost_shards.load(Ordering::Acquire)
     }
 
     /// Its lease is over and the database is away: nobody can say whether what it holds will be taken.
@@ -273,9 +272,9 @@ impl Members {
         !self.shared.away.load(Ordering::Acquire)
     }
 
-    /// Whether rings are heard; None without a doorbell.
-    pub fn doorbell_answers(&self) -> Option<bool> {
-        self.shared.doorbell.as_ref().map(|_| self.shared.hears.load(Ordering::Acquire))
+    /// Whether rings are heard; None without a notifier.
+    pub fn notifier_connected(&self) -> Option<bool> {
+        self.shared.notifier.as_ref().map(|_| self.shared.connected.load(Ordering::Acquire))
     }
 
     pub fn owned(&self) -> usize {
@@ -283,22 +282,22 @@ impl Members {
     }
 
     /// No more shards from now on; those it has it keeps until it leaves.
-    pub fn say_leaving(&self) {
-        let _ = self.says.send(Saying::Leaving);
+    pub fn announce_leave(&self) {
+        let _ = self.commands.send(MemberCommand::AnnounceLeave);
     }
 
     /// All is stored: its shards are free. Returns when the database knows, or cannot be told within a moment.
     pub fn leave(&self) {
         let (done, wait) = mpsc::channel();
-        if self.says.send(Saying::Leave(done)).is_ok() {
+        if self.commands.send(MemberCommand::Leave(done)).is_ok() {
             let _ = wait.recv_timeout(2 * LIMIT);
         }
     }
 
     fn close(&mut self) {
         self.shared.closed.store(true, Ordering::Release);
-        self.shared.ring();
-        let _ = self.says.send(Saying::Look);
+        self.shared.wake_reader();
+        let _ = self.commands.send(MemberCommand::Wake);
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
@@ -313,38 +312,39 @@ impl Drop for Members {
 
 fn spawn(database: &Database, name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
     std::thread::Builder::new().name(name.to_owned()).spawn(work).map_err(|error| {
-        database.error(crate::database::Trouble::Failed, format!("no thread can be started: {error}"))
+        database
+            .error(crate::database::DatabaseErrorKind::Failed, format!("no thread can be started: {error}"))
     })
 }
 
 /// What the owner of the frontier holds.
-struct Voice {
-    says: Sender<Saying>,
+struct MemberHandle {
+    commands: Sender<MemberCommand>,
     shared: Arc<Shared>,
 }
 
-impl Member for Voice {
+impl Member for MemberHandle {
     fn delivered(&mut self, shard: u16, offset: u64) {
         if let Some(reading) = self.shared.readings().get_mut(&shard) {
-            (reading.told, reading.taken_in) = (offset, offset);
+            (reading.delivered, reading.applied) = (offset, offset);
         }
-        self.shared.ring();
+        self.shared.wake_reader();
     }
 
     fn handed_over(&mut self, shard: u16) {
-        let _ = self.says.send(Saying::HandedOver(shard));
+        let _ = self.commands.send(MemberCommand::HandedOver(shard));
     }
 
     fn dropped(&mut self, shard: u16) {
-        let _ = self.says.send(Saying::Dropped(shard));
+        let _ = self.commands.send(MemberCommand::Dropped(shard));
     }
 
     fn wants_pages(&mut self, job: JobId) {
-        let _ = self.says.send(Saying::Wants(job));
+        let _ = self.commands.send(MemberCommand::RequestPages(job));
     }
 
     fn returns_pages(&mut self, job: JobId, pages: u64) {
-        let _ = self.says.send(Saying::Returns(job, pages));
+        let _ = self.commands.send(MemberCommand::ReturnPages(job, pages));
     }
 }
 
@@ -355,12 +355,12 @@ struct Keeper {
     session: Session,
     renew_every: Duration,
     shared: Arc<Shared>,
-    tell: Tell,
+    events: EventSink,
     handing_over: Option<u16>,
     /// Lost, and not dropped yet by who owns the frontier: taken again now, what was made of them before would be written
     /// under the new epoch.
     losing: BTreeSet<u16>,
-    sight: Sight,
+    observation: Observation,
     /// Pages of each job's budget that were told and not given back, those included that have been stored.
     held: BTreeMap<JobId, u64>,
     renewed_at: Option<Instant>,
@@ -370,18 +370,18 @@ struct Keeper {
 }
 
 impl Keeper {
-    fn run(&mut self, said: &Receiver<Saying>) {
+    fn run(&mut self, received: &Receiver<MemberCommand>) {
         let mut next_look = Instant::now();
-        let mut unanswered = Vec::new();
+        let mut pending = Vec::new();
         while !self.shared.is_closed() {
             let wait = next_look.saturating_duration_since(Instant::now());
-            match said.recv_timeout(wait) {
-                Ok(Saying::Look) => next_look = Instant::now(),
-                Ok(saying) => unanswered.push(saying),
+            match received.recv_timeout(wait) {
+                Ok(MemberCommand::Wake) => next_look = Instant::now(),
+                Ok(command) => pending.push(command),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            let done = self.answer(&mut unanswered).and_then(|()| {
+            let done = self.run_commands(&mut pending).and_then(|()| {
                 if Instant::now() < next_look {
                     return Ok(());
                 }
@@ -412,47 +412,47 @@ impl Keeper {
     }
 
     /// What cannot be done now is done later.
-    fn answer(&mut self, sayings: &mut Vec<Saying>) -> Result<()> {
-        while let Some(saying) = sayings.first() {
-            match saying {
-                Saying::HandedOver(shard) => {
+    fn run_commands(&mut self, commands: &mut Vec<MemberCommand>) -> Result<()> {
+        while let Some(command) = commands.first() {
+            match command {
+                MemberCommand::HandedOver(shard) => {
                     let shard = *shard;
                     self.leases.release(&mut self.session, shard, true)?;
                     self.forget(shard);
                 }
-                Saying::Dropped(shard) => {
+                MemberCommand::Dropped(shard) => {
                     self.losing.remove(shard);
                 }
-                Saying::Wants(job) => {
+                MemberCommand::RequestPages(job) => {
                     let held = self.held.entry(*job).or_default();
                     let pages = budget::take(&mut self.session, *job, &self.leases.owner, *held)?;
                     *held += pages;
                     // If there are none now, others may give some back.
-                    (self.tell)(vec![News::Granted { job: *job, pages }]);
+                    (self.events)(vec![MemberEvent::Granted { job: *job, pages }]);
                 }
-                Saying::Returns(job, pages) => {
+                MemberCommand::ReturnPages(job, pages) => {
                     let held = self.held.entry(*job).or_default();
                     let kept = held.saturating_sub(*pages);
                     budget::give_back(&mut self.session, *job, &self.leases.owner, kept)?;
                     *held = kept;
                 }
-                Saying::Leaving => {
+                MemberCommand::AnnounceLeave => {
                     self.leaving = true;
-                    self.leases.say_leaving(&mut self.session)?;
+                    self.leases.announce_leave(&mut self.session)?;
                 }
-                Saying::Leave(done) => {
+                MemberCommand::Leave(done) => {
                     let released = self.leases.release_all(&mut self.session, true)?;
                     if released < self.shared.readings().len() {
-                        self.shared.bereft.store(true, Ordering::Release);
+                        self.shared.lost_shards.store(true, Ordering::Release);
                     }
                     self.leases.leave(&mut self.session)?;
                     self.shared.epochs.clear();
                     let _ = done.send(());
                     self.shared.closed.store(true, Ordering::Release);
                 }
-                Saying::Look => {}
+                MemberCommand::Wake => {}
             }
-            sayings.remove(0);
+            commands.remove(0);
         }
         Ok(())
     }
@@ -460,7 +460,7 @@ impl Keeper {
     fn forget(&mut self, shard: u16) {
         self.shared.epochs.remove(shard);
         self.shared.readings().remove(&shard);
-        self.shared.listen();
+        self.shared.update_notifier();
         if self.handing_over == Some(shard) {
             self.handing_over = None;
         }
@@ -493,7 +493,7 @@ impl Keeper {
                     }
                 }
             }
-            (self.tell)(vec![News::Resumed { term }]);
+            (self.events)(vec![MemberEvent::Resumed { term }]);
         }
         self.renewed_at = Some(sent_at);
         self.measure()?;
@@ -519,14 +519,14 @@ impl Keeper {
 
     fn look(&mut self) -> Result<()> {
         let Some(found) = self.see()? else { return Ok(()) };
-        self.sight.seen(Millis(u64::try_from(since_boot().as_millis()).unwrap_or(u64::MAX)));
+        self.observation.seen(Millis(u64::try_from(since_boot().as_millis()).unwrap_or(u64::MAX)));
         self.release_unknown(&found)?;
         self.refresh_jobs()?;
         if !self.leaving {
             let seats: Vec<Seat<'_>> = found.shards.iter().map(leases::Row::seat).collect();
             let handing_over = usize::from(self.handing_over.is_some());
             let (me, lease) = (&self.leases.owner, self.leases.length);
-            let moves = ownership::moves(me, &found.working, &seats, handing_over, &self.sight, lease);
+            let moves = ownership::moves(me, &found.working, &seats, handing_over, &self.observation, lease);
             let free: Vec<u16> =
                 moves.take.into_iter().filter(|shard| !self.losing.contains(shard)).collect();
             self.take(&free)?;
@@ -535,10 +535,10 @@ impl Keeper {
                 if let Some(reading) = self.shared.readings().get_mut(&shard) {
                     reading.is_closing = true;
                 }
-                (self.tell)(vec![News::HandOver { shard }]);
+                (self.events)(vec![MemberEvent::HandOver { shard }]);
             }
         }
-        self.leader.work(&mut self.session, &self.sight)
+        self.leader.work(&mut self.session, &self.observation)
     }
 
     fn measure(&mut self) -> Result<()> {
@@ -573,10 +573,10 @@ impl Keeper {
             });
             if !is_ours {
                 tracing::warn!(shard, "another worker has a shard that was ours");
-                self.shared.bereft.store(true, Ordering::Release);
+                self.shared.lost_shards.store(true, Ordering::Release);
                 self.losing.insert(shard);
                 self.forget(shard);
-                (self.tell)(vec![News::Lost { shard }]);
+                (self.events)(vec![MemberEvent::Lost { shard }]);
             }
         }
     }
@@ -594,9 +594,9 @@ impl Keeper {
 
     fn refresh_jobs(&mut self) -> Result<()> {
         let mut known = self.shared.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-        let news = known.refresh(&mut self.session)?;
-        if !news.is_empty() {
-            (self.tell)(news);
+        let changed = known.refresh(&mut self.session)?;
+        if !changed.is_empty() {
+            (self.events)(changed);
         }
         Ok(())
     }
@@ -609,17 +609,18 @@ impl Keeper {
         // Jobs whose URLs the last owner has taken in: all of them were there before this shard was ours.
         self.refresh_jobs()?;
         if !taken.is_empty() {
-            self.shared.bereft.store(false, Ordering::Release);
+            self.shared.lost_shards.store(false, Ordering::Release);
         }
         for taken in taken {
             self.shared.epochs.insert(taken.shard, taken.epoch);
             // Before its log is read: what was delivered to a shard that is not there yet would be passed over.
-            (self.tell)(vec![News::Taken { shard: taken.shard, last_stop: taken.last_stop }]);
+            (self.events)(vec![MemberEvent::Taken { shard: taken.shard, last_stop: taken.last_stop }]);
             let loss = taken.loss.map(Into::into);
-            let reading = Reading { told: taken.applied, taken_in: taken.applied, is_closing: false, loss };
+            let reading =
+                Reading { delivered: taken.applied, applied: taken.applied, is_closing: false, loss };
             self.shared.readings().insert(taken.shard, reading);
         }
-        self.shared.listen();
+        self.shared.update_notifier();
         Ok(())
     }
 
@@ -629,7 +630,7 @@ impl Keeper {
         let ours: Vec<u16> = self.shared.readings().keys().copied().collect();
         for shard in ours {
             self.forget(shard);
-            (self.tell)(vec![News::Lost { shard }]);
+            (self.events)(vec![MemberEvent::Lost { shard }]);
         }
         self.shared.closed.store(true, Ordering::Release);
     }

@@ -2,9 +2,9 @@
 //! next is read when that one has been taken in. Reading never waits for fetching.
 
 use super::jobs::KnownJobs;
-use super::{Shared, Tell};
+use super::{EventSink, Shared};
 use crate::database::{Database, LIMIT, Result, Session};
-use argiope_frontier::member::News;
+use argiope_frontier::member::MemberEvent;
 use argiope_model::JobId;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// Messages of one shard that are told at once.
 const PIECE: i64 = 200;
-/// Without a doorbell, what is new is looked for this often.
+/// Without a notifier, what is new is looked for this often.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// With one, in case that a ring was lost.
 const LOOK_SELDOM: Duration = Duration::from_secs(2);
@@ -23,8 +23,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// How far a shard's log has been read and taken in.
 #[derive(Clone, Debug)]
 pub(super) struct Reading {
-    pub(super) told: u64,
-    pub(super) taken_in: u64,
+    pub(super) delivered: u64,
+    pub(super) applied: u64,
     /// It is about to go: its next owner reads on.
     pub(super) is_closing: bool,
     /// What its log has lost: it is not read on.
@@ -33,7 +33,7 @@ pub(super) struct Reading {
 
 impl Reading {
     pub(super) fn is_ready(&self) -> bool {
-        self.told == self.taken_in && !self.is_closing && self.loss.is_none()
+        self.delivered == self.applied && !self.is_closing && self.loss.is_none()
     }
 }
 
@@ -45,17 +45,17 @@ pub(super) struct Piece {
     pub(super) jobs: Vec<u32>,
 }
 
-pub(super) fn run(database: &Database, shared: &Arc<Shared>, tell: &Tell) {
+pub(super) fn run(database: &Database, shared: &Arc<Shared>, events: &EventSink) {
     let mut session = None;
     let mut trouble = Trouble::default();
     while !shared.is_closed() {
-        let done = read_once(database, &mut session, shared, tell);
+        let done = read_once(database, &mut session, shared, events);
         trouble.note(&done);
         match done {
             Ok(true) => {}
-            Ok(false) if shared.hears.load(Ordering::Acquire) => shared.wait_for_bell(LOOK_SELDOM),
-            Ok(false) => shared.wait_for_bell(LOOK_EVERY),
-            Err(_) => shared.wait_for_bell(PAUSE),
+            Ok(false) if shared.connected.load(Ordering::Acquire) => shared.wait_for_wake(LOOK_SELDOM),
+            Ok(false) => shared.wait_for_wake(LOOK_EVERY),
+            Err(_) => shared.wait_for_wake(PAUSE),
         }
     }
 }
@@ -84,20 +84,20 @@ fn read_once(
     database: &Database,
     session: &mut Option<Session>,
     shared: &Arc<Shared>,
-    tell: &Tell,
+    events: &EventSink,
 ) -> Result<bool> {
     let ready: BTreeMap<u16, u64> = shared
         .readings()
         .iter()
         .filter(|(_, reading)| reading.is_ready())
-        .map(|(shard, reading)| (*shard, reading.told))
+        .map(|(shard, reading)| (*shard, reading.delivered))
         .collect();
     if ready.is_empty() {
         return Ok(false);
     }
     let pieces = read(connected(database, session)?, &ready)?;
     let any = !pieces.is_empty();
-    tell_pieces(database, session, shared, tell, pieces)?;
+    deliver_pieces(database, session, shared, events, pieces)?;
     Ok(any)
 }
 
@@ -112,22 +112,22 @@ pub(super) fn connected<'s>(
 }
 
 /// Each with the jobs it is for before it.
-pub(super) fn tell_pieces(
+pub(super) fn deliver_pieces(
     database: &Database,
     session: &mut Option<Session>,
     shared: &Shared,
-    tell: &Tell,
+    events: &EventSink,
     pieces: Vec<Piece>,
 ) -> Result<()> {
     for piece in &pieces {
-        tell_jobs(database, session, shared, tell, &piece.jobs)?;
+        announce_jobs(database, session, shared, events, &piece.jobs)?;
     }
     for Piece { shard, messages, .. } in pieces {
         let Some(last) = messages.last().map(|(offset, _)| *offset) else { continue };
         // Lost meanwhile: then it is another's to read.
         if let Some(reading) = shared.readings().get_mut(&shard) {
-            reading.told = last;
-            tell(vec![News::Delivery { shard, messages }]);
+            reading.delivered = last;
+            events(vec![MemberEvent::Delivery { shard, messages }]);
         }
     }
     Ok(())
@@ -165,25 +165,25 @@ fn read(session: &mut Session, ready: &BTreeMap<u16, u64>) -> Result<Vec<Piece>>
 }
 
 /// A job is told before anything of it.
-fn tell_jobs(
+fn announce_jobs(
     database: &Database,
     session: &mut Option<Session>,
     shared: &Shared,
-    tell: &Tell,
+    events: &EventSink,
     jobs: &[u32],
 ) -> Result<()> {
     let mut known = shared.jobs.lock().unwrap_or_else(PoisonError::into_inner);
     let is_new = |known: &KnownJobs| jobs.iter().any(|job| *job != 0 && !known.contains(*job));
     if is_new(&known) {
-        let news = known.refresh(connected(database, session)?)?;
-        if !news.is_empty() {
-            tell(news);
+        let changed = known.refresh(connected(database, session)?)?;
+        if !changed.is_empty() {
+            events(changed);
         }
         // What was sent for a job that has ended is for nobody.
         let ended = jobs.iter().filter(|job| **job != 0 && !known.contains(**job));
-        let closed: Vec<News> = ended.map(|job| News::JobClosed(JobId(*job))).collect();
+        let closed: Vec<MemberEvent> = ended.map(|job| MemberEvent::JobClosed(JobId(*job))).collect();
         if !closed.is_empty() {
-            tell(closed);
+            events(closed);
         }
     }
     Ok(())
@@ -192,12 +192,13 @@ fn tell_jobs(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::database::{DatabaseError, Trouble as Kind};
+    use crate::database::{DatabaseError, DatabaseErrorKind};
 
     #[test]
     fn an_outage_is_told_when_it_begins_and_when_it_ends() {
         let mut trouble = Trouble::default();
-        let failed = || -> Result<bool> { Err(DatabaseError::new(Kind::Unreachable, "a@db/a", "gone")) };
+        let failed =
+            || -> Result<bool> { Err(DatabaseError::new(DatabaseErrorKind::Unreachable, "a@db/a", "gone")) };
         let said: Vec<bool> = [Ok(true), failed(), failed(), failed(), Ok(false), Ok(true)]
             .iter()
             .map(|d| trouble.note(d))

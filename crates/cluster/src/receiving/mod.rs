@@ -7,21 +7,20 @@ mod record;
 
 pub use progress::{Example, ReceivedUrls, begin};
 
-use crate::background::{Background, Holder};
+use crate::background::{Background, StopSignal};
 use crate::database::{Database, DatabaseError, Session};
-use crate::kafka::{Kafka, Stretch, Topic, Topics};
-use crate::members::{Addressing, OpenJob, Post, leads, open_jobs, recently_fetched};
-use crate::server_error::{Result as Answered, ServerError, Trouble};
-use crate::transport::Carrier;
+use crate::kafka::{Kafka, RecordRun, Topic, Topics};
+use crate::members::{Addressing, MessageSender, OpenJob, leads, open_jobs, recently_fetched};
+use crate::server_error::{Result as Answered, ServerError, ServerErrorKind};
+use crate::transport::Transport;
 use argiope_frontier::admission::JobRules;
-use argiope_model::{FingerprintKey, JobId, JobSpec, PublicSuffixes, Url};
+use argiope_model::{FingerprintKey, JobId, JobSpec, Millis, PublicSuffixes, Url};
 use argiope_store::catalogue::url_key;
-use argiope_store::clock::now;
 use progress::Reached;
 use record::{JobName, Wish};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const LIMIT: Duration = Duration::from_secs(30);
 /// Between two looks at who leads, and after a failure.
@@ -50,36 +49,36 @@ pub struct Addresses {
 }
 
 /// The thread of one worker.
-pub struct Receiver {
+pub struct IngestConsumer {
     _thread: Background,
 }
 
-impl Receiver {
+impl IngestConsumer {
     /// None where the cluster has no Kafka. `owner` reads while it leads.
     pub fn start(
         database: &Database,
-        carrier: &Carrier,
+        transport: &Transport,
         addresses: Addresses,
         owner: &str,
-    ) -> Answered<Option<Receiver>> {
-        let Some((kafka, topics)) = carrier.client()? else { return Ok(None) };
+    ) -> Answered<Option<IngestConsumer>> {
+        let Some((kafka, topics)) = transport.client()? else { return Ok(None) };
         let mut receiving = Receiving {
             database: database.clone(),
-            post: Post::new(carrier, Topic::UrlIngest.name(), NAME)?,
-            carrier: carrier.clone(),
+            sender: MessageSender::new(transport, Topic::UrlIngest.name(), NAME)?,
+            transport: transport.clone(),
             topic: topics.name(Topic::UrlIngest),
             kafka,
             addresses,
             owner: owner.to_owned(),
             partitions: None,
         };
-        let thread = Background::start("url_ingest", move |holder| {
+        let thread = Background::start("url_ingest", move |stop| {
             let mut session = None;
-            while !holder.lets_go_within(LOOK_EVERY) {
-                receiving.look(&mut session, &holder);
+            while !stop.stopped_within(LOOK_EVERY) {
+                receiving.look(&mut session, &stop);
             }
         })?;
-        Ok(Some(Receiver { _thread: thread }))
+        Ok(Some(IngestConsumer { _thread: thread }))
     }
 }
 
@@ -93,10 +92,10 @@ enum NotReceived {
 
 struct Receiving {
     database: Database,
-    carrier: Carrier,
+    transport: Transport,
     kafka: Kafka,
     topic: String,
-    post: Post,
+    sender: MessageSender,
     addresses: Addresses,
     owner: String,
     /// How many there were, and when.
@@ -128,10 +127,10 @@ enum Passed {
 
 impl Receiving {
     /// All there is and comes while this member leads.
-    fn look(&mut self, session: &mut Option<Session>, holder: &Holder) {
-        match self.receive(session, holder) {
-            Ok(()) => self.carrier.note(NAME, None),
-            Err(NotReceived::Kafka(error)) => self.carrier.note(NAME, Some(&error)),
+    fn look(&mut self, session: &mut Option<Session>, stop: &StopSignal) {
+        match self.receive(session, stop) {
+            Ok(()) => self.transport.note(NAME, None),
+            Err(NotReceived::Kafka(error)) => self.transport.note(NAME, Some(&error)),
             Err(NotReceived::Database(error)) => {
                 tracing::debug!(%error, "what was read of url_ingest cannot be noted");
                 *session = None;
@@ -139,22 +138,24 @@ impl Receiving {
         }
     }
 
-    fn receive(&mut self, session: &mut Option<Session>, holder: &Holder) -> Result<(), NotReceived> {
+    fn receive(&mut self, session: &mut Option<Session>, stop: &StopSignal) -> Result<(), NotReceived> {
         let session = match session {
             Some(session) => session,
             None => session.insert(self.database.connect(LIMIT)?),
         };
-        while !holder.has_let_go() && leads(session, &self.owner)? {
+        while !stop.is_stopped() && leads(session, &self.owner)? {
             self.receive_piece(session)?;
-            self.carrier.note(NAME, None);
+            self.transport.note(NAME, None);
         }
         Ok(())
     }
 
     fn receive_piece(&mut self, session: &mut Session) -> Result<(), NotReceived> {
         let positions = progress::positions(session, self.partitions()?)?;
-        let read = match self.kafka.stretches(&self.topic, &positions, PIECE_BYTES, WAIT) {
-            Err(error) if error.trouble == Trouble::Lost => return self.pass_over_lost(session, &positions),
+        let read = match self.kafka.read_runs(&self.topic, &positions, PIECE_BYTES, WAIT) {
+            Err(error) if error.kind == ServerErrorKind::DataLost => {
+                return self.pass_over_lost(session, &positions);
+            }
             read => read?,
         };
         if read.is_empty() {
@@ -170,9 +171,9 @@ impl Receiving {
         let jobs: Vec<i32> = by_job.keys().map(|job| i32::try_from(job.0).unwrap_or(0)).collect();
         let addressing = self.addressing();
         let outgoing = by_job.into_iter().flat_map(|(job, urls)| addressing.messages(job, urls)).collect();
-        let posted = self.post.prepare(outgoing)?;
+        let prepared = self.sender.prepare(outgoing)?;
         // If a job has ended meanwhile, or another leads, it is read again, and judged as things are then.
-        if progress::advance(session, &reached, &examples, &jobs, Some(&posted))? {
+        if progress::advance(session, &reached, &examples, &jobs, Some(&prepared))? {
             say(&self.topic, &reached, &examples);
         }
         Ok(())
@@ -215,22 +216,22 @@ impl Receiving {
         &self,
         session: &mut Session,
         positions: &[(u16, i64)],
-        read: &[(u16, Stretch)],
+        read: &[(u16, RecordRun)],
     ) -> Result<Piece, NotReceived> {
         let positions: HashMap<u16, i64> = positions.iter().copied().collect();
         let wishes: Vec<(u16, i64, Result<Wish, String>)> = read
             .iter()
-            .flat_map(|(partition, stretch)| stretch.records.iter().map(move |record| (*partition, record)))
+            .flat_map(|(partition, run)| run.records.iter().map(move |record| (*partition, record)))
             .map(|(partition, (offset, value))| (partition, *offset, Wish::read(value)))
             .collect();
         let jobs = self.jobs(session, wishes.iter().filter_map(|(_, _, wish)| wish.as_ref().ok()))?;
         let mut piece = Piece::default();
-        for (partition, stretch) in read {
+        for (partition, run) in read {
             let before = positions.get(partition).copied().unwrap_or(0);
-            let one = Reached { before, next: stretch.next, ..Reached::default() };
+            let one = Reached { before, next: run.next, ..Reached::default() };
             piece.reached.insert(*partition, one);
-            if let Some(why) = &stretch.unreadable {
-                piece.pass(*partition, stretch.next - 1, Passed::Bad(why.clone()));
+            if let Some(why) = &run.unreadable {
+                piece.pass(*partition, run.next - 1, Passed::Bad(why.clone()));
             }
         }
         for (partition, offset, wish) in wishes {
@@ -394,4 +395,9 @@ pub fn received_urls(session: &mut Session, ends: Option<&[u64]>) -> Result<Rece
         received.waiting = Some(ends.iter().zip(next).map(|(end, next)| end.saturating_sub(next)).sum());
     }
     Ok(received)
+}
+
+fn now() -> Millis {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

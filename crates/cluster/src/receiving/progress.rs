@@ -2,7 +2,7 @@
 //! notes what was sent to the shards.
 
 use crate::database::{Cells, Result, Session, storable};
-use crate::members::{HOLD_JOBS, OPEN_JOB, Posted};
+use crate::members::{HOLD_JOBS, OPEN_JOB, PreparedMessages};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -76,7 +76,7 @@ pub(super) fn advance(
     reached: &BTreeMap<u16, Reached>,
     examples: &[Example],
     jobs: &[i32],
-    posted: Option<&Posted>,
+    prepared: Option<&PreparedMessages>,
 ) -> Result<bool> {
     let column = |of: fn(&Reached) -> i64| reached.values().map(of).collect::<Vec<i64>>();
     let partitions: Vec<i32> = reached.keys().map(|partition| i32::from(*partition)).collect();
@@ -102,8 +102,8 @@ pub(super) fn advance(
         if open.len() != jobs.len() || !moved.is_empty() {
             return Ok(false);
         }
-        if let Some(posted) = posted {
-            posted.record(client).await?;
+        if let Some(prepared) = prepared {
+            prepared.record(client).await?;
         }
         client
             .execute(

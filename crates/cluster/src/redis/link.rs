@@ -2,7 +2,7 @@
 //! its tries, and a server that keeps failing is left alone for a while.
 
 use crate::breaker::{Breaker, Turn};
-use crate::server_error::{Result, ServerError, Trouble};
+use crate::server_error::{Result, ServerError, ServerErrorKind};
 use crate::tls;
 use redis::{Client, Connection, ErrorKind, RedisError, RedisResult};
 use std::error::Error as StdError;
@@ -46,13 +46,13 @@ impl Link {
         let client = Client::open(url).map_err(|error| {
             // The address may hold a password: it is not repeated.
             let message = "is not the address of a Redis server; it is written redis://HOST:PORT/NUMBER, with TLS rediss://";
-            ServerError::new(Trouble::Wrong, SETTING, message).with_source(error)
+            ServerError::new(ServerErrorKind::Misconfigured, SETTING, message).with_source(error)
         })?;
         Ok(Link { client, is_quiet: false, state: Mutex::default() })
     }
 
     /// To the same server, with a connection of its own.
-    pub(super) fn apart(&self) -> Link {
+    pub(super) fn with_own_connection(&self) -> Link {
         Link { client: self.client.clone(), is_quiet: true, state: Mutex::default() }
     }
 
@@ -72,7 +72,7 @@ impl Link {
         let begun = Instant::now();
         if !state.breaker.may_try(begun) {
             return Err(ServerError::new(
-                Trouble::Away,
+                ServerErrorKind::Unavailable,
                 SETTING,
                 "Redis failed a moment ago and is left alone",
             ));
@@ -108,7 +108,7 @@ impl Link {
             }
             std::thread::sleep(BETWEEN_TRIES);
         }
-        Err(ServerError::new(Trouble::Away, SETTING, "Redis did not answer"))
+        Err(ServerError::new(ServerErrorKind::Unavailable, SETTING, "Redis did not answer"))
     }
 
     fn attempt<T>(
@@ -141,25 +141,25 @@ fn set_limit(connection: &Connection, limit: Duration) -> RedisResult<()> {
 
 pub(super) fn classified(error: RedisError) -> ServerError {
     if let Some(refusal) = refusal(&error) {
-        return ServerError::new(Trouble::Wrong, SETTING, refusal).with_source(error);
+        return ServerError::new(ServerErrorKind::Misconfigured, SETTING, refusal).with_source(error);
     }
-    let (trouble, message) = match error.kind() {
+    let (kind, message) = match error.kind() {
         ErrorKind::AuthenticationFailed => {
-            (Trouble::Refused, "Redis refuses the name or password in this address")
+            (ServerErrorKind::AccessDenied, "Redis refuses the name or password in this address")
         }
         ErrorKind::Server(redis::ServerErrorKind::NoPerm) => {
-            (Trouble::Refused, "Redis does not allow this user what the cluster needs")
+            (ServerErrorKind::AccessDenied, "Redis does not allow this user what the cluster needs")
         }
-        ErrorKind::InvalidClientConfig => (Trouble::Wrong, "this address cannot be used"),
+        ErrorKind::InvalidClientConfig => (ServerErrorKind::Misconfigured, "this address cannot be used"),
         ErrorKind::Parse | ErrorKind::UnexpectedReturnType => {
-            (Trouble::Garbled, "what answers there does not speak as Redis does")
+            (ServerErrorKind::InvalidResponse, "what answers there does not speak as Redis does")
         }
         _ if is_about_the_password(&error) => {
-            (Trouble::Refused, "Redis wants a password, and this address has none")
+            (ServerErrorKind::AccessDenied, "Redis wants a password, and this address has none")
         }
-        _ => (Trouble::Away, "Redis cannot be reached"),
+        _ => (ServerErrorKind::Unavailable, "Redis cannot be reached"),
     };
-    ServerError::new(trouble, SETTING, format!("{message} ({error})")).with_source(error)
+    ServerError::new(kind, SETTING, format!("{message} ({error})")).with_source(error)
 }
 
 fn refusal(error: &RedisError) -> Option<String> {

@@ -1,16 +1,16 @@
 //! Redis: what makes a cluster quicker and may be lost at any moment: doorbells, the robots cache, live figures.
 //!
 //! Nothing here lasts. A Redis that is away, hangs or was wiped costs the crawl a moment, never a page: rings become the
-//! listener's word that they are not heard ([`Heard::Away`]), caches miss, figures are missing until the next report.
+//! listener's word that they are not heard ([`NotifierEvent::Disconnected`]), caches miss, figures are missing until the next report.
 
-mod doorbell;
 mod link;
+mod notifier;
 mod robots;
 mod workers;
 
-pub use doorbell::{Doorbell, Heard, OnHeard};
+pub use notifier::{NotifierEvent, OnNotifierEvent, ShardNotifier};
 pub use robots::RobotsCache;
-pub use workers::{REPORTED_FOR, WorkerFigures};
+pub use workers::{REPORT_TTL, WorkerFigures};
 
 use crate::server_error::Result;
 use link::Link;
@@ -34,8 +34,8 @@ impl Redis {
     }
 
     /// The same, with a connection of its own: nobody waits for what others do with theirs.
-    pub fn apart(&self) -> Redis {
-        Redis { link: Arc::new(self.link.apart()), prefix: Arc::clone(&self.prefix) }
+    pub fn with_own_connection(&self) -> Redis {
+        Redis { link: Arc::new(self.link.with_own_connection()), prefix: Arc::clone(&self.prefix) }
     }
 
     /// Whether it answers.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// A worker that has not reported for this long is not shown as alive.
-pub const REPORTED_FOR: Duration = Duration::from_secs(120);
+pub const REPORT_TTL: Duration = Duration::from_secs(120);
 
 /// What a worker reports every half minute.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ impl Redis {
                 .arg(&key)
                 .arg(&value)
                 .arg("EX")
-                .arg(REPORTED_FOR.as_secs())
+                .arg(REPORT_TTL.as_secs())
                 .ignore()
                 .cmd("ZADD")
                 .arg(&names)
@@ -57,7 +57,7 @@ impl Redis {
         })
     }
 
-    /// Those that reported within [`REPORTED_FOR`], by name.
+    /// Those that reported within [`REPORT_TTL`], by name.
     pub fn workers(&self, now: Millis) -> Result<Vec<WorkerFigures>> {
         let names_key = self.names_key();
         let values: Vec<Option<String>> = self.link.run(|connection| {
@@ -76,7 +76,7 @@ impl Redis {
     }
 
     /// A worker that ends cleanly is not shown as dead for two minutes.
-    pub fn sign_off(&self, name: &str) -> Result<()> {
+    pub fn remove_worker(&self, name: &str) -> Result<()> {
         let (names, key) = (self.names_key(), self.worker_key(name));
         self.link.run(|connection| {
             redis::pipe()
@@ -101,5 +101,5 @@ impl Redis {
 }
 
 fn oldest(now: Millis) -> u64 {
-    now.0.saturating_sub(u64::try_from(REPORTED_FOR.as_millis()).unwrap_or(u64::MAX))
+    now.0.saturating_sub(u64::try_from(REPORT_TTL.as_millis()).unwrap_or(u64::MAX))
 }

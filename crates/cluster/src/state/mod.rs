@@ -10,8 +10,8 @@ mod rows;
 mod writer;
 
 use crate::database::{BATCH_LIMIT, Cells, Connection, Database, DatabaseError, Session};
-use crate::members::{Epochs, Post};
-use crate::redis::{Doorbell, RobotsCache};
+use crate::members::{Epochs, MessageSender};
+use crate::redis::{RobotsCache, ShardNotifier};
 use argiope_frontier::queue::{Entry, OrderKey};
 use argiope_frontier::state::{
     Change, Delayed, HostKey, QueueAt, Restore, ShardState, Shards, StateBatch, StateError, StateSync,
@@ -48,7 +48,7 @@ struct Shared {
     progress: Mutex<Progress>,
     moved: Condvar,
     given_up: AtomicBool,
-    doorbell: Option<Arc<Doorbell>>,
+    notifier: Option<Arc<ShardNotifier>>,
     epochs: Arc<Epochs>,
 }
 
@@ -91,9 +91,9 @@ impl Shared {
         self.moved.notify_all();
     }
 
-    fn ring(&self, shards: impl Iterator<Item = u16>) {
-        if let Some(doorbell) = &self.doorbell {
-            shards.for_each(|shard| doorbell.ring(shard));
+    fn notify(&self, shards: impl Iterator<Item = u16>) {
+        if let Some(notifier) = &self.notifier {
+            shards.for_each(|shard| notifier.notify(shard));
         }
     }
 
@@ -128,14 +128,14 @@ pub struct PostgresState {
 }
 
 impl PostgresState {
-    /// `epochs` says which shards may be written; `post` carries what is sent to others, and the doorbell of those is rung
+    /// `epochs` says which shards may be written; `sender` carries what is sent to others, and the notifier of those is rung
     /// to which something was.
     pub fn open(
         database: &Database,
         worker: &str,
         epochs: Arc<Epochs>,
-        post: Post,
-        doorbell: Option<Arc<Doorbell>>,
+        sender: MessageSender,
+        notifier: Option<Arc<ShardNotifier>>,
     ) -> crate::database::Result<PostgresState> {
         let session = database.connect(BATCH_LIMIT)?;
         let shared = Arc::new(Shared {
@@ -143,16 +143,19 @@ impl PostgresState {
             progress: Mutex::default(),
             moved: Condvar::new(),
             given_up: AtomicBool::new(false),
-            doorbell,
+            notifier,
             epochs: Arc::clone(&epochs),
         });
         let (to_writer, from) = channel();
         let (place, name, state) = (database.clone(), worker.to_owned(), Arc::clone(&shared));
         let writer = std::thread::Builder::new()
             .name("frontier".to_owned())
-            .spawn(move || writer::run(&place, &name, post, &from, &state))
+            .spawn(move || writer::run(&place, &name, sender, &from, &state))
             .map_err(|error| {
-                database.error(crate::database::Trouble::Failed, format!("no thread can be started: {error}"))
+                database.error(
+                    crate::database::DatabaseErrorKind::Failed,
+                    format!("no thread can be started: {error}"),
+                )
             })?;
         Ok(PostgresState {
             database: database.clone(),

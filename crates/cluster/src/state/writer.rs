@@ -6,7 +6,7 @@
 use super::rows::Rows;
 use super::{Applied, Shared};
 use crate::database::{BATCH_LIMIT, Database, Session};
-use crate::members::{Noted, Post, Writing, append};
+use crate::members::{MessageSender, SentPositions, Writing, append};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -20,7 +20,7 @@ const TOGETHER: usize = 64;
 pub(super) fn run(
     database: &Database,
     worker: &str,
-    mut post: Post,
+    mut sender: MessageSender,
     from: &Receiver<Applied>,
     shared: &Arc<Shared>,
 ) {
@@ -35,7 +35,7 @@ pub(super) fn run(
         }
         let last = batches.last().map_or(0, |batch| batch.number);
         let rows = Rows::of(&batches);
-        let Some(noted) = send_ahead(&mut post, &rows, shared) else { return };
+        let Some(noted) = send_ahead(&mut sender, &rows, shared) else { return };
         loop {
             match write(database, &mut session, worker, &rows, noted.as_ref()) {
                 Ok(()) => break,
@@ -62,15 +62,15 @@ pub(super) fn run(
         shared.committed(last);
         // Kafka wakes its readers itself.
         if noted.is_none() {
-            shared.ring(rows.sent_to());
+            shared.notify(rows.sent_to());
         }
     }
 }
 
 /// Until Kafka has it, where it carries what is sent. None if nobody waits for it any more.
-fn send_ahead(post: &mut Post, rows: &Rows, shared: &Shared) -> Option<Option<Noted>> {
+fn send_ahead(sender: &mut MessageSender, rows: &Rows, shared: &Shared) -> Option<Option<SentPositions>> {
     loop {
-        match post.ahead(rows.sent()) {
+        match sender.send_ahead(rows.sent()) {
             Ok(noted) => return Some(noted),
             Err(_) if shared.is_given_up() => return None,
             Err(_) => std::thread::sleep(PAUSE),
@@ -83,7 +83,7 @@ fn write(
     session: &mut Option<Session>,
     worker: &str,
     rows: &Rows,
-    noted: Option<&Noted>,
+    noted: Option<&SentPositions>,
 ) -> crate::database::Result<()> {
     let session = match session {
         Some(session) => session,

@@ -1,7 +1,7 @@
 //! The log in memory: for simulations, and as the measure of what the contract means.
 
 use super::{Log, Messages, Offset};
-use crate::server_error::{Result, ServerError, Trouble};
+use crate::server_error::{Result, ServerError, ServerErrorKind};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -52,7 +52,7 @@ impl Log for MemoryLog {
         let log = shards.get(&shard).unwrap_or(&empty);
         let Some(skipped) = after.checked_sub(log.forgotten) else {
             let message = format!("messages {} to {} of shard {shard} are gone", after + 1, log.forgotten);
-            return Err(ServerError::new(Trouble::Lost, "memory", message));
+            return Err(ServerError::new(ServerErrorKind::DataLost, "memory", message));
         };
         let skipped = usize::try_from(skipped).unwrap_or(usize::MAX);
         let mut bytes = 0;

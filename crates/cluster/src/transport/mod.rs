@@ -9,18 +9,18 @@
 //! * Messages of a shard are read in one order, by everyone and every time, which is that of the appends of one writer.
 //!   Offsets rise within a shard, the first is 1 at least, and there may be gaps.
 //! * What is read is not removed: how far a log is applied is stored with what was applied.
-//! * A log may forget what is old. Asked for what it has forgotten, it gives [`Trouble::Lost`], never what comes after.
-//! * Nothing waits for a server that is away longer than it takes to know it: that is [`Trouble::Away`], and the next
+//! * A log may forget what is old. Asked for what it has forgotten, it gives [`ServerErrorKind::DataLost`], never what comes after.
+//! * Nothing waits for a server that is away longer than it takes to know it: that is [`ServerErrorKind::Unavailable`], and the next
 //!   call tries again.
 //!
-//! [`Trouble::Lost`]: crate::server_error::Trouble::Lost
-//! [`Trouble::Away`]: crate::server_error::Trouble::Away
+//! [`ServerErrorKind::DataLost`]: crate::server_error::ServerErrorKind::DataLost
+//! [`ServerErrorKind::Unavailable`]: crate::server_error::ServerErrorKind::Unavailable
 
-mod carrier;
+mod configured;
 mod kafka;
 mod memory;
 
-pub use carrier::{Carrier, Troubles};
+pub use configured::{Problems, Transport};
 pub use kafka::KafkaLog;
 pub use memory::MemoryLog;
 

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
-use argiope_cluster::server_error::Trouble;
+use argiope_cluster::server_error::ServerErrorKind;
 use argiope_cluster::transport::{Log, Offset};
 use std::collections::BTreeMap;
 
@@ -133,7 +133,7 @@ fn what_was_forgotten_is_named(fresh: &Fresh<'_>) {
     (fresh.forget)(5, all[6].0);
     for after in [0, all[2].0] {
         let error = log.read(5, after, 1000).unwrap_err();
-        assert_eq!(error.trouble, Trouble::Lost, "{error}");
+        assert_eq!(error.kind, ServerErrorKind::DataLost, "{error}");
         assert!(error.to_string().contains("are gone"), "{error}");
     }
     assert_eq!(read_all(&mut *log, 5, all[5].0, 1 << 20), all[6..], "nothing before it is missing");

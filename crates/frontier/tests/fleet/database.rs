@@ -2,7 +2,7 @@
 //! a worker is fenced.
 
 use argiope_frontier::memory::MemoryState;
-use argiope_frontier::ownership::{LEASE, Leases, Seat, Sight};
+use argiope_frontier::ownership::{LEASE, Leases, Observation, Seat};
 use argiope_frontier::read_job_counts;
 use argiope_frontier::state::{Change, HostKey, Restore, ShardState, Shards, StateBatch, StateError};
 use argiope_frontier::{JobCounts, LastStop};
@@ -107,9 +107,9 @@ impl Database {
         name: &str,
         held: &[(u16, u64)],
         now: u64,
-        sight: &Sight,
+        observation: &Observation,
     ) -> Result<Vec<(u16, u64)>, Expelled> {
-        if sight.has_lasted(2 * LEASE) {
+        if observation.has_lasted(2 * LEASE) {
             self.expel_the_dead(now);
         }
         let until = now + millis(LEASE);

@@ -4,7 +4,7 @@ use super::database::Refusal;
 use super::web::{Says, Web};
 use super::{Event, FIRST, SECOND, SHARDS, World};
 use argiope_frontier::memory::MemoryState;
-use argiope_frontier::ownership::{LEASE, Leases, RENEW_EVERY, Sight, moves};
+use argiope_frontier::ownership::{LEASE, Leases, Observation, RENEW_EVERY, moves};
 use argiope_frontier::state::{Change, ShardState, StateBatch, StateError};
 use argiope_frontier::{
     Answer, Completion, Discovery, Disposition, Frontier, FrontierConfig, JobLimits, LastStop,
@@ -54,7 +54,7 @@ pub(crate) struct Worker {
     pub(crate) name: String,
     frontier: Frontier,
     pub(crate) leases: Leases,
-    sight: Sight,
+    observation: Observation,
     /// The last renewal failed: nothing new is asked for until one succeeds.
     unrenewed: bool,
     /// Shards whose leases have ended; whether they are still its own the next renewal says.
@@ -120,7 +120,7 @@ impl Worker {
             name: format!("worker-{index}"),
             frontier,
             leases: Leases::default(),
-            sight: Sight::default(),
+            observation: Observation::default(),
             unrenewed: false,
             lapsed: BTreeSet::new(),
             late: Vec::new(),
@@ -226,9 +226,9 @@ impl Worker {
             self.unrenewed = true;
             return;
         }
-        self.sight.seen(world.millis());
+        self.observation.seen(world.millis());
         let held: Vec<(u16, u64)> = self.leases.all().collect();
-        match world.database.renew(&self.name, &held, world.now, &self.sight) {
+        match world.database.renew(&self.name, &held, world.now, &self.observation) {
             Ok(shards) => {
                 let sent_at = world.now;
                 world.soon(self.index, 200, Event::Renewed { sent_at, shards });
@@ -272,7 +272,7 @@ impl Worker {
         self.open_jobs(world);
         let workers = world.database.workers(world.now);
         let seats = world.database.seats(world.now);
-        let moves = moves(&self.name, &workers, &seats, self.closing.len(), &self.sight, LEASE);
+        let moves = moves(&self.name, &workers, &seats, self.closing.len(), &self.observation, LEASE);
         for shard in moves.take {
             self.take_over(world, shard);
         }

@@ -11,7 +11,7 @@ use crate::exit::Failure;
 use crate::job::{JobIdentity, check_address};
 use crate::settings::{ProcessSettings, addresses_of, politeness_of};
 use crate::stores::Stores;
-use argiope_cluster::members::{Epochs, Post};
+use argiope_cluster::members::{Epochs, MessageSender};
 use argiope_cluster::state::PostgresState;
 use argiope_engine::{JobStart, Session, Why, WhyStep, why_at_rest};
 use argiope_frontier::state::ShardState;
@@ -134,8 +134,8 @@ fn at_rest(asked: &Asked<'_>, url: &Url) -> Result<Why, Failure> {
 fn in_cluster(asked: &Asked<'_>, place: &ClusterPlace, url: &Url) -> Result<Why, Failure> {
     let nothing_owned = Arc::new(Epochs::default());
     // Nothing is sent: Kafka need not answer.
-    let post = Post::new(&place.carrier, CLIENT, "a sender").map_err(|e| kafka_failure(&e))?;
-    let state = PostgresState::open(&place.database, CLIENT, nothing_owned, post, None)
+    let sender = MessageSender::new(&place.transport, CLIENT, "a sender").map_err(|e| kafka_failure(&e))?;
+    let state = PostgresState::open(&place.database, CLIENT, nothing_owned, sender, None)
         .map_err(|e| database_failure(&e))?;
     of_state(asked, url, &place.fixed, &state, true)
 }

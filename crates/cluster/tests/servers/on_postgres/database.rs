@@ -1,7 +1,7 @@
 //! Connecting, the schema, and what was fixed when the cluster was made.
 
 use super::scratch::{LIMIT, Scratch, new_cluster};
-use argiope_cluster::database::{Cluster, Database, Expected, Transport, Trouble};
+use argiope_cluster::database::{Cluster, Database, DatabaseErrorKind, Expected, TransportKind};
 use std::collections::HashSet;
 use std::net::TcpListener;
 use std::time::Duration;
@@ -10,16 +10,16 @@ fn init(database: &Database, shards: u16) -> Result<Cluster, argiope_cluster::da
     Cluster::init(database, &Expected::default(), &new_cluster(shards))
 }
 
-fn trouble(url: &str) -> (Trouble, String) {
+fn error_kind(url: &str) -> (DatabaseErrorKind, String) {
     let error = Database::at(url).unwrap().connect(LIMIT).err().expect("it cannot be connected to");
-    (error.trouble, error.to_string())
+    (error.kind, error.to_string())
 }
 
 #[test]
 fn a_server_that_is_not_there_is_said_with_the_setting_and_without_the_password() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let (kind, text) = trouble(&format!("postgres://me:hidden@127.0.0.1:{port}/crawl"));
-    assert_eq!(kind, Trouble::Unreachable);
+    let (kind, text) = error_kind(&format!("postgres://me:hidden@127.0.0.1:{port}/crawl"));
+    assert_eq!(kind, DatabaseErrorKind::Unreachable);
     assert!(text.starts_with("storage.metadata_db_url (me@127.0.0.1:"), "{text}");
     assert!(!text.contains("hidden"), "{text}");
 }
@@ -29,19 +29,19 @@ fn a_server_that_hangs_is_one_that_cannot_be_reached() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("postgres://me:x@{}/crawl", listener.local_addr().unwrap());
     let error = Database::at(&url).unwrap().connect(Duration::from_millis(300)).err().unwrap();
-    assert_eq!(error.trouble, Trouble::Unreachable);
+    assert_eq!(error.kind, DatabaseErrorKind::Unreachable);
 }
 
 #[test]
 fn a_wrong_password_user_or_database_is_named() {
     let Some(scratch) = Scratch::new() else { return };
-    let (kind, text) = trouble(&scratch.url_as("argiope", "not-this-one"));
-    assert_eq!(kind, Trouble::Password);
+    let (kind, text) = error_kind(&scratch.url_as("argiope", "not-this-one"));
+    assert_eq!(kind, DatabaseErrorKind::Password);
     assert!(text.contains("password") && !text.contains("not-this-one"), "{text}");
-    assert_eq!(trouble(&scratch.url_as("nobody-knows", "x")).0, Trouble::Password);
+    assert_eq!(error_kind(&scratch.url_as("nobody-knows", "x")).0, DatabaseErrorKind::Password);
     let elsewhere = format!("{}_not", scratch.url());
-    let (kind, text) = trouble(&elsewhere);
-    assert_eq!(kind, Trouble::NoDatabase);
+    let (kind, text) = error_kind(&elsewhere);
+    assert_eq!(kind, DatabaseErrorKind::NoDatabase);
     assert!(text.contains("createdb") && !text.contains(&scratch.password()), "{text}");
 }
 
@@ -53,7 +53,7 @@ fn a_user_without_rights_is_told_so_and_changes_nothing() {
         .ask(&format!("REVOKE CREATE ON SCHEMA public FROM PUBLIC; CREATE ROLE {role} LOGIN PASSWORD 'x'"));
     let error = init(&Database::at(&scratch.url_as(&role, "x")).unwrap(), 8).err().unwrap();
     scratch.ask(&format!("DROP ROLE {role}"));
-    assert_eq!(error.trouble, Trouble::Permission, "{error}");
+    assert_eq!(error.kind, DatabaseErrorKind::Permission, "{error}");
     assert_eq!(scratch.number("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"), 0);
 }
 
@@ -76,7 +76,7 @@ fn many_that_make_the_cluster_at_once_make_one() {
 fn a_database_without_a_cluster_says_how_to_make_one() {
     let Some(scratch) = Scratch::new() else { return };
     let error = Cluster::open(&scratch.database(), &Expected::default()).err().unwrap();
-    assert_eq!(error.trouble, Trouble::NoCluster);
+    assert_eq!(error.kind, DatabaseErrorKind::NoCluster);
     assert!(error.to_string().contains("argiope cluster init"), "{error}");
 }
 
@@ -88,13 +88,13 @@ fn a_schema_of_another_version_is_refused() {
     for error in
         [Cluster::open(&database, &Expected::default()).err().unwrap(), init(&database, 8).err().unwrap()]
     {
-        assert_eq!(error.trouble, Trouble::TooNew);
+        assert_eq!(error.kind, DatabaseErrorKind::TooNew);
         assert!(error.to_string().contains("99"), "{error}");
     }
     assert_eq!(scratch.number("SELECT schema_version FROM argiope_cluster"), 99);
     scratch.ask("UPDATE argiope_cluster SET schema_version = 0");
     let error = Cluster::open(&database, &Expected::default()).err().unwrap();
-    assert_eq!(error.trouble, Trouble::TooOld);
+    assert_eq!(error.kind, DatabaseErrorKind::TooOld);
     assert!(error.to_string().contains("argiope cluster init"), "{error}");
 }
 
@@ -105,21 +105,21 @@ fn another_clusters_settings_are_refused_and_change_nothing() {
     let before = scratch.ask("SELECT * FROM argiope_cluster");
     for (expected, setting) in [
         (Expected { shards: Some(64), ..Expected::default() }, "cluster.shards"),
-        (Expected { transport: Some(Transport::Kafka), ..Expected::default() }, "cluster.transport"),
+        (Expected { transport: Some(TransportKind::Kafka), ..Expected::default() }, "cluster.transport"),
         (Expected { name: Some("other".into()), ..Expected::default() }, "cluster.name"),
     ] {
         for error in [
             Cluster::open(&database, &expected).err().unwrap(),
             Cluster::init(&database, &expected, &new_cluster(64)).err().unwrap(),
         ] {
-            assert_eq!(error.trouble, Trouble::Foreign);
+            assert_eq!(error.kind, DatabaseErrorKind::Foreign);
             assert!(error.to_string().contains(setting), "{error}");
         }
     }
     assert_eq!(scratch.ask("SELECT * FROM argiope_cluster"), before);
     assert_eq!(scratch.number("SELECT count(*) FROM shards"), 8);
     let same =
-        Expected { name: Some("argiope".into()), shards: Some(8), transport: Some(Transport::Postgres) };
+        Expected { name: Some("argiope".into()), shards: Some(8), transport: Some(TransportKind::Postgres) };
     assert!(Cluster::init(&database, &same, &new_cluster(8)).is_ok());
 }
 
@@ -128,7 +128,7 @@ fn another_programs_tables_are_left_alone() {
     let Some(scratch) = Scratch::new() else { return };
     scratch.ask("CREATE TABLE jobs (theirs TEXT); INSERT INTO jobs VALUES ('kept')");
     let error = init(&scratch.database(), 8).err().unwrap();
-    assert_eq!(error.trouble, Trouble::Foreign, "{error}");
+    assert_eq!(error.kind, DatabaseErrorKind::Foreign, "{error}");
     assert_eq!(scratch.value("SELECT theirs FROM jobs"), "kept");
     assert_eq!(scratch.number("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"), 1);
 }

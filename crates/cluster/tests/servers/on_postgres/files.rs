@@ -1,7 +1,9 @@
 //! What the catalogue knows of the files of workers: which have left their disk, and which went with one.
 
 use super::scratch::Scratch;
-use argiope_cluster::catalogue::{KeptFiles, LostMarks, Missing, PostgresCatalogue, PostgresReader, Stock};
+use argiope_cluster::catalogue::{
+    ExpectedFile, FileCheck, FileLocations, LostMarks, PostgresCatalogue, PostgresReader,
+};
 use argiope_cluster::objects::{Directory, Objects, Stored};
 use argiope_model::{JobId, Millis, Page};
 use argiope_store::catalogue::{
@@ -45,8 +47,8 @@ fn stored(scratch: &Scratch) -> JobId {
     job
 }
 
-fn kept(scratch: &Scratch, objects: Option<Arc<dyn Objects>>) -> KeptFiles {
-    KeptFiles::open(&scratch.database(), "w", objects).unwrap()
+fn kept(scratch: &Scratch, objects: Option<Arc<dyn Objects>>) -> FileLocations {
+    FileLocations::open(&scratch.database(), "w", objects).unwrap()
 }
 
 /// Those whose places are shown, and whose etags are.
@@ -79,10 +81,12 @@ fn what_went_with_a_disk_is_marked_and_unmarked_when_it_is_back() {
     // Uploaded, and the disk went before it was noted.
     objects.put("warc/stored.warc.gz", b"x", &Vec::new()).unwrap();
     let mut files = kept(&scratch, Some(objects.clone()));
-    let is_left = |file: Missing<'_>| file == Missing::Archive("here.warc.gz") || file == Missing::Links("8");
-    let stock = files.take_stock(&is_left).unwrap();
+    let is_left = |file: ExpectedFile<'_>| {
+        file == ExpectedFile::Archive("here.warc.gz") || file == ExpectedFile::Links("8")
+    };
+    let checked = files.check_files(&is_left).unwrap();
     let gone = vec![String::from("gone.warc.gz")];
-    assert_eq!(stock, Stock { lost: gone.clone(), found: Vec::new(), lost_links: 1 });
+    assert_eq!(checked, FileCheck { lost: gone.clone(), found: Vec::new(), lost_links: 1 });
     let noted = "SELECT count(*) FROM positions WHERE kept_at LIKE '%/store/warc/stored.warc.gz'";
     assert_eq!(scratch.number(noted), 1);
     let lost =
@@ -93,7 +97,7 @@ fn what_went_with_a_disk_is_marked_and_unmarked_when_it_is_back() {
         "INSERT INTO members (owner, worker, state, lease_until)
          VALUES ('w#2', 'w', 'working', clock_timestamp() + interval '1 hour')",
     );
-    let marks = LostMarks::start(files, stock, "w#1").unwrap();
+    let marks = LostMarks::start(files, checked, "w#1").unwrap();
     std::thread::sleep(Duration::from_millis(500));
     assert_eq!((lost(), counts().content_lost), (0, 0));
     scratch.ask("DELETE FROM members");
@@ -103,10 +107,10 @@ fn what_went_with_a_disk_is_marked_and_unmarked_when_it_is_back() {
     assert_eq!(shown(&scratch, job), ["here.warc.gz:77", "stored.warc.gz:77"]);
 
     let mut files = kept(&scratch, Some(objects));
-    assert_eq!(files.take_stock(&is_left).unwrap(), Stock::default(), "it is told once");
-    let stock = files.take_stock(&|_| true).unwrap();
-    assert_eq!(stock, Stock { lost: Vec::new(), found: gone, lost_links: 0 });
-    let marks = LostMarks::start(files, stock, "w#1").unwrap();
+    assert_eq!(files.check_files(&is_left).unwrap(), FileCheck::default(), "it is told once");
+    let checked = files.check_files(&|_| true).unwrap();
+    assert_eq!(checked, FileCheck { lost: Vec::new(), found: gone, lost_links: 0 });
+    let marks = LostMarks::start(files, checked, "w#1").unwrap();
     eventually("the file to be unmarked", || lost() == 0);
     drop(marks);
     assert_eq!((counts().content_lost, shown(&scratch, job).len()), (0, 3));
@@ -118,9 +122,9 @@ fn a_page_that_is_fetched_again_is_not_lost_any_more() {
     let Some(scratch) = Scratch::with_cluster() else { return };
     let job = stored(&scratch);
     let mut files = kept(&scratch, None);
-    let stock = files.take_stock(&|_| false).unwrap();
-    assert_eq!(stock.lost.len(), 3, "without a store what is not here is nowhere");
-    let _marks = LostMarks::start(files, stock, "w#1").unwrap();
+    let checked = files.check_files(&|_| false).unwrap();
+    assert_eq!(checked.lost.len(), 3, "without a store what is not here is nowhere");
+    let _marks = LostMarks::start(files, checked, "w#1").unwrap();
     let lost = || scratch.number("SELECT count(*) FROM crawl_metadata WHERE archive_lost");
     eventually("the pages to be marked", || lost() == 3);
     let url = "https://a.test/gone.warc.gz";
@@ -155,6 +159,6 @@ fn links_go_on_after_a_segment_that_has_left_or_is_lost() {
     assert!(places[0].ends_with("/links/8.zst") && places[1].ends_with("/links/9.zst"), "{places:?}");
     scratch.ask("UPDATE positions SET kept_at = NULL WHERE store = 'links'");
     assert_eq!(position(), Some(LinksPosition { segment: 9, length: 50 }));
-    assert_eq!(files.take_stock(&|_| false).unwrap().lost_links, 2);
+    assert_eq!(files.check_files(&|_| false).unwrap().lost_links, 2);
     assert_eq!(position(), Some(LinksPosition { segment: 10, length: 0 }));
 }

@@ -2,9 +2,9 @@
 
 use super::scratch::Scratch;
 use argiope_cluster::kafka::{Kafka, Topics};
-use argiope_cluster::members::{Epochs, Post};
+use argiope_cluster::members::{Epochs, MessageSender};
 use argiope_cluster::state::PostgresState;
-use argiope_cluster::transport::Carrier;
+use argiope_cluster::transport::Transport;
 use argiope_frontier::queue::OrderKey;
 use argiope_frontier::state::{Change, HostKey, QueueAt, ShardState, StateBatch};
 use argiope_model::JobId;
@@ -44,11 +44,11 @@ fn ten_thousand_ended_visits_are_held_while_kafka_does_not_answer_and_then_fetch
     topics.init(&mut Kafka::new(&kafka).unwrap()).unwrap();
     // It takes connections, and nobody is behind it.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let carrier = Carrier::kafka(&listener.local_addr().unwrap().to_string(), topics);
-    let post = Post::new(&carrier, "one", "test").unwrap();
+    let transport = Transport::kafka(&listener.local_addr().unwrap().to_string(), topics);
+    let sender = MessageSender::new(&transport, "one", "test").unwrap();
     let epochs = Epochs::default();
     epochs.insert(0, 0);
-    let mut state = PostgresState::open(&scratch.database(), "one", Arc::new(epochs), post, None).unwrap();
+    let mut state = PostgresState::open(&scratch.database(), "one", Arc::new(epochs), sender, None).unwrap();
     // In however many batches.
     for batch in 0..1_000 {
         state.apply(&ends(10 * batch, 10)).unwrap();

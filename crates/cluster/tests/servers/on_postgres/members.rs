@@ -5,11 +5,12 @@ use super::peer::Peer;
 use super::scratch::{LIMIT, Scratch};
 use argiope_cluster::catalogue::PostgresCatalogue;
 use argiope_cluster::members::{
-    IngestProgress, Outgoing, Post, Posted, cluster_status, ingest_chunk, ingest_progress, send, set_budget,
+    IngestProgress, MessageSender, Outgoing, PreparedMessages, cluster_status, ingest_chunk, ingest_progress,
+    send, set_budget,
 };
-use argiope_cluster::transport::Carrier;
+use argiope_cluster::transport::Transport;
 use argiope_frontier::LastStop;
-use argiope_frontier::member::News;
+use argiope_frontier::member::MemberEvent;
 use argiope_frontier::state::{Change, HostKey};
 use argiope_model::{JobId, Millis, Page};
 use argiope_store::catalogue::{Batch, Catalogue, PageRow, url_key};
@@ -84,7 +85,7 @@ fn what_is_written_for_a_shard_that_another_has_is_left_out() {
     assert_eq!(hosts(&scratch), ["3 mine", "4 later"]);
     assert_eq!(scratch.number("SELECT applied FROM shards WHERE shard = 3"), 0);
     let lost = first.wait("loss", |news| match news {
-        News::Lost { shard } => Some(*shard),
+        MemberEvent::Lost { shard } => Some(*shard),
         _ => None,
     });
     assert_eq!((lost, first.shards.len()), (3, 7));
@@ -236,8 +237,8 @@ fn message(shard: u16, number: u32) -> Outgoing {
     Outgoing { shard, job: 0, message: number.to_le_bytes().to_vec() }
 }
 
-fn by_inbox(outgoing: Vec<Outgoing>) -> Posted {
-    Post::new(&Carrier::Inbox, "test", "test").unwrap().prepare(outgoing).unwrap()
+fn by_inbox(outgoing: Vec<Outgoing>) -> PreparedMessages {
+    MessageSender::new(&Transport::Inbox, "test", "test").unwrap().prepare(outgoing).unwrap()
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! A member of a cluster as a test sees it: what it is told, in order, and what it says.
 
 use super::scratch::Scratch;
-use argiope_cluster::members::{Epochs, MemberOptions, Members, Post};
+use argiope_cluster::members::{Epochs, MemberOptions, Members, MessageSender};
 use argiope_cluster::state::PostgresState;
-use argiope_cluster::transport::Carrier;
+use argiope_cluster::transport::Transport;
 use argiope_frontier::LastStop;
-use argiope_frontier::member::{Lease, Member, Membership, News};
+use argiope_frontier::member::{Lease, Member, MemberEvent, Membership};
 use argiope_frontier::state::{Change, ShardState, StateBatch};
 use argiope_model::JobId;
 use std::collections::BTreeMap;
@@ -26,8 +26,8 @@ pub(crate) struct Peer {
     pub(crate) state: PostgresState,
     /// The shards it has, and how their last owners ended.
     pub(crate) shards: BTreeMap<u16, LastStop>,
-    news: Receiver<Vec<News>>,
-    waiting: Vec<News>,
+    news: Receiver<Vec<MemberEvent>>,
+    waiting: Vec<MemberEvent>,
 }
 
 impl Peer {
@@ -40,12 +40,12 @@ impl Peer {
             owner: owner.clone(),
             lease: LEASE,
             renew_every: Duration::from_secs(1),
-            doorbell: None,
-            carrier: Carrier::Inbox,
+            notifier: None,
+            transport: Transport::Inbox,
         };
-        let post = Post::new(&Carrier::Inbox, worker, "test").unwrap();
+        let sender = MessageSender::new(&Transport::Inbox, worker, "test").unwrap();
         let state =
-            PostgresState::open(&scratch.database(), worker, Arc::clone(&epochs), post, None).unwrap();
+            PostgresState::open(&scratch.database(), worker, Arc::clone(&epochs), sender, None).unwrap();
         let tell = Arc::new(move |news| {
             let _ = tell.send(news);
         });
@@ -57,7 +57,7 @@ impl Peer {
     }
 
     /// The next of its news that `is_it` takes; those before it are gone. Shards that others are to have go at once.
-    pub(crate) fn wait<T>(&mut self, what: &str, mut is_it: impl FnMut(&News) -> Option<T>) -> T {
+    pub(crate) fn wait<T>(&mut self, what: &str, mut is_it: impl FnMut(&MemberEvent) -> Option<T>) -> T {
         let until = Instant::now() + PATIENCE;
         loop {
             while !self.waiting.is_empty() {
@@ -85,16 +85,16 @@ impl Peer {
         }
     }
 
-    fn hear(&mut self, news: &News) {
+    fn hear(&mut self, news: &MemberEvent) {
         match news {
-            News::Taken { shard, last_stop } => {
+            MemberEvent::Taken { shard, last_stop } => {
                 assert_eq!(self.shards.insert(*shard, *last_stop), None, "{} has {shard} twice", self.owner);
             }
-            News::HandOver { shard } => {
+            MemberEvent::HandOver { shard } => {
                 self.shards.remove(shard);
                 self.says.handed_over(*shard);
             }
-            News::Lost { shard } => {
+            MemberEvent::Lost { shard } => {
                 self.shards.remove(shard);
                 self.says.dropped(*shard);
             }
@@ -106,14 +106,18 @@ impl Peer {
     pub(crate) fn wait_for_shards(&mut self, count: usize) {
         while self.shards.len() != count {
             self.wait("change of shards", |news| {
-                matches!(news, News::Taken { .. } | News::HandOver { .. } | News::Lost { .. }).then_some(())
+                matches!(
+                    news,
+                    MemberEvent::Taken { .. } | MemberEvent::HandOver { .. } | MemberEvent::Lost { .. }
+                )
+                .then_some(())
             });
         }
     }
 
     pub(crate) fn wait_for_messages(&mut self) -> (u16, Vec<(u64, Vec<u8>)>) {
         self.wait("messages", |news| match news {
-            News::Delivery { shard, messages } => Some((*shard, messages.clone())),
+            MemberEvent::Delivery { shard, messages } => Some((*shard, messages.clone())),
             _ => None,
         })
     }
@@ -122,7 +126,7 @@ impl Peer {
     pub(crate) fn take_pages(&mut self, job: JobId) -> u64 {
         self.says.wants_pages(job);
         self.wait("pages", |news| match news {
-            News::Granted { pages, .. } => Some(*pages),
+            MemberEvent::Granted { pages, .. } => Some(*pages),
             _ => None,
         })
     }

@@ -1,6 +1,6 @@
 //! A database for one test, gone with it.
 
-use argiope_cluster::database::{Cluster, Database, Expected, NewCluster, Transport};
+use argiope_cluster::database::{Cluster, Database, Expected, NewCluster, TransportKind};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
@@ -128,7 +128,7 @@ pub(crate) fn new_cluster(shards: u16) -> NewCluster {
     NewCluster {
         name: "argiope".into(),
         shards,
-        transport: Transport::Postgres,
+        transport: TransportKind::Postgres,
         fingerprint_key: [7; 16],
         public_suffixes: "com\norg\n".into(),
     }

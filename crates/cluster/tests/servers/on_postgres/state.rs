@@ -2,10 +2,10 @@
 
 use super::scratch::{Scratch, new_cluster};
 use argiope_cluster::database::{Cluster, Expected};
-use argiope_cluster::members::{Epochs, Post};
+use argiope_cluster::members::{Epochs, MessageSender};
 use argiope_cluster::redis::{Redis, RobotsCache};
 use argiope_cluster::state::PostgresState;
-use argiope_cluster::transport::Carrier;
+use argiope_cluster::transport::Transport;
 use argiope_frontier::contract;
 use argiope_frontier::state::{Change, ShardState, StateBatch, StoredRobots};
 use argiope_model::Millis;
@@ -27,8 +27,8 @@ fn clear(scratch: &Scratch) {
 fn state(scratch: &Scratch) -> PostgresState {
     let epochs = Epochs::default();
     (0..64).for_each(|shard| epochs.insert(shard, 0));
-    let post = Post::new(&Carrier::Inbox, "one", "test").unwrap();
-    PostgresState::open(&scratch.database(), "one", Arc::new(epochs), post, None).unwrap()
+    let sender = MessageSender::new(&Transport::Inbox, "one", "test").unwrap();
+    PostgresState::open(&scratch.database(), "one", Arc::new(epochs), sender, None).unwrap()
 }
 
 #[test]
@@ -50,7 +50,8 @@ fn the_state_survives_reopening() {
 fn a_robots_txt_that_the_database_lost_is_found_in_redis_and_the_database_is_believed_first() {
     let (Ok(url), Some(scratch)) = (std::env::var("ARGIOPE_TEST_REDIS"), with_all_shards()) else { return };
     let redis = Redis::new(&url, &scratch.url()).unwrap();
-    let cached = || state(&scratch).with_robots_cache(Some(RobotsCache::start(redis.apart()).unwrap()));
+    let cached =
+        || state(&scratch).with_robots_cache(Some(RobotsCache::start(redis.with_own_connection()).unwrap()));
     let robots = |body: &str| StoredRobots {
         fetched_at: Millis(1_000),
         expires: Millis(61_000),

@@ -7,22 +7,22 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Clone, Debug)]
-pub enum Carrier {
+pub enum Transport {
     /// A table of the database: what is sent goes with the transaction that it belongs to.
     Inbox,
     /// Acknowledged before the transaction that it belongs to, which notes where it is.
-    Kafka { access: Access, topics: Topics, cluster: String, troubles: Arc<Troubles> },
+    Kafka { access: Access, topics: Topics, cluster: String, problems: Arc<Problems> },
 }
 
-impl Carrier {
-    pub fn kafka(access: impl Into<Access>, topics: Topics) -> Carrier {
-        Carrier::Kafka { access: access.into(), topics, cluster: String::new(), troubles: Arc::default() }
+impl Transport {
+    pub fn kafka(access: impl Into<Access>, topics: Topics) -> Transport {
+        Transport::Kafka { access: access.into(), topics, cluster: String::new(), problems: Arc::default() }
     }
 
     /// For the cluster of that id.
     #[must_use]
-    pub fn of_cluster(mut self, id: &str) -> Carrier {
-        if let Carrier::Kafka { cluster, .. } = &mut self {
+    pub fn of_cluster(mut self, id: &str) -> Transport {
+        if let Transport::Kafka { cluster, .. } = &mut self {
             id.clone_into(cluster);
         }
         self
@@ -31,8 +31,8 @@ impl Carrier {
     /// None where there is no log beside the database. Does not connect.
     pub fn log(&self) -> Result<Option<KafkaLog>> {
         match self {
-            Carrier::Inbox => Ok(None),
-            Carrier::Kafka { access, topics, cluster, .. } => {
+            Transport::Inbox => Ok(None),
+            Transport::Kafka { access, topics, cluster, .. } => {
                 KafkaLog::new(access.clone(), topics).map(|log| Some(log.of_cluster(cluster)))
             }
         }
@@ -41,42 +41,44 @@ impl Carrier {
     /// A client of the same servers, for what is published there.
     pub fn client(&self) -> Result<Option<(Kafka, Topics)>> {
         match self {
-            Carrier::Inbox => Ok(None),
-            Carrier::Kafka { access, topics, .. } => Ok(Some((Kafka::new(access.clone())?, topics.clone()))),
+            Transport::Inbox => Ok(None),
+            Transport::Kafka { access, topics, .. } => {
+                Ok(Some((Kafka::new(access.clone())?, topics.clone())))
+            }
         }
     }
 
     /// Whether the servers are there, with the topics as they have to be and for no other cluster.
     pub fn verify(&self) -> Result<()> {
-        let Carrier::Kafka { access, topics, cluster, .. } = self else { return Ok(()) };
+        let Transport::Kafka { access, topics, cluster, .. } = self else { return Ok(()) };
         let mut kafka = Kafka::new(access.clone())?;
         topics.verify(&mut kafka)?;
         topics.claim(&mut kafka, cluster)
     }
 
     /// What is wrong now, in words; None where all is well.
-    pub fn trouble(&self) -> Option<String> {
+    pub fn problem(&self) -> Option<String> {
         match self {
-            Carrier::Inbox => None,
-            Carrier::Kafka { troubles, .. } => troubles.first(),
+            Transport::Inbox => None,
+            Transport::Kafka { problems, .. } => problems.first(),
         }
     }
 
     /// A thread that uses it has succeeded or failed. Said once, and once more when it is over.
     pub(crate) fn note(&self, who: &'static str, failure: Option<&ServerError>) {
-        if let Carrier::Kafka { troubles, .. } = self {
-            troubles.note(who, failure);
+        if let Transport::Kafka { problems, .. } = self {
+            problems.note(who, failure);
         }
     }
 }
 
 /// What is wrong, by who has found it.
 #[derive(Debug, Default)]
-pub struct Troubles {
+pub struct Problems {
     known: Mutex<BTreeMap<&'static str, String>>,
 }
 
-impl Troubles {
+impl Problems {
     fn known(&self) -> MutexGuard<'_, BTreeMap<&'static str, String>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -6,7 +6,7 @@ use argiope_store::error::Result;
 use std::sync::Arc;
 
 /// What the catalogue knows of the files of one worker.
-pub struct KeptFiles {
+pub struct FileLocations {
     session: Session,
     worker: String,
     /// Where files go that leave the disk.
@@ -15,7 +15,7 @@ pub struct KeptFiles {
 
 /// A file that should be on the disk of its worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Missing<'f> {
+pub enum ExpectedFile<'f> {
     Archive(&'f str),
     /// By the number of the segment.
     Links(&'f str),
@@ -23,7 +23,7 @@ pub enum Missing<'f> {
 
 /// Archive files that were found to be elsewhere than the catalogue believes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stock {
+pub struct FileCheck {
     /// Neither on the disk nor in the store.
     pub lost: Vec<String>,
     /// Lost before, and there again.
@@ -42,20 +42,28 @@ struct Known {
 }
 
 impl Known {
-    fn is_here(&self, is_here: &dyn Fn(Missing<'_>) -> bool) -> bool {
-        is_here(if self.is_archive { Missing::Archive(&self.file) } else { Missing::Links(&self.file) })
+    fn is_here(&self, is_here: &dyn Fn(ExpectedFile<'_>) -> bool) -> bool {
+        is_here(if self.is_archive {
+            ExpectedFile::Archive(&self.file)
+        } else {
+            ExpectedFile::Links(&self.file)
+        })
     }
 }
 
-impl KeptFiles {
+impl FileLocations {
     /// `worker` is whose files they are.
-    pub fn open(database: &Database, worker: &str, objects: Option<Arc<dyn Objects>>) -> Result<KeptFiles> {
-        Ok(KeptFiles { session: database.connect(LIMIT)?, worker: worker.to_owned(), objects })
+    pub fn open(
+        database: &Database,
+        worker: &str,
+        objects: Option<Arc<dyn Objects>>,
+    ) -> Result<FileLocations> {
+        Ok(FileLocations { session: database.connect(LIMIT)?, worker: worker.to_owned(), objects })
     }
 
     /// Tells the catalogue what an uploader has stored: all of it or nothing; may be told again.
     pub fn note(&mut self, stored: &[Stored]) -> Result<()> {
-        let KeptFiles { session, worker, objects } = self;
+        let FileLocations { session, worker, objects } = self;
         let Some(objects) = objects else { return Ok(()) };
         let noted = session.transaction(async |connection| {
             for one in stored {
@@ -80,23 +88,23 @@ impl KeptFiles {
     }
 
     /// Looks for what should be on the disk. Before the worker's links are opened: they go on after what is lost.
-    pub fn take_stock(&mut self, is_here: &dyn Fn(Missing<'_>) -> bool) -> Result<Stock> {
-        let mut stock = Stock::default();
+    pub fn check_files(&mut self, is_here: &dyn Fn(ExpectedFile<'_>) -> bool) -> Result<FileCheck> {
+        let mut checked = FileCheck::default();
         for known in self.known()? {
             let is_here = known.is_kept || known.is_here(is_here);
             let is_there = !is_here && known.is_archive && self.is_in_store(&known)?;
             match (is_here || is_there, known.is_archive) {
-                (true, true) if known.is_lost => stock.found.push(known.file),
-                (false, true) if !known.is_lost => stock.lost.push(known.file),
+                (true, true) if known.is_lost => checked.found.push(known.file),
+                (false, true) if !known.is_lost => checked.lost.push(known.file),
                 (true, false) if known.is_lost => self.mark("links", &[known.file], false)?,
                 (false, false) if !known.is_lost => {
-                    stock.lost_links += 1;
+                    checked.lost_links += 1;
                     self.mark("links", &[known.file], true)?;
                 }
                 _ => {}
             }
         }
-        Ok(stock)
+        Ok(checked)
     }
 
     /// What is not known to be in the store, or is believed to be lost.

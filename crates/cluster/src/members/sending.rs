@@ -6,38 +6,47 @@
 use super::submitting::{Outgoing, append};
 use crate::database::{Connection, Result, Session};
 use crate::server_error;
-use crate::transport::{Carrier, KafkaLog, Log};
+use crate::transport::{KafkaLog, Log, Transport};
 use std::collections::BTreeMap;
 
 type Done = std::result::Result<(), tokio_postgres::Error>;
 
 /// One thread's way to the logs of the shards.
-pub struct Post {
-    carrier: Carrier,
+pub struct MessageSender {
+    transport: Transport,
     log: Option<KafkaLog>,
-    sender: String,
+    sender_id: String,
     name: &'static str,
 }
 
-impl Post {
+impl MessageSender {
     /// `sender` may be shared, but those who share it wait for each other.
-    pub fn new(carrier: &Carrier, sender: &str, name: &'static str) -> server_error::Result<Post> {
-        Ok(Post { carrier: carrier.clone(), log: carrier.log()?, sender: sender.to_owned(), name })
+    pub fn new(
+        transport: &Transport,
+        sender_id: &str,
+        name: &'static str,
+    ) -> server_error::Result<MessageSender> {
+        Ok(MessageSender {
+            transport: transport.clone(),
+            log: transport.log()?,
+            sender_id: sender_id.to_owned(),
+            name,
+        })
     }
 
     /// To be called before the transaction that they belong to: `None` where they go with it.
-    pub(crate) fn ahead<'o>(
+    pub(crate) fn send_ahead<'o>(
         &mut self,
         outgoing: impl Iterator<Item = &'o Outgoing>,
-    ) -> server_error::Result<Option<Noted>> {
+    ) -> server_error::Result<Option<SentPositions>> {
         let Some(log) = &mut self.log else { return Ok(None) };
         let outgoing: Vec<&Outgoing> = outgoing.collect();
         if outgoing.is_empty() {
-            return Ok(Some(Noted { sender: self.sender.clone(), reached: BTreeMap::new() }));
+            return Ok(Some(SentPositions { sender_id: self.sender_id.clone(), reached: BTreeMap::new() }));
         }
         let messages: Vec<(u16, &[u8])> = outgoing.iter().map(|one| (one.shard, &one.message[..])).collect();
         let appended = log.append(&messages);
-        self.carrier.note(self.name, appended.as_ref().err());
+        self.transport.note(self.name, appended.as_ref().err());
         let last = appended?;
         let mut reached = BTreeMap::new();
         for one in outgoing.iter().filter(|one| one.job != 0) {
@@ -45,23 +54,23 @@ impl Post {
                 reached.insert((one.job, one.shard), *offset);
             }
         }
-        Ok(Some(Noted { sender: self.sender.clone(), reached }))
+        Ok(Some(SentPositions { sender_id: self.sender_id.clone(), reached }))
     }
 
     /// The same for those who have nothing but messages to send.
-    pub fn prepare(&mut self, outgoing: Vec<Outgoing>) -> server_error::Result<Posted> {
-        let noted = self.ahead(outgoing.iter())?;
-        Ok(Posted { outgoing, noted })
+    pub fn prepare(&mut self, outgoing: Vec<Outgoing>) -> server_error::Result<PreparedMessages> {
+        let positions = self.send_ahead(outgoing.iter())?;
+        Ok(PreparedMessages { outgoing, positions })
     }
 }
 
 /// How far the log of a shard has to be applied, for each job that something was sent for.
-pub(crate) struct Noted {
-    sender: String,
+pub(crate) struct SentPositions {
+    sender_id: String,
     reached: BTreeMap<(u32, u16), u64>,
 }
 
-impl Noted {
+impl SentPositions {
     /// Within the transaction that the messages belong to.
     pub(crate) async fn write(&self, client: &Connection) -> Done {
         if self.reached.is_empty() {
@@ -78,21 +87,21 @@ impl Noted {
                    FROM unnest($2::int4[], $3::int4[], $4::int8[]) AS n(job, shard, reached) ORDER BY job, shard
                    ON CONFLICT (job, sender, shard) DO UPDATE
                    SET reached = greatest(log_sent.reached, excluded.reached)";
-        client.execute(sql, &[&self.sender, &jobs, &shards, &offsets]).await?;
+        client.execute(sql, &[&self.sender_id, &jobs, &shards, &offsets]).await?;
         Ok(())
     }
 }
 
 /// Messages that are under way, or will be with the transaction they are recorded in.
-pub struct Posted {
+pub struct PreparedMessages {
     outgoing: Vec<Outgoing>,
-    noted: Option<Noted>,
+    positions: Option<SentPositions>,
 }
 
-impl Posted {
+impl PreparedMessages {
     pub(crate) async fn record(&self, client: &Connection) -> Done {
-        match &self.noted {
-            Some(noted) => noted.write(client).await,
+        match &self.positions {
+            Some(positions) => positions.write(client).await,
             None if self.outgoing.is_empty() => Ok(()),
             None => append(client, &self.outgoing).await,
         }
@@ -100,8 +109,8 @@ impl Posted {
 }
 
 /// Sends to the logs of the shards, all of it or nothing that anybody waits for.
-pub fn send(session: &mut Session, posted: &Posted) -> Result<()> {
-    session.transaction(async |client| posted.record(client).await)
+pub fn send(session: &mut Session, prepared: &PreparedMessages) -> Result<()> {
+    session.transaction(async |client| prepared.record(client).await)
 }
 
 /// Where the logs of a cluster begin in which there never was a job: whatever is in them by now is not for it. The topic
