@@ -31,11 +31,11 @@ pub(crate) struct CommitQueue {
 /// What a batch is made of. Two take turns, so that their memory is used again.
 #[derive(Default)]
 pub(crate) struct Load {
-    pub(crate) items: Vec<VisitRecord>,
-    /// Of the items, but for those that bring their own.
+    pub(crate) records: Vec<VisitRecord>,
+    /// Of the records, but for those that bring their own.
     pub(crate) links: LinkBatch,
     pub(crate) jobs: Vec<JobUpdate>,
-    /// Of the items together, in visits: see [`VisitRecord::weight`].
+    /// Of the records together, in visits: see [`VisitRecord::weight`].
     weight: usize,
 }
 
@@ -47,21 +47,21 @@ struct Waiting {
 }
 
 /// Memory beyond this is given back after a batch.
-const KEPT_ITEMS: usize = 4096;
+const KEPT_RECORDS: usize = 4096;
 const KEPT_LINK_BYTES: usize = 16 << 20;
 
 impl Load {
-    pub(crate) fn of(items: Vec<VisitRecord>) -> Load {
-        Load { items, ..Load::default() }
+    pub(crate) fn of(records: Vec<VisitRecord>) -> Load {
+        Load { records, ..Load::default() }
     }
 
     fn is_empty(&self) -> bool {
-        self.items.is_empty() && self.jobs.is_empty()
+        self.records.is_empty() && self.jobs.is_empty()
     }
 
     fn clear(&mut self) {
-        self.items.clear();
-        self.items.shrink_to(KEPT_ITEMS);
+        self.records.clear();
+        self.records.shrink_to(KEPT_RECORDS);
         self.weight = 0;
         self.jobs.clear();
         self.links.clear();
@@ -70,29 +70,29 @@ impl Load {
 }
 
 impl CommitQueue {
-    pub(crate) fn with_room_for(items: usize) -> CommitQueue {
-        CommitQueue { room: items, waiting: Mutex::default(), wake: Condvar::new() }
+    pub(crate) fn with_room_for(records: usize) -> CommitQueue {
+        CommitQueue { room: records, waiting: Mutex::default(), wake: Condvar::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Nobody is woken for a few items, unless they are waited for: the committer looks by itself.
-    pub(crate) fn put_all(&self, items: Vec<VisitRecord>) {
+    /// Nobody is woken for a few records, unless they are waited for: the committer looks by itself.
+    pub(crate) fn put_all(&self, records: Vec<VisitRecord>) {
         let mut waiting = self.lock();
-        for mut item in items {
-            item.links.take().iter().for_each(|links| waiting.load.links.extend(links));
-            waiting.load.weight += item.weight();
-            waiting.load.items.push(item);
+        for mut record in records {
+            record.links.take().iter().for_each(|links| waiting.load.links.extend(links));
+            waiting.load.weight += record.weight();
+            waiting.load.records.push(record);
         }
         if waiting.flush {
             self.wake.notify_one();
         }
     }
 
-    pub(crate) fn put(&self, item: VisitRecord) {
-        self.put_all(vec![item]);
+    pub(crate) fn put(&self, record: VisitRecord) {
+        self.put_all(vec![record]);
     }
 
     pub(crate) fn put_job(&self, update: JobUpdate) {
@@ -104,13 +104,13 @@ impl CommitQueue {
         self.lock().load.weight >= self.room
     }
 
-    /// Close the batch now, or with the next item: there are fetch slots, and nothing is ready.
+    /// Close the batch now, or with the next record: there are fetch slots, and nothing is ready.
     pub(crate) fn flush(&self) {
         self.lock().flush = true;
         self.wake.notify_one();
     }
 
-    /// No more items will come.
+    /// No more records will come.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.wake.notify_one();
@@ -203,48 +203,48 @@ impl Committer {
     /// Stores a batch in the order that makes it safe.
     pub(crate) fn commit(&mut self, load: &mut Load, recovered: bool) -> Result<Stored, EngineError> {
         let started = Instant::now();
-        let Load { items, links, jobs, .. } = load;
+        let Load { records, links, jobs, .. } = load;
         let mut batch = Batch {
             at: now(),
             jobs: std::mem::take(jobs),
             recovered,
-            pages: Vec::with_capacity(items.len()),
-            fetches: Vec::with_capacity(items.len()),
+            pages: Vec::with_capacity(records.len()),
+            fetches: Vec::with_capacity(records.len()),
             ..Batch::default()
         };
-        let mut settled = Vec::with_capacity(items.len());
-        let mut pages_of = Vec::with_capacity(items.len());
+        let mut settled = Vec::with_capacity(records.len());
+        let mut pages_of = Vec::with_capacity(records.len());
         let mut positions: HashMap<Arc<str>, u64> = HashMap::new();
-        for mut item in items.drain(..) {
-            if let Some(late) = item.late.take() {
-                item.position = self.append_late(&late.metadata, late.address)?.or(item.position);
+        for mut record in records.drain(..) {
+            if let Some(late) = record.late.take() {
+                record.position = self.append_late(&late.metadata, late.address)?.or(record.position);
             }
-            if let Some(Position { file, length }) = item.position {
+            if let Some(Position { file, length }) = record.position {
                 let reached = positions.entry(file).or_default();
                 *reached = length.max(*reached);
             }
-            for skipped in &item.skipped {
+            for skipped in &record.skipped {
                 self.counters.skipped(skipped.reason, skipped.counted());
             }
             let place = batch.pages.len();
-            let page = item.page.is_some().then_some(place);
-            if let Some(mut page) = item.page {
+            let page = record.page.is_some().then_some(place);
+            if let Some(mut page) = record.page {
                 if let Some(copies) = &mut self.copies {
                     copies.mark(&mut page);
                 }
                 batch.pages.push(page);
             }
-            batch.forgotten.append(&mut item.forgotten);
-            batch.fetches.extend(item.fetch);
-            batch.resources.extend(item.resource);
-            batch.skipped.append(&mut item.skipped);
-            batch.errors.extend(item.error);
-            batch.hosts.extend(item.host);
-            batch.robots.extend(item.robots);
-            if let Some(of_page) = &item.links {
+            batch.forgotten.append(&mut record.forgotten);
+            batch.fetches.extend(record.fetch);
+            batch.resources.extend(record.resource);
+            batch.skipped.append(&mut record.skipped);
+            batch.errors.extend(record.error);
+            batch.hosts.extend(record.host);
+            batch.robots.extend(record.robots);
+            if let Some(of_page) = &record.links {
                 links.extend(of_page);
             }
-            if let Some(one) = item.settled {
+            if let Some(one) = record.settlement {
                 settled.push(one);
                 pages_of.push(page);
             }
@@ -354,7 +354,7 @@ mod tests {
                 Ok(())
             })
             .unwrap();
-            assert_eq!((load.items.len(), sources), (1, vec![page.to_owned()]));
+            assert_eq!((load.records.len(), sources), (1, vec![page.to_owned()]));
         }
     }
 
@@ -380,7 +380,7 @@ mod tests {
         assert!(commit_queue.is_full());
         let mut load = Load::default();
         assert!(commit_queue.take(Duration::from_secs(3600), 200, &mut load), "by its weight");
-        assert_eq!(load.items.len(), 3);
+        assert_eq!(load.records.len(), 3);
         assert!(!commit_queue.is_full());
     }
 
@@ -393,7 +393,7 @@ mod tests {
         }
         let take = |size| {
             let mut load = Load::default();
-            commit_queue.take(long, size, &mut load).then_some(load.items.len())
+            commit_queue.take(long, size, &mut load).then_some(load.records.len())
         };
         assert_eq!(take(3), Some(3));
         commit_queue.put(VisitRecord::default());

@@ -722,9 +722,9 @@ impl EngineSetup {
         let mut failed = HashMap::new();
         for report in reports.try_iter().flatten() {
             match report {
-                Report::Failed { token, answer, item } => {
+                Report::Failed { token, answer, record } => {
                     frontier.answered(token, &answer, at);
-                    failed.insert(token, item);
+                    failed.insert(token, record);
                 }
                 other => last_reports.push(other),
             }
@@ -735,7 +735,7 @@ impl EngineSetup {
             }
         }
         // They were asked for, and nothing will tell any more that these were not their hosts' failures.
-        failed.into_values().for_each(|item| commit_queue.put(*item));
+        failed.into_values().for_each(|record| commit_queue.put(*record));
         interrupt_rest(&commit_queue, &jobs, &ends, stop.is_some() && member.is_none());
         commit_queue.close();
         let catalogue = match join(commit_thread, "committer") {

@@ -79,7 +79,7 @@ impl RequestContext<'_> {
 
 /// Everything made of an answer, but for its place in the archive.
 pub(crate) struct ProcessedPage {
-    pub(crate) item: VisitRecord,
+    pub(crate) record: VisitRecord,
     pub(crate) metadata: VisitMetadata,
     pub(crate) discoveries: Vec<argiope_frontier::Discovery>,
     pub(crate) note: Option<argiope_frontier::admission::SeenPage>,
@@ -90,12 +90,12 @@ pub(crate) struct ProcessedPage {
 
 impl ProcessedPage {
     pub(crate) fn archived(&mut self, at: &str, duplicate_of: Option<&Url>) {
-        if let Some(row) = &mut self.item.page {
+        if let Some(row) = &mut self.record.page {
             row.page.archive = Some(at.to_owned());
             let own = duplicate_of.is_some_and(|url| url.as_str() == row.page.url);
             row.page.duplicate_of = duplicate_of.filter(|_| !own).map(|url| url.as_str().to_owned());
         }
-        if let Some(resource) = &mut self.item.resource {
+        if let Some(resource) = &mut self.record.resource {
             resource.archive = Some(at.to_owned());
         }
     }
@@ -115,7 +115,7 @@ pub(crate) fn process_response(
     let status = fetched.status.as_u16();
     let mut metadata = context.metadata(visit, fate, fetched.timings, Some(status));
     metadata.truncated = fetched.truncated.map(truncation);
-    let mut item = VisitRecord::default();
+    let mut record = VisitRecord::default();
     let mut discoveries = Vec::new();
     let mut note = None;
     let mut scope_host = None;
@@ -144,11 +144,11 @@ pub(crate) fn process_response(
             }
             let mut row = digested.row;
             finish_row(&mut row, visit, &metadata, context.worker, fetched);
-            item.page = Some(row.capped());
-            item.links = digested.links;
-            item.skipped = digested.skipped;
-            item.skipped.extend(cut_body(visit, metadata.error.as_deref(), fetched));
-            item.error =
+            record.page = Some(row.capped());
+            record.links = digested.links;
+            record.skipped = digested.skipped;
+            record.skipped.extend(cut_body(visit, metadata.error.as_deref(), fetched));
+            record.error =
                 fate.error.is_some().then(|| error_row(visit, fate, Some(status), fetched.timings.ended));
             discoveries.extend(digested.discovery);
             discoveries.extend(digested.resources);
@@ -167,9 +167,9 @@ pub(crate) fn process_response(
                 payload: None,
                 now: fetched.timings.ended,
             };
-            (discoveries, item.skipped) = digest::sitemap(job, visit, &body, key);
+            (discoveries, record.skipped) = digest::sitemap(job, visit, &body, key);
             let cut = fetched.truncated.map(|cut| cut.to_string()).or_else(|| decoded.problem(SITEMAP_BYTES));
-            item.skipped.extend(cut_body(visit, cut.as_deref(), fetched));
+            record.skipped.extend(cut_body(visit, cut.as_deref(), fetched));
         }
         (Completion::Done { .. }, RequestKind::Resource) => {
             let length = fetched.header_text("content-length").and_then(|text| text.trim().parse().ok());
@@ -182,7 +182,7 @@ pub(crate) fn process_response(
             if metadata.error.is_none() {
                 metadata.error = fetched.truncated.map(|cut| cut.to_string());
             }
-            item.resource = Some(resource_row(visit, &metadata));
+            record.resource = Some(resource_row(visit, &metadata));
         }
         (Completion::Redirect { to, .. }, _) => {
             scope_host = (job.graph.is_none() && classify::is_seed(visit)).then(|| to.clone());
@@ -192,8 +192,8 @@ pub(crate) fn process_response(
     let mut fetch = context.fetch_row(visit, &metadata, fate);
     fetch.bytes = fetched.body.len() as u64;
     fetch.address = Some(fetched.address.ip().to_string());
-    item.fetch = Some(fetch);
-    ProcessedPage { item, metadata, discoveries, note, scope_host, payload_sha256 }
+    record.fetch = Some(fetch);
+    ProcessedPage { record, metadata, discoveries, note, scope_host, payload_sha256 }
 }
 
 /// What is said of a page of whose body a part is missing.

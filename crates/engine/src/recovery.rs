@@ -114,10 +114,10 @@ impl Recoverer<'_> {
         let mut restored = 0;
         let is_ended =
             |found: &RecoveredVisit| ended.get(&found.at.file).is_some_and(|length| found.end <= *length);
-        self.replay(&positions(&from), is_ended, |this, mut items| {
-            restored += items.len() as u64;
-            items.iter_mut().for_each(|item| item.settled = None);
-            this.committer.commit(&mut Load::of(items), true)?;
+        self.replay(&positions(&from), is_ended, |this, mut records| {
+            restored += records.len() as u64;
+            records.iter_mut().for_each(|record| record.settlement = None);
+            this.committer.commit(&mut Load::of(records), true)?;
             Ok(())
         })?;
         let batch = self.committer.catalogue.reader()?.last_batch()?;
@@ -125,7 +125,7 @@ impl Recoverer<'_> {
         Ok(restored)
     }
 
-    /// Reads the wanted visits beyond these positions, as items, and hands them on in batches.
+    /// Reads the wanted visits beyond these positions, as records, and hands them on in batches.
     fn replay(
         &mut self,
         known: &[Position],
@@ -138,7 +138,7 @@ impl Recoverer<'_> {
         let mut failure = None;
         let recovery = archive.recover(known, &mut |visit| {
             if wanted(&visit) {
-                waiting.extend(self.item_of(visit, reader.as_ref())?);
+                waiting.extend(self.record_of(visit, reader.as_ref())?);
             }
             if waiting.len() >= BATCH {
                 store(self, std::mem::take(&mut waiting)).map_err(|error| stopped(&mut failure, error))?;
@@ -155,8 +155,8 @@ impl Recoverer<'_> {
         Ok(recovery)
     }
 
-    fn store(&mut self, items: Vec<VisitRecord>) -> Result<(), EngineError> {
-        let stored = self.committer.commit(&mut Load::of(items), true)?;
+    fn store(&mut self, records: Vec<VisitRecord>) -> Result<(), EngineError> {
+        let stored = self.committer.commit(&mut Load::of(records), true)?;
         let mut late = Vec::new();
         for settled in stored.settled {
             let (ticket, visit) = (settled.ticket, settled.visit.clone());
@@ -216,7 +216,7 @@ impl Recoverer<'_> {
     }
 
     /// A visit as its worker would have handed it over. None if its job is not open: it stays where it is.
-    fn item_of(
+    fn record_of(
         &mut self,
         found: RecoveredVisit,
         reader: &dyn CatalogueReader,
@@ -239,31 +239,31 @@ impl Recoverer<'_> {
             }
             RequestKind::Robots | RequestKind::Sitemap => false,
         };
-        let mut item = if found.has_response {
+        let mut record = if found.has_response {
             let exchange = self.archive.read(&found.at)?;
             let fetched = fetched_again(&found, &exchange);
             self.tell_host(&visit, &fetched);
-            let mut item = self.with_response(&job, &found, &fate, &fetched);
+            let mut record = self.with_response(&job, &found, &fate, &fetched);
             if visit.kind == RequestKind::Robots {
-                self.keep_robots(&job, &visit, &fetched, &mut item);
+                self.keep_robots(&job, &visit, &fetched, &mut record);
             }
-            item
+            record
         } else {
             without_response(&found, &fate)
         };
-        item.position = position;
+        record.position = position;
         if catalogued {
             // Only the frontier had not heard of it: links and rows are stored.
-            let settled = item.settled.take();
-            item = VisitRecord { settled, position: item.position, ..VisitRecord::default() };
+            let settlement = record.settlement.take();
+            record = VisitRecord { settlement, position: record.position, ..VisitRecord::default() };
         }
-        if let Some(settled) = &mut item.settled {
+        if let Some(settled) = &mut record.settlement {
             settled.ticket = ticket;
         }
         if visit.kind == RequestKind::Robots {
-            item.settled = None;
+            record.settlement = None;
         }
-        Ok(Some(item))
+        Ok(Some(record))
     }
 
     fn with_response(
@@ -277,11 +277,11 @@ impl Recoverer<'_> {
         let visit = metadata.visit.clone();
         let buffers = RefCell::new(Buffers::new());
         let decoding = RefCell::new(DecodeScratch::new());
-        let context = facts_of(found);
+        let context = context_of(found);
         let mut processed =
             processing::process_response(job, &visit, fetched, fate, &context, self.key, &buffers, &decoding);
         processed.archived(&found.at.to_string(), found.duplicate_of.as_ref());
-        processed.item.settled = Some(Settlement {
+        processed.record.settlement = Some(Settlement {
             token: None,
             ticket: None,
             visit,
@@ -290,7 +290,7 @@ impl Recoverer<'_> {
             note: processed.note,
             scope_host: processed.scope_host,
         });
-        processed.item
+        processed.record
     }
 
     /// The host may have asked for patience, and been forgotten.
@@ -303,7 +303,7 @@ impl Recoverer<'_> {
 
     /// A robots.txt is kept as if it had just come. One that was redirected is asked for again, and so is that of a host
     /// for which nothing is queued any more: whoever asks then looks for its sitemaps, too.
-    fn keep_robots(&mut self, job: &JobContext, visit: &Visit, fetched: &Fetched, item: &mut VisitRecord) {
+    fn keep_robots(&mut self, job: &JobContext, visit: &Visit, fetched: &Fetched, record: &mut VisitRecord) {
         let Some(origin) = &visit.source else { return };
         if fetched.redirect().is_some() || !self.frontier.serves(job.id, origin.host()) {
             return;
@@ -312,16 +312,16 @@ impl Recoverer<'_> {
         let mut scratch = DecodeScratch::new();
         let Ok(body) = robots::robots_body(fetched, &mut scratch) else { return };
         let body = body.to_vec();
-        item.robots = Some(RobotsRow {
+        record.robots = Some(RobotsRow {
             origin: origin.origin().to_owned(),
             fetched_at: ended,
             status: Some(status),
             body: body.clone(),
         });
-        item.host = Some(robots::host_row(origin, status, &body, ended));
+        record.host = Some(robots::host_row(origin, status, &body, ended));
         let answer = (status, body);
         if let Some(news) = self.frontier.robots_answered_before(origin, &job.agent, answer, ended, now()) {
-            item.skipped.extend(offer_sitemaps(self.frontier, self.jobs, self.key, &news, now()));
+            record.skipped.extend(offer_sitemaps(self.frontier, self.jobs, self.key, &news, now()));
         }
     }
 }
@@ -355,7 +355,7 @@ fn fate_of(found: &RecoveredVisit) -> Fate {
     Fate { completion, error: metadata.error.clone(), dead_letter }
 }
 
-fn facts_of(found: &RecoveredVisit) -> RequestContext<'static> {
+fn context_of(found: &RecoveredVisit) -> RequestContext<'static> {
     let metadata = &found.metadata;
     RequestContext {
         ticket: metadata.ticket.clone(),
@@ -372,7 +372,7 @@ fn facts_of(found: &RecoveredVisit) -> RequestContext<'static> {
 fn without_response(found: &RecoveredVisit, fate: &Fate) -> VisitRecord {
     let metadata = &found.metadata;
     let visit = metadata.visit.clone();
-    let context = facts_of(found);
+    let context = context_of(found);
     let fetch = context.fetch_row(&visit, metadata, fate);
     let is_page = visit.kind == RequestKind::Page;
     let done = matches!(fate.completion, Completion::Done { .. });
@@ -382,7 +382,7 @@ fn without_response(found: &RecoveredVisit, fate: &Fate) -> VisitRecord {
         resource: (is_resource && done).then(|| processing::resource_row(&visit, metadata)),
         page: (is_page && done).then(|| processing::failed_page(&visit, metadata, "recovery").capped()),
         error: is_page.then(|| processing::error_row(&visit, fate, None, metadata.timings.ended)),
-        settled: Some(Settlement {
+        settlement: Some(Settlement {
             token: None,
             ticket: None,
             visit,

@@ -49,7 +49,7 @@ pub(crate) enum Report {
     Failed {
         token: Token,
         answer: Answer,
-        item: Box<VisitRecord>,
+        record: Box<VisitRecord>,
     },
     Robots {
         token: Token,
@@ -193,8 +193,8 @@ impl Scheduler {
         let error = self.schedule().and_then(|()| self.settle_all()).err();
         self.settle_held(now());
         // Who is still in doubt was asked all the same.
-        for (_, item) in self.run.held.drain() {
-            self.commit_queue.put(*item);
+        for (_, record) in self.run.held.drain() {
+            self.commit_queue.put(*record);
         }
         self.publish(now());
         RunEnd {
@@ -336,8 +336,8 @@ impl Scheduler {
     }
 
     fn release(&mut self, token: Token) {
-        if let Some(item) = self.run.held.remove(&token) {
-            self.commit_queue.put(*item);
+        if let Some(record) = self.run.held.remove(&token) {
+            self.commit_queue.put(*record);
         }
     }
 
@@ -380,7 +380,7 @@ impl Scheduler {
         let row = SkippedRow::new(visit.job, visit.scheduled_url(), skip, visit.source.as_ref());
         let settled = settled(token, ticket, visit);
         self.commit_queue.put(VisitRecord {
-            settled: Some(settled),
+            settlement: Some(settled),
             skipped: vec![row],
             ..VisitRecord::default()
         });
@@ -436,7 +436,7 @@ impl Scheduler {
         settled.completion = Completion::Done { counted };
         processing::count(&self.counters, &settled.completion, page.as_ref());
         self.commit_queue.put(VisitRecord {
-            settled: Some(settled),
+            settlement: Some(settled),
             page,
             resource,
             ..VisitRecord::default()
@@ -450,12 +450,14 @@ impl Scheduler {
                 Report::Answered { token, answer } => {
                     self.frontier.answered(token, &answer, at);
                 }
-                Report::Failed { token, answer, item } => match self.frontier.answered(token, &answer, at) {
-                    Disposition::Record => self.commit_queue.put(*item),
-                    Disposition::Hold => {
-                        self.run.held.insert(token, item);
+                Report::Failed { token, answer, record } => {
+                    match self.frontier.answered(token, &answer, at) {
+                        Disposition::Record => self.commit_queue.put(*record),
+                        Disposition::Hold => {
+                            self.run.held.insert(token, record);
+                        }
                     }
-                },
+                }
                 Report::Robots { token, answer, outcome } => {
                     self.frontier.answered(token, &answer, at);
                     if let Some(news) = self.frontier.robots_answered(token, outcome, at) {

@@ -35,7 +35,7 @@ pub(crate) struct LateRecord {
 
 #[derive(Debug, Default)]
 pub(crate) struct VisitRecord {
-    pub(crate) settled: Option<Settlement>,
+    pub(crate) settlement: Option<Settlement>,
     pub(crate) fetch: Option<FetchRow>,
     pub(crate) page: Option<PageRow>,
     pub(crate) resource: Option<ResourceRow>,
@@ -56,7 +56,7 @@ const LINKS_PER_VISIT: usize = 100;
 impl VisitRecord {
     /// How many ordinary visits take as much memory and time: an index page with 10,000 links is not one among others.
     pub(crate) fn weight(&self) -> usize {
-        let discovered = self.settled.iter().flat_map(|settled| &settled.discoveries);
+        let discovered = self.settlement.iter().flat_map(|settled| &settled.discoveries);
         let links: usize = discovered.map(|discovery| discovery.found.len()).sum();
         1 + (links + self.skipped.len()) / LINKS_PER_VISIT
     }

@@ -485,7 +485,7 @@ impl Worker {
     fn work_on_oldest(&self, most: usize) {
         let pages = self.pages.borrow_mut().pop(most);
         match self.items_of(pages) {
-            Ok(items) => self.commit_queue.put_all(items),
+            Ok(records) => self.commit_queue.put_all(records),
             Err(error) => self.report(Report::Fatal(error)),
         }
     }
@@ -494,7 +494,7 @@ impl Worker {
     fn items_of(&self, pages: Vec<WaitingPage>) -> Result<Vec<VisitRecord>, EngineError> {
         let mut worked: Vec<WorkedPage> = pages.into_iter().map(|page| self.process(page)).collect();
         self.archive(&mut worked)?;
-        Ok(worked.into_iter().map(|page| self.item_of(page)).collect())
+        Ok(worked.into_iter().map(|page| self.record_of(page)).collect())
     }
 
     fn process(&self, page: WaitingPage) -> WorkedPage {
@@ -547,15 +547,15 @@ impl Worker {
             if page.kept == Kept::All {
                 page.processed.archived(&appended.at.to_string(), appended.duplicate_of.as_ref());
             }
-            page.processed.item.position = Some(appended.position());
+            page.processed.record.position = Some(appended.position());
         }
         Ok(())
     }
 
-    fn item_of(&self, page: WorkedPage) -> VisitRecord {
+    fn record_of(&self, page: WorkedPage) -> VisitRecord {
         let WorkedPage { token, ticket, visit, fate, mut processed, .. } = page;
-        count(&self.counters, &fate.completion, processed.item.page.as_ref());
-        processed.item.settled = Some(Settlement {
+        count(&self.counters, &fate.completion, processed.record.page.as_ref());
+        processed.record.settlement = Some(Settlement {
             token: Some(token),
             ticket: Some(ticket),
             scope_host: processed.scope_host,
@@ -564,7 +564,7 @@ impl Worker {
             note: processed.note,
             visit,
         });
-        processed.item
+        processed.record
     }
 
     fn failed(&self, job: &JobContext, dispatch: Dispatch, error: &FetchError) {
@@ -586,19 +586,19 @@ impl Worker {
         let metadata = context.metadata(&visit, &fate, error.timings, None);
         let mut fetch = context.fetch_row(&visit, &metadata, &fate);
         fetch.address = error.address.map(|a| a.ip().to_string());
-        let mut item = VisitRecord { fetch: Some(fetch), ..VisitRecord::default() };
+        let mut record = VisitRecord { fetch: Some(fetch), ..VisitRecord::default() };
         if visit.kind == RequestKind::Page {
-            item.page = matches!(fate.completion, Completion::Done { .. })
+            record.page = matches!(fate.completion, Completion::Done { .. })
                 .then(|| failed_page(&visit, &metadata, &self.name).capped());
-            item.error = Some(error_row(&visit, &fate, None, ended));
+            record.error = Some(error_row(&visit, &fate, None, ended));
         }
         if visit.kind == RequestKind::Resource && matches!(fate.completion, Completion::Done { .. }) {
-            item.resource = Some(resource_row(&visit, &metadata));
+            record.resource = Some(resource_row(&visit, &metadata));
         }
         let address = error.address.map(|a| a.ip());
-        item.late = Some(Box::new(LateRecord { metadata, address }));
-        count(&self.counters, &fate.completion, item.page.as_ref());
-        item.settled = Some(Settlement {
+        record.late = Some(Box::new(LateRecord { metadata, address }));
+        count(&self.counters, &fate.completion, record.page.as_ref());
+        record.settlement = Some(Settlement {
             token: Some(token),
             ticket: Some(ticket),
             visit,
@@ -607,7 +607,7 @@ impl Worker {
             note: None,
             scope_host: None,
         });
-        self.report(Report::Failed { token, answer: Answer { ended, outcome }, item: Box::new(item) });
+        self.report(Report::Failed { token, answer: Answer { ended, outcome }, record: Box::new(record) });
     }
 
     async fn robots(&self, dispatch: Box<RobotsDispatch>, term: u64) {
@@ -684,7 +684,7 @@ impl Worker {
         let context =
             RequestContext { ticket: None, rule: None, delay, per_host: per_host.get(), worker: &self.name };
         let fate = Fate { completion: Completion::Done { counted: false }, error: None, dead_letter: false };
-        let mut item = VisitRecord::default();
+        let mut record = VisitRecord::default();
         let (answer, outcome) = match fetched {
             Ok(fetched) => {
                 let ended = fetched.timings.ended;
@@ -695,12 +695,12 @@ impl Worker {
                 metadata.error = body.as_ref().err().cloned();
                 if let Some(appender) = self.appender.borrow_mut().as_mut() {
                     let appended = appender.append(&exchange_of(&metadata, &fetched, None))?;
-                    item.position = Some(appended.position());
+                    record.position = Some(appended.position());
                 }
                 let mut row = context.fetch_row(&visit, &metadata, &fate);
                 row.bytes = fetched.body.len() as u64;
                 row.address = Some(fetched.address.ip().to_string());
-                item.fetch = Some(row);
+                record.fetch = Some(row);
                 let retry_after = classify::retry_after(&fetched.headers, status, ended);
                 let outcome =
                     classify::outcome(&visit, AnswerResult::Status(status), &fetched.timings, retry_after);
@@ -712,13 +712,13 @@ impl Worker {
                         RobotsAnswered::Final { answer: RobotsAnswer::NoAnswer, body: Vec::new() }
                     }
                     (None, Ok(body)) => {
-                        item.robots = Some(RobotsRow {
+                        record.robots = Some(RobotsRow {
                             origin: request.origin.origin().to_owned(),
                             fetched_at: ended,
                             status: Some(status),
                             body: body.to_vec(),
                         });
-                        item.host = Some(host_row(&request.origin, status, &body, ended));
+                        record.host = Some(host_row(&request.origin, status, &body, ended));
                         RobotsAnswered::Final { answer: RobotsAnswer::Status(status), body: body.to_vec() }
                     }
                 };
@@ -730,13 +730,13 @@ impl Worker {
                 let kind = classify::failure_kind(&error);
                 let fate = Fate { error: Some(classify::error_text(&error)), ..fate };
                 let metadata = context.metadata(&visit, &fate, error.timings, None);
-                item.fetch = Some(context.fetch_row(&visit, &metadata, &fate));
+                record.fetch = Some(context.fetch_row(&visit, &metadata, &fate));
                 let outcome = classify::outcome(&visit, AnswerResult::Failed(kind), &error.timings, None);
                 let answered = RobotsAnswered::Final { answer: RobotsAnswer::NoAnswer, body: Vec::new() };
                 (Answer { ended, outcome }, answered)
             }
         };
-        self.commit_queue.put(item);
+        self.commit_queue.put(record);
         Ok(Report::Robots { token, answer, outcome })
     }
 
