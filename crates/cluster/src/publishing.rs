@@ -11,12 +11,13 @@ use crate::kafka::{Kafka, Outgoing, Topic, Topics};
 use crate::members::leads;
 use crate::server_error::{Result as Answered, ServerError};
 use crate::transport::Transport;
-use argiope_model::{Millis, PublicSuffixes, Url, shard_of};
+use argiope_model::{PublicSuffixes, Url, shard_of};
 use argiope_store::catalogue::{ErrorRow, StoredPage};
+use argiope_store::clock::now;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// Between two looks at the catalogue when all is published, and after a failure.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -245,9 +246,4 @@ pub fn unpublished_pages(session: &mut Session) -> Result<u64, DatabaseError> {
     let row = session.query_one(sql, &[&What::Pages.name()])?;
     let pages: i64 = row.try_get(0).map_err(|error| session.error(error))?;
     Ok(u64::try_from(pages).unwrap_or(0))
-}
-
-fn now() -> Millis {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

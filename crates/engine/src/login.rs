@@ -6,7 +6,6 @@ use crate::config::EngineConfig;
 use crate::error::EngineError;
 use crate::job::JobContext;
 use crate::robots::unqueued_visit;
-use crate::scheduler::now;
 use argiope_extract::hidden_fields;
 use argiope_fetch::{
     DecodeScratch, FetchRequest, Fetched, Fetcher, Resolver, SendPermit, Start, Tls, decode, encode_form,
@@ -14,6 +13,7 @@ use argiope_fetch::{
 use argiope_frontier::{Answer, Frontier};
 use argiope_model::{Base, RequestKind, Url};
 use argiope_politeness::AnswerResult;
+use argiope_store::clock::now;
 use bytes::Bytes;
 use std::fmt;
 use std::sync::Arc;

@@ -22,7 +22,7 @@ use crate::recovery::{KnownVisits, Recoverer, RecoverySummary};
 use crate::request_starts::RequestStarts;
 use crate::retry;
 use crate::scheduler::{
-    CATALOGUE, Control, JobEnd, Report, RunEnd, RunState, Scheduler, marks, now, refused_rows, settle,
+    CATALOGUE, Control, JobEnd, Report, RunEnd, RunState, Scheduler, marks, refused_rows, settle,
 };
 use crate::scope::ScopeCompiler;
 use crate::shards::MemberState;
@@ -38,6 +38,7 @@ use argiope_model::{FingerprintKey, JobId, Millis, RequestKind, Url};
 use argiope_politeness::PolitenessRules;
 use argiope_store::archive::Position;
 use argiope_store::catalogue::{Batch, Catalogue, JobState, JobUpdate, StoredPage};
+use argiope_store::clock::now;
 use argiope_store::export::Output;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use std::collections::HashMap;

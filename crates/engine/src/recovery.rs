@@ -17,7 +17,7 @@ use crate::error::EngineError;
 use crate::job::{JobContext, Jobs};
 use crate::processing::{self, RequestContext};
 use crate::robots;
-use crate::scheduler::{marks, now, offer_sitemaps, settle};
+use crate::scheduler::{marks, offer_sitemaps, settle};
 use crate::scope::ScopeCompiler;
 use crate::visit_record::{Settlement, VisitRecord};
 use argiope_fetch::{DecodeScratch, Fetched};
@@ -28,6 +28,7 @@ use argiope_model::{Fingerprint, FingerprintKey, JobId, Millis, RequestKind, Vis
 use argiope_politeness::AnswerResult;
 use argiope_store::archive::{Archive, Position, RecoveredVisit, Recovery, StoredExchange};
 use argiope_store::catalogue::{CatalogueReader, RobotsRow};
+use argiope_store::clock::now;
 use argiope_store::error::{ErrorKind, StoreError};
 use argiope_store::warc::VisitOutcome;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version};

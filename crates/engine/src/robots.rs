@@ -1,11 +1,11 @@
 //! Requests for robots.txt and what is kept of their answers. What the rules say is for `politeness`.
 
 use crate::job::JobContext;
-use crate::scheduler::now;
 use argiope_fetch::{DecodeScratch, Fetched, Truncation as Cut, decode};
 use argiope_model::{Millis, RequestKind, Url, Visit};
 use argiope_politeness::robots::text_of;
 use argiope_store::catalogue::HostRow;
+use argiope_store::clock::now;
 use bytes::Bytes;
 
 /// robots.txt beyond this is not read; the parser itself stops earlier.

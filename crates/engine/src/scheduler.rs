@@ -25,19 +25,14 @@ use argiope_model::{FetchTimings, FingerprintKey, JobId, Millis, RequestKind, Sk
 use argiope_politeness::PolitenessRules;
 use argiope_store::archive::Position;
 use argiope_store::catalogue::{JobState, JobUpdate, SkippedRow, StoredPage};
+use argiope_store::clock::now;
 use argiope_store::warc::{VisitMetadata, VisitOutcome};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use tokio::sync::mpsc;
-
-/// The wall clock, read at the edges of the pipeline only.
-pub(crate) fn now() -> Millis {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
-}
 
 /// What the scheduler is told.
 pub(crate) enum Report {

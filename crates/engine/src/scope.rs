@@ -1,10 +1,10 @@
 //! The rules of a job, compiled again when its scope grows: a seed's redirect adds its host.
 
 use crate::job::{JobContext, JobStart};
-use crate::scheduler::now;
 use argiope_frontier::Frontier;
 use argiope_frontier::admission::JobRules;
 use argiope_model::{JobId, PublicSuffixes, Url};
+use argiope_store::clock::now;
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 

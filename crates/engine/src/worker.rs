@@ -15,7 +15,7 @@ use crate::processing::{
 };
 use crate::request_starts::RequestStarts;
 use crate::robots::{ROBOTS_BYTES, host_row, robots_body, robots_visit};
-use crate::scheduler::{Report, now};
+use crate::scheduler::Report;
 use crate::visit_record::{LateRecord, Settlement, VisitRecord};
 use argiope_fetch::{
     AddressPolicy, DecodeScratch, FailureKind as Unfetched, FetchError, FetchRequest, Fetched, Fetcher,
@@ -29,6 +29,7 @@ use argiope_model::{Base, FingerprintKey, RequestKind, Resources, Url, Visit};
 use argiope_politeness::{AnswerResult, RobotsAnswer};
 use argiope_store::archive::{Appender, Exchange, Response};
 use argiope_store::catalogue::RobotsRow;
+use argiope_store::clock::now;
 use argiope_store::warc::VisitMetadata;
 use crossbeam_channel::Sender;
 use http::HeaderValue;

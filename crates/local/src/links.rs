@@ -5,10 +5,10 @@
 //!
 //! The segments of a worker of a cluster may leave its disk, as the files of its archive do ([`Segments`]).
 
-use crate::archive::now;
 use crate::disk::{Disk, DiskFile, LocalDisk, make_directory, sync_directory, write_whole};
 use argiope_model::Millis;
 use argiope_store::archive::Position;
+use argiope_store::clock::now;
 use argiope_store::error::{ErrorKind, Result, StoreError};
 use argiope_store::links::{LinkBatch, Links, LinksPosition, PageLinks, decode};
 use argiope_store::spool::Spool;

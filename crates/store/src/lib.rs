@@ -3,6 +3,7 @@ pub mod archive;
 pub mod audit;
 pub mod broken;
 pub mod catalogue;
+pub mod clock;
 pub mod cuts;
 pub mod error;
 pub mod export;

@@ -1,6 +1,5 @@
 //! `cluster init`, `status`, `lost` and `accept-loss`.
 
-use super::crawl::now;
 use super::selection::{print, print_json, printable};
 use crate::bucket;
 use crate::cli::{ClusterCommand, GlobalOptions};
@@ -16,6 +15,7 @@ use argiope_cluster::publishing::unpublished_pages;
 use argiope_cluster::receiving::{self, ReceivedUrls, received_urls};
 use argiope_cluster::redis::WorkerFigures;
 use argiope_cluster::transport::Log;
+use argiope_store::clock::now;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;

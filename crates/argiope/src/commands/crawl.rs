@@ -25,11 +25,12 @@ use argiope_frontier::state::ShardState;
 use argiope_frontier::stored_job_counts;
 use argiope_local::archive::FileArchive;
 use argiope_local::catalogue::SqliteReader;
-use argiope_model::{CookieJar, JobId, JobSpec, Millis, Url};
+use argiope_model::{CookieJar, JobId, JobSpec, Url};
 use argiope_store::catalogue::{Batch, Catalogue, CatalogueReader, Job, JobState, JobUpdate, NewJob};
+use argiope_store::clock::now;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// How often progress is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -314,12 +315,6 @@ fn conclude(runs: &[Run], ended: &mut Ended, elapsed: Duration, quiet: bool) -> 
         Some(failure) => Err(failure),
         None => Ok(()),
     }
-}
-
-/// The wall clock.
-pub(crate) fn now() -> Millis {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
 pub(crate) fn engine_config(

@@ -4,7 +4,6 @@
 use crate::bucket;
 use crate::cli::{GlobalOptions, IngestArgs};
 use crate::cluster::{CLIENT, ClusterPlace, database_failure, kafka_failure};
-use crate::commands::crawl::now;
 use crate::commands::selection::print;
 use crate::config::ConfigFile;
 use crate::data;
@@ -23,6 +22,7 @@ use argiope_cluster::members::{
 };
 use argiope_model::{JobId, JobSpec, Scope, Url};
 use argiope_store::catalogue::{Catalogue, JobState, NewJob, url_key};
+use argiope_store::clock::now;
 use flate2::read::MultiGzDecoder;
 use sha2::{Digest, Sha256};
 use std::fs::File;

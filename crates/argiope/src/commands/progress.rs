@@ -1,6 +1,5 @@
 //! From what the engine knows to what a person sees: live progress, and the summary at the end.
 
-use super::crawl::now;
 use super::empty::EmptyCrawl;
 use crate::data;
 use crate::exit::Failure;
@@ -14,6 +13,7 @@ use argiope_engine::{Blocked, Ended, JobOutcome, Paused, Snapshot as Seen};
 use argiope_frontier::{JobProgress, WaitReason as Why};
 use argiope_model::{JobId, JobSpec, Millis, SkipReason};
 use argiope_store::catalogue::{CatalogueReader, HostOrder, Job};
+use argiope_store::clock::now;
 use argiope_store::merged;
 use std::io::Write;
 use std::ops::ControlFlow;

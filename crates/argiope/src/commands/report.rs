@@ -1,7 +1,6 @@
 //! `report`: what was found, as text.
 
 use super::broken;
-use super::crawl::now;
 use super::export::write_to;
 use super::selection;
 use crate::cli::{GlobalOptions, ReportArgs};
@@ -9,6 +8,7 @@ use crate::data;
 use crate::exit::Failure;
 use crate::progress::Display;
 use crate::stores::Stores;
+use argiope_store::clock::now;
 use argiope_store::error::StoreError;
 use argiope_store::report::{Report, ReportLimits};
 

@@ -2,7 +2,7 @@
 //! workers of a cluster; where nobody runs it, it is put back in the data directory, and the next `crawl` of the job goes on
 //! with it.
 
-use super::crawl::{engine_config, failure_of, now};
+use super::crawl::{engine_config, failure_of};
 use super::selection::{self, print};
 use crate::cli::{GlobalOptions, RetryArgs};
 use crate::cluster::{CLIENT, ClusterPlace, database_failure, kafka_failure};
@@ -22,6 +22,7 @@ use argiope_fetch::{ProfileOptions, RequestProfile};
 use argiope_model::{JobSpec, SkipReason, Url};
 use argiope_store::archive::Archive;
 use argiope_store::catalogue::{Batch, Catalogue, CatalogueReader, Job, JobState, StoredPage};
+use argiope_store::clock::now;
 use std::path::Path;
 use std::sync::Arc;
 

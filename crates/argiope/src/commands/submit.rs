@@ -1,7 +1,7 @@
 //! `crawl` on a cluster: hands the job to the workers, shows how it goes, and ends with it.
 
 use crate::cluster::{CLIENT, ClusterPlace, database_failure, kafka_failure};
-use crate::commands::crawl::{all_seeds, find_or_create, now, output_path};
+use crate::commands::crawl::{all_seeds, find_or_create, output_path};
 use crate::commands::empty::EmptyCrawl;
 use crate::commands::progress::{self, CUT_ROWS};
 use crate::commands::retry;
@@ -22,6 +22,7 @@ use argiope_cluster::members::{
 };
 use argiope_model::{CookieJar, JobId, JobSpec, Scope, Url};
 use argiope_store::catalogue::{Batch, Catalogue, CatalogueReader, Job, JobState};
+use argiope_store::clock::now;
 use argiope_store::export::Output;
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -4,13 +4,14 @@ use super::brokers::{Kafka, no_such_topic, refused};
 use super::connection::{ANSWER_LIMIT, Question};
 use super::{SETTING, batches};
 use crate::server_error::{Result, ServerError, ServerErrorKind};
+use argiope_store::clock::now;
 use bytes::Bytes;
 use kafka_protocol::ResponseError;
 use kafka_protocol::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use kafka_protocol::messages::{ApiKey, ProduceRequest, ProduceResponse, TopicName};
 use kafka_protocol::protocol::StrBytes;
 use std::collections::{BTreeMap, VecDeque};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 impl Question for ProduceRequest {
     const KEY: ApiKey = ApiKey::Produce;
@@ -138,8 +139,7 @@ fn batched(topic: &str, records: &[Outgoing<'_>]) -> Result<Unwritten> {
         }
         by_partition.entry(i32::from(record.partition)).or_default().push(record);
     }
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let now = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
+    let now = i64::try_from(now().0).unwrap_or(i64::MAX);
     let mut unwritten = Unwritten::new();
     for (partition, records) in by_partition {
         let mut rest = records.as_slice();

@@ -6,7 +6,8 @@ use crate::database::{Connection, Result, Session};
 use argiope_frontier::LastStop;
 use argiope_frontier::ownership::Seat;
 use argiope_model::Millis;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use argiope_store::clock::now;
+use std::time::Duration;
 
 /// What a worker says of itself with every renewal.
 #[derive(Clone, Debug, Default)]
@@ -226,9 +227,7 @@ impl Leases {
 
 /// So many milliseconds ago by the clock of this machine, whatever that of the database shows.
 fn before_now(ago: i64) -> Millis {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let now = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
-    Millis(now.saturating_sub(u64::try_from(ago).unwrap_or(0)))
+    Millis(now().0.saturating_sub(u64::try_from(ago).unwrap_or(0)))
 }
 
 pub(super) fn signed(number: u64) -> i64 {

@@ -5,6 +5,7 @@ use super::reader::file_key;
 use super::{Facts, Layout, Objects, OnStored, Spools, Stored, UploadOptions, UploadStatus, pages};
 use argiope_model::Millis;
 use argiope_store::archive::{ArchiveSpool, Position};
+use argiope_store::clock::now;
 use argiope_store::error::{ErrorKind, Result, StoreError};
 use argiope_store::spool::Spool;
 use sha2::{Digest, Sha256};
@@ -15,7 +16,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -431,11 +432,6 @@ fn sha256(path: &Path) -> io::Result<String> {
         hash.update(piece.get(..read).unwrap_or_default());
     }
     Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-fn now() -> Millis {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Millis(millis(since))
 }
 
 fn millis(time: Duration) -> u64 {

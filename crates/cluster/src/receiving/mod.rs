@@ -14,13 +14,14 @@ use crate::members::{Addressing, MessageSender, OpenJob, leads, open_jobs, recen
 use crate::server_error::{Result as Answered, ServerError, ServerErrorKind};
 use crate::transport::Transport;
 use argiope_frontier::admission::JobRules;
-use argiope_model::{FingerprintKey, JobId, JobSpec, Millis, PublicSuffixes, Url};
+use argiope_model::{FingerprintKey, JobId, JobSpec, PublicSuffixes, Url};
 use argiope_store::catalogue::url_key;
+use argiope_store::clock::now;
 use progress::Reached;
 use record::{JobName, Wish};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 const LIMIT: Duration = Duration::from_secs(30);
 /// Between two looks at who leads, and after a failure.
@@ -395,9 +396,4 @@ pub fn received_urls(session: &mut Session, ends: Option<&[u64]>) -> Result<Rece
         received.waiting = Some(ends.iter().zip(next).map(|(end, next)| end.saturating_sub(next)).sum());
     }
     Ok(received)
-}
-
-fn now() -> Millis {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

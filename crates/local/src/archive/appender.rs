@@ -7,6 +7,7 @@ use argiope_model::Millis;
 use argiope_store::archive::payload::{PayloadIndex, SMALLEST_PAYLOAD};
 use argiope_store::archive::reading;
 use argiope_store::archive::{Appended, Appender, ArchiveRef, Exchange, Position};
+use argiope_store::clock::now;
 use argiope_store::error::{Result, StoreError};
 use argiope_store::warc::{Capture, Digest, EncodedVisit, Referred, VisitEncoder, cdxj};
 use std::collections::VecDeque;
@@ -272,7 +273,7 @@ impl Appender for FileAppender {
         let start = file.length.load(Ordering::Acquire);
         self.buffer.clear();
         if start == 0 {
-            self.encoder.warcinfo(&self.shared.options.info, &file.name, super::now(), &mut self.buffer);
+            self.encoder.warcinfo(&self.shared.options.info, &file.name, now(), &mut self.buffer);
         }
         let prepared = exchanges.iter().map(|exchange| self.prepare(exchange, start)).collect::<Result<_>>();
         // What was not written is not referred to.

@@ -17,6 +17,7 @@ use argiope_store::archive::{
     Appender, Archive, ArchiveRef, ArchiveSpool, Cut, Elsewhere, OnRecovered, Position, Recovery,
     StoredExchange,
 };
+use argiope_store::clock::now;
 use argiope_store::error::{ErrorKind, Result, StoreError};
 use argiope_store::spool::Spool;
 use argiope_store::warc::{VisitMetadata, WarcInfo, cdxj};
@@ -27,7 +28,6 @@ use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// How the archive's files are made.
 #[derive(Clone, Debug)]
@@ -314,11 +314,6 @@ impl Spool for FileArchive {
         }
         Ok(())
     }
-}
-
-pub(crate) fn now() -> Millis {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// For names, not for secrets: the standard library draws these keys from the system.
