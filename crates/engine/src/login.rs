@@ -8,7 +8,8 @@ use crate::job::JobContext;
 use crate::robots::unqueued_visit;
 use argiope_extract::hidden_fields;
 use argiope_fetch::{
-    DecodeScratch, FetchRequest, Fetched, Fetcher, Resolver, SendPermit, Start, Tls, decode, encode_form,
+    DecodeScratch, Fetch, FetchRequest, Fetched, HttpFetcher, Resolver, SendPermit, Start, Tls, decode,
+    encode_form,
 };
 use argiope_frontier::{Answer, Frontier};
 use argiope_model::{Base, RequestKind, Url};
@@ -57,14 +58,14 @@ pub(crate) fn log_in(
     let resolver = Resolver::new(config.resolver.clone(), runtime.handle().clone())
         .map_err(|e| settings(&format!("dns: {e}")))?;
     let tls = Tls::load(&config.tls).map_err(|e| settings(&e))?;
-    let fetcher = Fetcher::new(config.fetcher.clone(), tls, resolver.clone());
+    let fetcher = HttpFetcher::new(config.fetcher.clone(), tls, resolver.clone());
     let local = tokio::task::LocalSet::new();
     let asking = Asking { fetcher: &fetcher, resolver: &resolver, config, job, form };
     local.block_on(&runtime, asking.log_in(frontier)).map_err(EngineError::Login)
 }
 
 struct Asking<'a> {
-    fetcher: &'a Fetcher,
+    fetcher: &'a HttpFetcher,
     resolver: &'a Resolver,
     config: &'a EngineConfig,
     job: &'a JobContext,

@@ -18,8 +18,8 @@ use crate::robots::{ROBOTS_BYTES, host_row, robots_body, robots_visit};
 use crate::scheduler::Report;
 use crate::visit_record::{LateRecord, Settlement, VisitRecord};
 use argiope_fetch::{
-    AddressPolicy, DecodeScratch, FailureKind as Unfetched, FetchError, FetchRequest, Fetched, Fetcher,
-    FetcherOptions, Resolver, SendPermit, Start, Tls,
+    AddressPolicy, DecodeScratch, FailureKind as Unfetched, Fetch, FetchError, FetchRequest, Fetched,
+    FetcherOptions, HttpFetcher, Resolver, SendPermit, Start, Tls,
 };
 use argiope_frontier::member::Lease;
 use argiope_frontier::{
@@ -99,7 +99,7 @@ pub(crate) fn run(parts: WorkerParts) -> Result<(), EngineError> {
         number: parts.number,
         name: parts.name,
         policy: parts.fetcher.addresses.clone(),
-        fetcher: Fetcher::new(parts.fetcher, parts.tls, parts.resolver.clone()),
+        fetcher: HttpFetcher::new(parts.fetcher, parts.tls, parts.resolver.clone()),
         resolver: parts.resolver,
         starts: parts.starts,
         turns: parts.turns,
@@ -147,7 +147,7 @@ struct Worker {
     number: usize,
     name: String,
     policy: AddressPolicy,
-    fetcher: Fetcher,
+    fetcher: HttpFetcher,
     resolver: Resolver,
     starts: Arc<RequestStarts>,
     turns: Arc<Semaphore>,

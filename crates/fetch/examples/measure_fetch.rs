@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "a measurement that cannot be made may stop")]
 
 use argiope_fetch::{
-    AddressPolicy, DecodeScratch, FetchRequest, Fetcher, FetcherOptions, ProfileOptions, RequestProfile,
-    Resolver, ResolverOptions, SendPermit, Start, Tls, TlsOptions, decode,
+    AddressPolicy, DecodeScratch, Fetch, FetchRequest, FetcherOptions, HttpFetcher, ProfileOptions,
+    RequestProfile, Resolver, ResolverOptions, SendPermit, Start, Tls, TlsOptions, decode,
 };
 use argiope_model::Url;
 use bytes::Bytes;
@@ -139,7 +139,7 @@ async fn fetch(port: u16, requests: usize, concurrency: usize, and_decode: bool)
     let resolver = Resolver::new(ResolverOptions::default(), Handle::current()).unwrap();
     let options =
         FetcherOptions { addresses: AddressPolicy::allowing_private(), ..FetcherOptions::default() };
-    let fetcher = Rc::new(Fetcher::new(options, Tls::load(&TlsOptions::default()).unwrap(), resolver));
+    let fetcher = Rc::new(HttpFetcher::new(options, Tls::load(&TlsOptions::default()).unwrap(), resolver));
     let profile = Rc::new(RequestProfile::new(&ProfileOptions::default()).unwrap());
     let left = Rc::new(Cell::new(requests));
     let tasks: Vec<_> = (0..concurrency)

@@ -1,7 +1,8 @@
-//! One fetcher per thread: takes a request with the addresses of its host, and gives the answer as it was received.
-//! Redirects are answers, not followed; when to ask is decided elsewhere.
+//! Fetches over HTTP/1.1 and HTTP/2: the implementation of the [`Fetch`] port that every crawl uses. One per thread, with
+//! its own connections.
 
-use crate::clock::{Start, Stopwatch};
+use crate::body::{BodyLimits, read_body};
+use crate::clock::Stopwatch;
 use crate::connect::{Connector, Progress, Stream, tunnel};
 use crate::descriptors::{Descriptors, Share};
 use crate::error::{Failure, FailureKind, FetchError, Stage};
@@ -9,25 +10,23 @@ use crate::guard::AddressPolicy;
 use crate::http1::{HeadLimits, Http1, SendFailure};
 use crate::http2::{self, Http2};
 use crate::keep_alive::idle_for;
+use crate::message::{detach, http1_request, http2_request, without_proxy_credentials};
 use crate::pool::{ActiveStream, Pool};
-use crate::profile::{RequestProfile, Validators};
+use crate::port::{Fetch, FetchRequest};
 use crate::proxy::{Proxies, Proxy};
 use crate::resolver::Resolver;
-use crate::response::{Fetched, Truncation};
+use crate::response::Fetched;
 use crate::tls::Tls;
-use argiope_model::{Scheme, Url};
-use bytes::{Bytes, BytesMut};
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, PROXY_AUTHORIZATION};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
-use http_body_util::Full;
-use hyper::body::{Body, Incoming};
+use argiope_model::Scheme;
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use hyper::body::Incoming;
 use std::cell::{Cell, RefCell};
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::{Pin, pin};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep_until};
@@ -35,37 +34,17 @@ use tokio::time::{Instant, Sleep, sleep_until};
 #[derive(Clone, Debug)]
 pub struct FetcherOptions {
     pub addresses: AddressPolicy,
-    /// For requests whose profile names none.
+    /// For requests whose profile names no proxy.
     pub proxies: Arc<Proxies>,
-    /// The most that the head of an answer may have, in bytes and in fields.
+    /// Limits of the response headers, in bytes and in fields.
     pub max_head_bytes: usize,
     pub max_header_fields: usize,
-    /// How long a connection is kept without a request, if its host does not ask for less.
+    /// How long an idle connection is kept open, unless its host announces a shorter time.
     pub idle_timeout: Duration,
-    /// Bounds the connections without a request, of this fetcher and of all that share it.
+    /// Bounds the idle connections of this fetcher and of all others that share the budget.
     pub descriptors: Descriptors,
-    /// How long an address of a host may stay silent before the next one is tried beside it.
+    /// How long to wait for an address of a host before the next one is tried in parallel.
     pub connect_stagger: Duration,
-}
-
-/// Whether a request may leave now. Always, unless it says otherwise.
-#[derive(Clone, Copy, Default)]
-pub struct SendPermit<'l>(Option<&'l dyn Fn() -> bool>);
-
-impl<'l> SendPermit<'l> {
-    pub fn while_held(holds: &'l dyn Fn() -> bool) -> SendPermit<'l> {
-        SendPermit(Some(holds))
-    }
-
-    fn is_given(self) -> bool {
-        self.0.is_none_or(|holds| holds())
-    }
-}
-
-impl std::fmt::Debug for SendPermit<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(if self.0.is_none() { "SendPermit(always)" } else { "SendPermit(while it holds)" })
-    }
 }
 
 impl Default for FetcherOptions {
@@ -82,34 +61,8 @@ impl Default for FetcherOptions {
     }
 }
 
-/// One request, ready to be sent.
-#[derive(Clone, Copy, Debug)]
-pub struct FetchRequest<'r> {
-    pub url: &'r Url,
-    /// When it begins: its record has this time, and its timeout runs from it.
-    pub start: Start,
-    /// The addresses of the URL's host, in the order to try them.
-    pub addresses: &'r [IpAddr],
-    /// How long it took to find them, for the timings.
-    pub dns_us: u32,
-    pub profile: &'r RequestProfile,
-    pub validators: Option<&'r Validators>,
-    /// Beside those of the profile.
-    pub cookie: Option<&'r HeaderValue>,
-    /// Fields of a form, encoded: with them it is a POST.
-    pub form: Option<&'r Bytes>,
-    /// Only the head of the answer is asked for.
-    pub head_only: bool,
-    /// For the whole fetch, from the start of connecting to the last byte.
-    pub timeout: Duration,
-    /// A longer body is cut there.
-    pub max_body_bytes: usize,
-    /// Asked right before it leaves, whatever came between its start and that.
-    pub permit: SendPermit<'r>,
-}
-
-/// Fetches over connections of its own. It lives on one thread, inside a `LocalSet`.
-pub struct Fetcher {
+/// Lives on one thread, inside a `LocalSet`, with its own connections.
+pub struct HttpFetcher {
     shared: Rc<Shared>,
 }
 
@@ -119,12 +72,12 @@ struct Shared {
     options: FetcherOptions,
     pool: Rc<RefCell<Pool>>,
     share: Rc<Share>,
-    /// Whether a task is there that closes idle connections.
+    /// Whether the task that closes idle connections is running.
     sweeping: Cell<bool>,
 }
 
-/// A connection with a request on it.
-enum Link {
+/// A connection that serves a request.
+pub(crate) enum Link {
     Http1(Box<Http1>),
     Http2(ActiveStream),
 }
@@ -132,14 +85,14 @@ enum Link {
 struct Answer {
     response: Response<Incoming>,
     link: Link,
-    /// As far as it cannot be read off the connection.
+    /// Where the connection does not have it (HTTP/2).
     request_head: Option<Bytes>,
     reused: bool,
 }
 
-impl Fetcher {
-    /// `resolver` is asked for proxies only.
-    pub fn new(options: FetcherOptions, tls: Tls, resolver: Resolver) -> Fetcher {
+impl HttpFetcher {
+    /// `resolver` looks up proxies only; the addresses of hosts come with the requests.
+    pub fn new(options: FetcherOptions, tls: Tls, resolver: Resolver) -> HttpFetcher {
         let connector = Connector {
             policy: options.addresses.clone(),
             tls,
@@ -149,20 +102,19 @@ impl Fetcher {
         let pool = Rc::default();
         let share = Rc::new(options.descriptors.join());
         let sweeping = Cell::new(false);
-        Fetcher { shared: Rc::new(Shared { connector, resolver, options, pool, share, sweeping }) }
+        HttpFetcher { shared: Rc::new(Shared { connector, resolver, options, pool, share, sweeping }) }
     }
 
-    /// How many connections are open without a request.
+    /// The number of idle connections.
     pub fn idle_connections(&self) -> usize {
         self.shared.pool.borrow().idle_count()
     }
+}
 
-    /// Sends the request and reads the answer. Dropping the future gives the request up.
-    ///
-    /// A kept connection that turns out to be closed before any byte of the request has left is replaced by a new one. Where
-    /// bytes had left, the host may have seen the request: that is a failure, [`FailureKind::Stale`], and asking again is
-    /// for those to decide who know when the host may be asked.
-    pub async fn fetch(&self, request: FetchRequest<'_>) -> Result<Fetched, Box<FetchError>> {
+impl Fetch for HttpFetcher {
+    /// A kept connection that turns out to be closed before any byte of the request was sent is replaced by a new one. If
+    /// bytes were sent, the host may have seen the request: that is a failure, [`FailureKind::Stale`].
+    async fn fetch(&self, request: FetchRequest<'_>) -> Result<Fetched, Box<FetchError>> {
         let stopwatch = Stopwatch::start(request.start, request.dns_us);
         let mut time_over = pin!(sleep_until(stopwatch.began + request.timeout));
         let progress = Progress::new(stopwatch);
@@ -273,7 +225,7 @@ impl Shared {
         if let Some(connection) = self.kept_http2(key) {
             return Ok((connection, true));
         }
-        // Whoever held the lock before may have found HTTP/1: then nobody need wait for anybody.
+        // The previous holder of the lock may have found HTTP/1; then nobody has to wait.
         let _alone = self.pool.borrow_mut().opening(key).map(|_| alone);
         Ok((self.open(request, key, progress).await?, false))
     }
@@ -333,8 +285,7 @@ impl Shared {
         Ok(Link::Http1(Box::new(connection)))
     }
 
-    /// Connects. Without a descriptor for that, idle connections are closed and it is tried again, until the time of the
-    /// request is over.
+    /// Connects. When no file descriptor is free, closes idle connections and tries again until the request times out.
     async fn with_descriptor<C>(
         &self,
         progress: &Progress,
@@ -359,7 +310,7 @@ impl Shared {
 
     async fn make_room(&self, tries: usize) {
         self.share.shrink();
-        // What is closed here is free at once; what others close is not yet.
+        // Descriptors closed here are free at once; those of other threads take a moment.
         if !self.shed(1) || tries > 1 {
             self.share.wait().await;
         }
@@ -369,7 +320,7 @@ impl Shared {
         match self.resolver.resolve(&proxy.host).await {
             Ok(resolved) => Ok(resolved.addresses),
             Err(error) => {
-                let kind = FailureKind::Proxy(format!("no address of {}: {error}", proxy.host));
+                let kind = FailureKind::Proxy(format!("cannot resolve {}: {error}", proxy.host));
                 Err(Failure::caused(kind, error))
             }
         }
@@ -382,7 +333,7 @@ impl Shared {
         progress: &Progress,
     ) -> Result<(Response<Incoming>, Link, Option<Bytes>), SendFailure> {
         let unsent = |failure: Failure| SendFailure { failure, unanswered: false, request_left: false };
-        if !request.permit.is_given() {
+        if !request.permit.is_held() {
             return Err(unsent(FailureKind::NoPermit.into()));
         }
         progress.stopwatch.borrow_mut().restart();
@@ -402,7 +353,7 @@ impl Shared {
                 let mut sender = stream.connection.sender.clone();
                 let response = sender.send_request(message).await.map_err(|error| SendFailure {
                     unanswered: !error.is_parse() && !error.is_user(),
-                    // Only a request that never got to the connection is given back; else assume the worse.
+                    // Only a request that never reached the connection is certainly unsent.
                     request_left: !error.is_canceled(),
                     failure: error.into(),
                 })?;
@@ -411,10 +362,12 @@ impl Shared {
         };
         progress.stopwatch.borrow_mut().answered();
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-            let kind = FailureKind::Protocol(String::from("the server switched protocols unasked"));
+            let kind = FailureKind::Protocol(String::from(
+                "the server switched protocols without a request to do so",
+            ));
             return Err(unsent(kind.into()));
         }
-        // Of a site behind a proxy nobody but the proxy asks for this. In a tunnel the proxy has no say any more.
+        // Only a proxy sends this status for a plain request. Inside a tunnel the response comes from the host.
         if response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED
             && request.url.scheme() == Scheme::Http
             && let Some(proxy) = self.proxy_for(request)
@@ -424,7 +377,7 @@ impl Shared {
         Ok((response, link, request_head))
     }
 
-    /// Reads the body, and keeps the connection if it can serve again.
+    /// Reads the body, and keeps the connection if it can be reused.
     async fn receive(
         &self,
         answer: Answer,
@@ -470,8 +423,8 @@ impl Shared {
 
     /// Keeps the connection for as long as it may be idle.
     async fn release(&self, link: Link, key: &Rc<str>, idle: Option<Duration>) {
-        // A shared connection is given back by being dropped. An unfinished answer is still on the wire of an
-        // HTTP/1 connection: nothing else can be.
+        // Dropping an HTTP/2 stream gives its connection back. The rest of an unfinished response is still on the
+        // wire of an HTTP/1 connection, so that one cannot be reused.
         if let (Link::Http1(mut connection), Some(idle)) = (link, idle)
             && connection.is_usable().await
         {
@@ -479,7 +432,7 @@ impl Shared {
         }
     }
 
-    /// Closes idle connections that have had their time or are too many. Returns when the next one has.
+    /// Closes idle connections that have expired or exceed the limit. Returns when the next one expires.
     fn trim(&self) -> Option<Instant> {
         let mut pool = self.pool.borrow_mut();
         let next = pool.trim(Instant::now(), self.share.most_idle());
@@ -487,7 +440,7 @@ impl Shared {
         next
     }
 
-    /// Closes so many idle connections, or as many as are too many. Says whether there were any.
+    /// Closes `number` idle connections, or more if they exceed the limit. Returns whether any was closed.
     fn shed(&self, number: usize) -> bool {
         let idle = self.pool.borrow().idle_count();
         self.trim();
@@ -497,7 +450,7 @@ impl Shared {
         pool.idle_count() < idle
     }
 
-    /// Leaves no more behind than is worth keeping.
+    /// Cleans up after a fetch: expired connections, and the pool entry of a host without connections.
     fn tidy(self: &Rc<Self>, key: &str) {
         let next = self.trim();
         self.pool.borrow_mut().forget_host(key);
@@ -508,7 +461,7 @@ impl Shared {
         }
     }
 
-    /// When to look again after idle connections of which the first has had its time at `next`: not for each of them.
+    /// When to sweep again, if the next idle connection expires at `next`: not once for each of them.
     fn next_sweep(&self, next: Instant) -> Instant {
         next.max(Instant::now() + SWEEP_INTERVAL.min(self.options.idle_timeout))
     }
@@ -516,7 +469,7 @@ impl Shared {
 
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Closes idle connections while there are any: when their time is over, or when descriptors have run out.
+/// Closes idle connections when they expire, or when file descriptors run out. Ends when none is left.
 async fn sweep(shared: Weak<Shared>, share: Rc<Share>, mut next: Instant) {
     loop {
         let short = tokio::select! {
@@ -536,175 +489,40 @@ async fn sweep(shared: Weak<Shared>, share: Rc<Share>, mut next: Instant) {
     }
 }
 
-fn http1_request(request: &FetchRequest<'_>, proxy: Option<&Proxy>) -> Result<Request<Full<Bytes>>, Failure> {
-    let url = request.url;
-    let proxy = proxy.filter(|_| url.scheme() == Scheme::Http);
-    let target = if proxy.is_some() { url.as_str() } else { url.path_and_query() };
-    let mut headers = request.profile.http1.clone();
-    headers.insert(HOST, host_value(url)?);
-    if let Some(authorization) = proxy.and_then(|proxy| proxy.authorization.clone()) {
-        headers.insert(PROXY_AUTHORIZATION, authorization);
-    }
-    message(request, target, headers)
-}
-
-fn http2_request(request: &FetchRequest<'_>) -> Result<Request<Full<Bytes>>, Failure> {
-    message(request, request.url.as_str(), request.profile.http2.clone())
-}
-
-fn message(
-    request: &FetchRequest<'_>,
-    target: &str,
-    mut headers: HeaderMap,
-) -> Result<Request<Full<Bytes>>, Failure> {
-    if let Some(validators) = request.validators {
-        validators.add_to(&mut headers);
-    }
-    if let Some(cookie) = request.cookie {
-        // Those of the profile are sent with every request, and first.
-        let both = match headers.get(COOKIE) {
-            Some(own) => HeaderValue::from_bytes(&[own.as_bytes(), b"; ", cookie.as_bytes()].concat()),
-            None => Ok(cookie.clone()),
-        };
-        let mut both = both.map_err(unsendable)?;
-        both.set_sensitive(true);
-        headers.insert(COOKIE, both);
-    }
-    let mut message = Request::new(Full::new(request.form.cloned().unwrap_or_default()));
-    if request.form.is_some() {
-        *message.method_mut() = Method::POST;
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
-    }
-    if request.head_only {
-        *message.method_mut() = Method::HEAD;
-    }
-    *message.uri_mut() = Uri::try_from(target).map_err(unsendable)?;
-    *message.headers_mut() = headers;
-    Ok(message)
-}
-
-fn host_value(url: &Url) -> Result<HeaderValue, Failure> {
-    HeaderValue::from_str(url.host()).map_err(unsendable)
-}
-
-fn unsendable(error: impl std::error::Error + Send + Sync + 'static) -> Failure {
-    Failure::caused(FailureKind::Unsendable(error.to_string()), error)
-}
-
-fn without_proxy_credentials(head: &Bytes) -> Bytes {
-    let mut kept = BytesMut::with_capacity(head.len());
-    let name = PROXY_AUTHORIZATION.as_str().as_bytes();
-    for line in head.split_inclusive(|byte| *byte == b'\n') {
-        if !line.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name)) {
-            kept.extend_from_slice(line);
-        }
-    }
-    kept.freeze()
-}
-
-/// Header values as they come are slices of the connection's read buffer, and one of them keeps all of it alive. With
-/// a copy of their own the buffer is used again for the next answer, and a stored answer holds what it needs only.
-fn detach(headers: &mut HeaderMap) {
-    let length = headers.values().map(HeaderValue::len).sum();
-    let mut values = BytesMut::with_capacity(length);
-    for value in headers.values() {
-        values.extend_from_slice(value.as_bytes());
-    }
-    let mut values = values.freeze();
-    for value in headers.values_mut() {
-        let copy = values.split_to(value.len());
-        // It was a value before, so it is one.
-        if let Ok(copy) = HeaderValue::from_maybe_shared(copy) {
-            *value = copy;
-        }
-    }
-}
-
-#[derive(Clone, Copy)]
-struct BodyLimits {
-    bytes: usize,
-    timeout: Duration,
-}
-
-/// Memory is taken for what was announced, up to this; beyond it, as it comes.
-const TRUSTED_LENGTH: usize = 256 * 1024;
-const FIRST_BUFFER: usize = 16 * 1024;
-
-/// The body up to its end, its limit, its failure, or the end of its time.
-async fn read_body(
-    link: &mut Link,
-    incoming: &mut Incoming,
-    headers: &HeaderMap,
-    limits: BodyLimits,
-    mut time_over: Pin<&mut Sleep>,
-) -> (Bytes, Option<Truncation>) {
-    if incoming.is_end_stream() {
-        return (Bytes::new(), None);
-    }
-    let announced = incoming.size_hint().exact();
-    let expected = announced.map_or(FIRST_BUFFER, |length| usize::try_from(length).unwrap_or(usize::MAX));
-    let mut body = BytesMut::with_capacity(expected.min(TRUSTED_LENGTH).min(limits.bytes));
-    let truncated = loop {
-        let next = poll_fn(|cx| {
-            let frame = match link {
-                Link::Http1(connection) => connection.poll_frame(incoming, cx),
-                Link::Http2(_) => Pin::new(&mut *incoming).poll_frame(cx),
-            };
-            match frame {
-                Poll::Ready(frame) => Poll::Ready(Some(frame)),
-                Poll::Pending => time_over.as_mut().poll(cx).map(|()| None),
-            }
-        });
-        match next.await {
-            None => break Some(Truncation::Timeout { after: limits.timeout }),
-            Some(None) => break None,
-            Some(Some(Ok(frame))) => {
-                // Trailers say nothing that is needed.
-                let Ok(data) = frame.into_data() else { continue };
-                let room = limits.bytes - body.len();
-                if let Some(fitting) = data.get(..room).filter(|_| data.len() > room) {
-                    body.extend_from_slice(fitting);
-                    break Some(Truncation::TooLarge { limit: limits.bytes as u64 });
-                }
-                body.extend_from_slice(&data);
-            }
-            Some(Some(Err(error))) => break Some(interruption(&error, body.len() as u64, headers)),
-        }
-    };
-    (body.freeze(), truncated)
-}
-
-fn interruption(error: &hyper::Error, received: u64, headers: &HeaderMap) -> Truncation {
-    if error.is_incomplete_message() || crate::error::is_unexpected_end(error) {
-        let announced =
-            headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.trim().parse().ok());
-        return Truncation::ShortBody { received, announced };
-    }
-    match crate::error::cause::<std::io::Error>(error).map(std::io::Error::kind) {
-        Some(std::io::ErrorKind::ConnectionReset | std::io::ErrorKind::ConnectionAborted) => {
-            Truncation::Reset { received }
-        }
-        _ => Truncation::Malformed { received },
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::ProfileOptions;
+    use crate::clock::Start;
+    use crate::port::SendPermit;
+    use crate::profile::{ProfileOptions, RequestProfile};
     use crate::resolver::ResolverOptions;
     use crate::tls::TlsOptions;
+    use argiope_model::Url;
     use tokio::runtime::Handle;
+
+    fn resolver() -> Resolver {
+        let nobody = "127.0.0.1:1".parse().unwrap();
+        let options = ResolverOptions { resolvers: vec![nobody], ..ResolverOptions::default() };
+        Resolver::new(options, Handle::current()).unwrap()
+    }
+
+    #[test]
+    fn http_keeps_the_contract_of_the_port() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let tls = Tls::load(&TlsOptions::default()).unwrap();
+        let new = |addresses| {
+            let options = FetcherOptions { addresses, ..FetcherOptions::default() };
+            HttpFetcher::new(options, tls.clone(), resolver())
+        };
+        tokio::task::LocalSet::new().block_on(&runtime, crate::contract::run(new));
+    }
 
     #[test]
     fn hosts_that_failed_leave_nothing_behind() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         tokio::task::LocalSet::new().block_on(&runtime, async {
-            let nobody = "127.0.0.1:1".parse().unwrap();
-            let options = ResolverOptions { resolvers: vec![nobody], ..ResolverOptions::default() };
-            let resolver = Resolver::new(options, Handle::current()).unwrap();
-            let fetcher =
-                Fetcher::new(FetcherOptions::default(), Tls::load(&TlsOptions::default()).unwrap(), resolver);
+            let tls = Tls::load(&TlsOptions::default()).unwrap();
+            let fetcher = HttpFetcher::new(FetcherOptions::default(), tls, resolver());
             let profile = RequestProfile::new(&ProfileOptions::default()).unwrap();
             for number in 0..100 {
                 let url = Url::from_stored(&format!("https://host{number}.test/")).unwrap();
@@ -726,25 +544,5 @@ mod tests {
             }
             assert_eq!(fetcher.shared.pool.borrow().host_count(), 0);
         });
-    }
-
-    #[test]
-    fn detached_headers_are_the_same_headers() {
-        let mut headers = HeaderMap::new();
-        let buffer = Bytes::from_static(b"text/html\xffgzipa=1b=2");
-        for (name, range) in [
-            ("content-type", 0..10),
-            ("content-encoding", 10..14),
-            ("set-cookie", 14..17),
-            ("set-cookie", 17..20),
-        ] {
-            let name = http::HeaderName::from_static(name);
-            headers.append(name, HeaderValue::from_maybe_shared(buffer.slice(range)).unwrap());
-        }
-        headers.append("x-empty", HeaderValue::from_static(""));
-        let before = headers.clone();
-        detach(&mut headers);
-        assert_eq!(headers, before);
-        assert_eq!(headers.get_all("set-cookie").iter().count(), 2);
     }
 }

@@ -1,21 +1,25 @@
 //! A due URL in, a response with timings out: DNS, TLS, HTTP, limits, address guard.
 //!
-//! The way of a request:
+//! The steps of a request:
 //!
-//! 1. [`Resolver::resolve`] gives the addresses of its host: override, literal, cache, or the resolvers in order.
-//! 2. Whoever schedules decides when to send; this room knows nothing of robots.txt, delays or redirects' ends.
-//! 3. [`Fetcher::fetch`] takes a kept connection or opens one, each address passing the [`AddressPolicy`] right before
-//!    it is connected to, sends, and reads the answer within its limits of time and size.
+//! 1. [`Resolver::resolve`] returns the addresses of its host, from an override, the URL itself, the cache, or the
+//!    resolvers in order.
+//! 2. The scheduler decides when to send. This crate knows nothing of robots.txt, delays or where redirects end.
+//! 3. [`Fetch::fetch`], the port that [`HttpFetcher`] implements, reuses or opens a connection, checks each address against
+//!    the [`AddressPolicy`] right before it connects, sends, and reads the response within its limits of time and size.
 //! 4. [`decode()`] undoes the content encoding, within a limit of its own.
 //!
-//! Invariants of absence: no redirect is followed, no cookie is remembered from request to request, no certificate error is
-//! overlooked but where the profile says so, no byte of a body is changed, and no peer decides how much memory or time it costs.
+//! What it never does: follow a redirect, remember a cookie from one request to the next, ignore a certificate error unless
+//! the profile says so, change a byte of a body, or let a peer decide how much memory or time it costs.
 
+mod body;
 mod capture;
 mod certificate;
 mod client;
 mod clock;
 mod connect;
+#[cfg(any(test, feature = "contract"))]
+pub mod contract;
 pub mod cookies;
 mod decode;
 mod descriptors;
@@ -26,7 +30,9 @@ mod guard;
 mod http1;
 mod http2;
 mod keep_alive;
+mod message;
 mod pool;
+mod port;
 mod profile;
 mod proxy;
 mod resolver;
@@ -35,7 +41,7 @@ mod sessions;
 mod tls;
 mod unverified;
 
-pub use client::{FetchRequest, Fetcher, FetcherOptions, SendPermit};
+pub use client::{FetcherOptions, HttpFetcher};
 pub use clock::Start;
 pub use decode::{DecodeError, DecodeScratch, Decoded, decode};
 pub use descriptors::Descriptors;
@@ -43,6 +49,7 @@ pub use dns::{Answer, DnsError, Fault, Resolved, TtlBounds};
 pub use error::{ConnectFailure, FailureKind, FetchError, Stage};
 pub use form::encode_form;
 pub use guard::{AddressClass, AddressPolicy, AddressRefused, classify};
+pub use port::{Fetch, FetchRequest, SendPermit};
 pub use profile::{ProfileOptions, RequestProfile, Validators, default_user_agent};
 pub use proxy::{Proxies, Proxy};
 pub use resolver::{Resolver, ResolverOptions};

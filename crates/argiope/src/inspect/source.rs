@@ -7,8 +7,8 @@ use crate::settings::{
     load_config_to_read, merge_job, profile_of,
 };
 use argiope_fetch::{
-    DecodeScratch, FailureKind, FetchRequest, Fetched, Fetcher, FetcherOptions, Proxies, RequestProfile,
-    Resolver, SendPermit, Start, Tls, Truncation, decode,
+    DecodeScratch, FailureKind, Fetch, FetchRequest, Fetched, FetcherOptions, HttpFetcher, Proxies,
+    RequestProfile, Resolver, SendPermit, Start, Tls, Truncation, decode,
 };
 use argiope_model::{Base, JobSpec, Millis, NormalRules, Url};
 use bytes::Bytes;
@@ -150,7 +150,7 @@ fn fetched(
         all: spec.proxy.as_ref().map(|p| p != Proxies::NONE),
     };
     let options = FetcherOptions { addresses, proxies: process.proxies, ..FetcherOptions::default() };
-    let fetcher = Fetcher::new(options, tls, resolver.clone());
+    let fetcher = HttpFetcher::new(options, tls, resolver.clone());
     let local = tokio::task::LocalSet::new();
     let asking = Asking {
         fetcher: &fetcher,
@@ -177,7 +177,7 @@ impl ProxiedHosts {
 
 /// How a URL is asked for.
 struct Asking<'a> {
-    fetcher: &'a Fetcher,
+    fetcher: &'a HttpFetcher,
     resolver: &'a Resolver,
     profile: &'a RequestProfile,
     proxied: ProxiedHosts,

@@ -2,7 +2,7 @@
 
 use crate::server::{Get, Server, fetcher, ok, run};
 use argiope_fetch::{
-    FetchRequest, ProfileOptions, RequestProfile, SendPermit, Start, Validators, default_user_agent,
+    Fetch, FetchRequest, ProfileOptions, RequestProfile, SendPermit, Start, Validators, default_user_agent,
 };
 use http::{StatusCode, Version};
 

@@ -1,7 +1,7 @@
 //! What all tests share: a thread's runtime, a fetcher, and a server whose behaviour is a closure per connection.
 
 use argiope_fetch::{
-    AddressPolicy, FetchError, FetchRequest, Fetched, Fetcher, FetcherOptions, ProfileOptions,
+    AddressPolicy, Fetch, FetchError, FetchRequest, Fetched, FetcherOptions, HttpFetcher, ProfileOptions,
     RequestProfile, Resolver, ResolverOptions, SendPermit, Start, Tls, TlsOptions,
 };
 use argiope_model::Url;
@@ -31,15 +31,15 @@ pub(crate) fn resolver() -> Resolver {
     Resolver::new(options, Handle::current()).unwrap()
 }
 
-pub(crate) fn fetcher_with(options: FetcherOptions) -> Fetcher {
-    Fetcher::new(options, Tls::load(&TlsOptions::default()).unwrap(), resolver())
+pub(crate) fn fetcher_with(options: FetcherOptions) -> HttpFetcher {
+    HttpFetcher::new(options, Tls::load(&TlsOptions::default()).unwrap(), resolver())
 }
 
 pub(crate) fn private() -> FetcherOptions {
     FetcherOptions { addresses: AddressPolicy::allowing_private(), ..FetcherOptions::default() }
 }
 
-pub(crate) fn fetcher() -> Fetcher {
+pub(crate) fn fetcher() -> HttpFetcher {
     fetcher_with(private())
 }
 
@@ -81,7 +81,7 @@ impl Get {
         Get { head_only: true, ..self }
     }
 
-    pub(crate) async fn from(&self, fetcher: &Fetcher) -> Result<Fetched, Box<FetchError>> {
+    pub(crate) async fn from(&self, fetcher: &HttpFetcher) -> Result<Fetched, Box<FetchError>> {
         let request = FetchRequest {
             url: &self.url,
             start: Start::now(),

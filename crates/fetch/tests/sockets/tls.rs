@@ -1,7 +1,7 @@
 //! TLS with an authority of our own: HTTP/1.1, HTTP/2, tunnels, and certificates that do not hold.
 
 use crate::server::{Get, Peer, SHORT, Server, fetcher, ok, private, resolver, run};
-use argiope_fetch::{FailureKind, Fetcher, ProfileOptions, RequestProfile, Stage, Tls, TlsOptions};
+use argiope_fetch::{FailureKind, HttpFetcher, ProfileOptions, RequestProfile, Stage, Tls, TlsOptions};
 use bytes::Bytes;
 use http::{Request, Response, Version};
 use http_body_util::Full;
@@ -56,9 +56,9 @@ impl Authority {
         TlsAcceptor::from(Arc::new(config))
     }
 
-    fn fetcher(&self) -> Fetcher {
+    fn fetcher(&self) -> HttpFetcher {
         let options = TlsOptions { extra_authorities: vec![self.file.path().to_owned()] };
-        Fetcher::new(private(), Tls::load(&options).unwrap(), resolver())
+        HttpFetcher::new(private(), Tls::load(&options).unwrap(), resolver())
     }
 }
 
