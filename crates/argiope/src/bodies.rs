@@ -2,11 +2,9 @@
 //! Several are read at once ([`ReadAhead`]): a store answers in tens of milliseconds, whatever it is asked.
 
 use crate::bucket;
-use crate::cli::GlobalOptions;
-use crate::exit::Failure;
-use crate::settings::load_config_to_read;
 use crate::stores::Stores;
 use argiope_cluster::objects::ObjectReader;
+use argiope_config::{Failure, GlobalOptions, load_config_to_read};
 use argiope_extract::text_of;
 use argiope_fetch::{DecodeScratch, decode};
 use argiope_model::Page;

@@ -1,31 +1,12 @@
 //! Keeps the disk of a crawl from running full: before it is, nothing new is asked for, until there is room again.
 
-use crate::config::file::StorageSection;
-use crate::progress::numbers::bytes;
+use argiope_config::DiskLimits;
 use argiope_engine::EngineHandle;
+use argiope_model::display::bytes;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-
-/// Of a worker, for which nobody sits by. A crawl on one machine ends when its disk is full, says so, and goes on later.
-const WORKERS_RESERVE: u64 = 500_000_000;
-
-/// What a crawl may take of its disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct DiskLimits {
-    /// So much stays free.
-    reserve: u64,
-    /// So much may wait to be uploaded.
-    backlog: Option<u64>,
-}
-
-impl DiskLimits {
-    pub(crate) fn of(storage: &StorageSection) -> DiskLimits {
-        let default = if storage.metadata_db_url.is_some() { WORKERS_RESERVE } else { 0 };
-        DiskLimits { reserve: storage.disk_reserve.unwrap_or(default), backlog: storage.upload_backlog }
-    }
-}
 
 pub(crate) struct Brake {
     limits: DiskLimits,
@@ -50,7 +31,7 @@ impl Brake {
     /// Why nothing new may be asked for now.
     fn look(&mut self, waiting: u64) -> Option<String> {
         let why = match free(&self.disk) {
-            Ok(free) => self.limits.reason(free, waiting, self.is_on),
+            Ok(free) => reason(self.limits, free, waiting, self.is_on),
             Err(error) => {
                 Some(format!("{} does not tell how much room it has: {error}", self.disk.display()))
             }
@@ -65,21 +46,19 @@ fn free(disk: &Path) -> rustix::io::Result<u64> {
     rustix::fs::statvfs(disk).map(|found| found.f_bavail.saturating_mul(found.f_frsize))
 }
 
-impl DiskLimits {
-    /// Once it is on, a quarter of a limit has to come free: a file more or less is no news.
-    fn reason(&self, free: u64, waiting: u64, is_on: bool) -> Option<String> {
-        let DiskLimits { reserve, backlog } = *self;
-        if free < if is_on { reserve.saturating_add(reserve / 4) } else { reserve } {
-            let (free, reserve) = (bytes(free), bytes(reserve));
-            return Some(format!("{free} are free on the disk, and storage.disk_reserve is {reserve}"));
-        }
-        let backlog = backlog?;
-        let most = if is_on { backlog - backlog / 4 } else { backlog };
-        (waiting > most).then(|| {
-            let (waiting, backlog) = (bytes(waiting), bytes(backlog));
-            format!("{waiting} wait to be uploaded, and storage.upload_backlog is {backlog}")
-        })
+/// Once it is on, a quarter of a limit has to come free: a file more or less is no news.
+fn reason(limits: DiskLimits, free: u64, waiting: u64, is_on: bool) -> Option<String> {
+    let DiskLimits { reserve, backlog } = limits;
+    if free < if is_on { reserve.saturating_add(reserve / 4) } else { reserve } {
+        let (free, reserve) = (bytes(free), bytes(reserve));
+        return Some(format!("{free} are free on the disk, and storage.disk_reserve is {reserve}"));
     }
+    let backlog = backlog?;
+    let most = if is_on { backlog - backlog / 4 } else { backlog };
+    (waiting > most).then(|| {
+        let (waiting, backlog) = (bytes(waiting), bytes(backlog));
+        format!("{waiting} wait to be uploaded, and storage.upload_backlog is {backlog}")
+    })
 }
 
 #[cfg(test)]
@@ -89,7 +68,7 @@ mod tests {
     #[test]
     fn it_comes_on_at_a_limit_and_goes_off_some_way_from_it() {
         let limits = DiskLimits { reserve: 1000, backlog: Some(400) };
-        let is_on = |free, waiting, was_on| limits.reason(free, waiting, was_on).is_some();
+        let is_on = |free, waiting, was_on| reason(limits, free, waiting, was_on).is_some();
         for (free, waiting, before, after) in [
             (1000, 400, false, false),
             (999, 0, false, true),
@@ -101,10 +80,10 @@ mod tests {
         ] {
             assert_eq!(is_on(free, waiting, before), after, "{free} {waiting} {before}");
         }
-        let why = limits.reason(9000, 401, false).unwrap();
+        let why = reason(limits, 9000, 401, false).unwrap();
         assert!(why.contains("storage.upload_backlog"), "{why}");
         let unlimited = DiskLimits { backlog: None, ..limits };
-        assert_eq!(unlimited.reason(1000, u64::MAX, false), None);
+        assert_eq!(reason(unlimited, 1000, u64::MAX, false), None);
     }
 
     #[test]

@@ -1,18 +1,15 @@
 //! The object store that a configuration names, where archive and links of a cluster stay, and the way of a worker's files
 //! to it.
 
-use crate::config::ConfigFile;
-use crate::config::file::ArchiveLayout;
 use crate::data::{self, Spooled, WorkerDirectory};
-use crate::exit::Failure;
-use crate::progress::numbers::{bytes, counted};
-use crate::settings::LoadedConfig;
 use argiope_cluster::catalogue::{ExpectedFile, FileLocations, LostMarks};
 use argiope_cluster::database::Database;
 use argiope_cluster::objects::{
     self, Layout, LinkSpool, ObjectArchive, ObjectSettings, Objects, Spools, UploadOptions, UploadStatus,
 };
+use argiope_config::{ArchiveLayout, ConfigFile, Failure, LoadedConfig};
 use argiope_local::links::SegmentLinks;
+use argiope_model::display::{bytes, counted};
 use argiope_store::archive::Archive;
 use argiope_store::error::{ErrorKind, StoreError};
 use argiope_store::links::Links;
@@ -63,7 +60,7 @@ fn open_list(file: &ConfigFile, source: &str, scheme: &str, rest: &str) -> Resul
         region: file.storage.html_bucket_region.clone(),
         endpoint: file.storage.html_endpoint.clone().or_else(|| variable("AWS_ENDPOINT_URL")),
     };
-    let about = |error: StoreError| Failure::failed(format!("{source}: {}", crate::exit::chain(&error)));
+    let about = |error: StoreError| Failure::failed(format!("{source}: {}", argiope_config::chain(&error)));
     let objects = objects::open(&settings, &variable).map_err(about)?;
     match objects.head(key).map_err(about)? {
         Some(_) => Ok(objects::stream(objects, key.to_owned(), 0)),
@@ -73,7 +70,7 @@ fn open_list(file: &ConfigFile, source: &str, scheme: &str, rest: &str) -> Resul
 
 /// The message names the setting. Whatever is wrong with it, the command was used rightly.
 pub(crate) fn failure(error: &StoreError) -> Failure {
-    let failure = Failure::failed(crate::exit::chain(error));
+    let failure = Failure::failed(argiope_config::chain(error));
     match error.kind {
         ErrorKind::Unreachable => failure.hint("is the store up, and may this machine reach it?"),
         _ => failure,

@@ -1,13 +1,9 @@
 //! The cluster that a configuration names: how to reach it, and what was fixed when it was made.
 
 use crate::bucket::Bucket;
-use crate::config::ConfigFile;
-use crate::config::file::{ClusterSection, Transport as Chosen};
 use crate::data::Fixed;
-use crate::exit::Failure;
 use crate::outage::{Doing, Outages, Stopping};
 use crate::progress::Display;
-use crate::settings::LoadedConfig;
 use crate::signals::Signals;
 use argiope_cluster::database::{
     Cluster, Database, DatabaseError, DatabaseErrorKind, Expected, NewCluster, SETTING, Session,
@@ -19,6 +15,7 @@ use argiope_cluster::receiving;
 use argiope_cluster::redis::{Redis, WorkerFigures};
 use argiope_cluster::server_error::ServerError;
 use argiope_cluster::transport::{Log, Transport};
+use argiope_config::{ClusterSection, ConfigFile, Failure, LoadedConfig, Transport as Chosen};
 use argiope_model::{FingerprintKey, Millis, PublicSuffixes};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -146,7 +143,7 @@ fn redis_for(file: &ConfigFile, cluster: &str, may_be_away: bool) -> Result<Opti
         answered => answered.map(|()| redis),
     };
     Redis::new(url, cluster).and_then(answers).map(Some).map_err(|e| {
-        Failure::failed(crate::exit::chain(&e))
+        Failure::failed(argiope_config::chain(&e))
             .hint("is the server up? leave storage.cache_url out to go without it")
     })
 }
@@ -277,7 +274,7 @@ impl ClusterPlace {
 }
 
 pub(crate) fn kafka_failure(error: &ServerError) -> Failure {
-    let failure = Failure::failed(crate::exit::chain(error));
+    let failure = Failure::failed(argiope_config::chain(error));
     if error.is_retryable() {
         failure.hint("is Kafka up, and may this machine reach it? the same command can be run again")
     } else {
@@ -287,7 +284,7 @@ pub(crate) fn kafka_failure(error: &ServerError) -> Failure {
 
 /// The message names the setting; the hint what to do about it.
 pub(crate) fn database_failure(error: &DatabaseError) -> Failure {
-    let failure = Failure::failed(crate::exit::chain(error)).passing(error.is_retryable());
+    let failure = Failure::failed(argiope_config::chain(error)).passing(error.is_retryable());
     match error.kind {
         DatabaseErrorKind::Unreachable => {
             failure.hint("is the server up, and may this machine reach it? nothing was changed")

@@ -8,7 +8,7 @@ mod worker;
 pub(crate) use worker::{Spooled, WorkerDirectory};
 
 use crate::descriptors;
-use crate::exit::Failure;
+use argiope_config::Failure;
 use argiope_frontier::state::{ShardState, StateError};
 use argiope_local::archive::{ArchiveOptions, FileArchive};
 use argiope_local::catalogue::{self, CatalogueSettings, SqliteCatalogue, SqliteReader};
@@ -323,7 +323,7 @@ fn damaged(path: &Path, what: &str) -> Failure {
 pub(crate) fn store_failure(error: &StoreError) -> Failure {
     let failure = match error.kind {
         ErrorKind::Usage => Failure::usage(error),
-        _ => Failure::failed(crate::exit::chain(error)),
+        _ => Failure::failed(argiope_config::chain(error)),
     };
     let failure = failure.passing(matches!(error.kind, ErrorKind::Unreachable | ErrorKind::Busy));
     match error.kind {
@@ -341,7 +341,7 @@ pub(crate) const CORRUPT: &str = "nothing was changed; restore the data director
 
 pub(crate) fn state_failure(path: &Path, error: &StateError) -> Failure {
     let place = path.join("frontier");
-    let text = format!("{}: {}", place.display(), crate::exit::chain(error));
+    let text = format!("{}: {}", place.display(), argiope_config::chain(error));
     match error {
         StateError::DiskFull(_) => Failure::failed(text).hint(DISK_FULL),
         StateError::Store(_) if descriptors::ran_out(&text) => {
@@ -386,7 +386,7 @@ mod tests {
         let _first = DataDirectory::open(directory.path(), 8).unwrap();
         let failure = DataDirectory::open(directory.path(), 8).err().unwrap();
         let mut text = Vec::new();
-        failure.print(&mut text).unwrap();
+        crate::exit::print(&failure, &mut text).unwrap();
         let text = String::from_utf8(text).unwrap();
         assert!(text.contains(&std::process::id().to_string()), "{text}");
     }

@@ -1,7 +1,7 @@
 //! The limit of open files: raised at the start as far as the system lets it, and shared out between what the stores have
 //! open, the requests under way, and connections that are kept idle.
 
-use crate::exit::Failure;
+use argiope_config::Failure;
 use argiope_engine::EngineConfig;
 use argiope_fetch::Descriptors;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

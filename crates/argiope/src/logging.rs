@@ -1,8 +1,8 @@
 //! Log lines on stderr, as many as `-v` and `-q` ask for, drawn above the progress where there is one.
 
-use crate::cli::GlobalOptions;
-use crate::exit::Failure;
+use crate::cli::GlobalArgs;
 use crate::progress::Display;
+use argiope_config::Failure;
 use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
 
@@ -10,7 +10,7 @@ use tracing_subscriber::EnvFilter;
 const VARIABLE: &str = "ARGIOPE_LOG";
 
 /// Once per process; a second call changes nothing.
-pub(crate) fn start(global: &GlobalOptions, display: &Display) -> Result<(), Failure> {
+pub(crate) fn start(global: &GlobalArgs, display: &Display) -> Result<(), Failure> {
     let given = std::env::var(VARIABLE).ok().filter(|given| !given.is_empty());
     let filter = EnvFilter::try_new(given.as_deref().unwrap_or(levels(global))).map_err(|error| {
         Failure::usage(format!("{VARIABLE}: {error}"))
@@ -29,7 +29,7 @@ pub(crate) fn start(global: &GlobalOptions, display: &Display) -> Result<(), Fai
 }
 
 /// All rooms are called `argiope_` something. What the libraries below have to say is seldom what was asked for.
-fn levels(global: &GlobalOptions) -> &'static str {
+fn levels(global: &GlobalArgs) -> &'static str {
     match (global.quiet, global.verbose) {
         (true, _) => "error",
         (false, 0) => "warn",

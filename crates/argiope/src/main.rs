@@ -7,9 +7,7 @@ mod bucket;
 mod cli;
 mod cluster;
 mod commands;
-mod config;
 mod control;
-mod cookies;
 mod data;
 mod descriptors;
 mod exit;
@@ -17,16 +15,16 @@ mod exit;
 mod health;
 mod heartbeat;
 mod inspect;
-mod job;
+mod kept_cookies;
 mod logging;
 mod outage;
 mod progress;
-mod settings;
 mod signals;
+mod stored_job;
 mod stores;
 
+use argiope_config::{Failure, GlobalOptions};
 use cli::{Cli, Command};
-use exit::Failure;
 use progress::Display;
 use std::process::ExitCode;
 
@@ -46,16 +44,16 @@ fn main() -> ExitCode {
     match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            let _ = failure.print(&mut std::io::stderr().lock());
-            failure.exit_code()
+            let _ = exit::print(&failure, &mut std::io::stderr().lock());
+            ExitCode::from(exit::code(&failure))
         }
     }
 }
 
 fn run(cli: &Cli) -> Result<(), Failure> {
-    let global = &cli.global;
+    let global = &GlobalOptions::from(&cli.global);
     let display = Display::stderr(global.quiet, cli.command.streams_to_stdout());
-    logging::start(global, &display)?;
+    logging::start(&cli.global, &display)?;
     descriptors::raise();
     match &cli.command {
         Command::Crawl(args) => commands::crawl::run(global, args, &display),

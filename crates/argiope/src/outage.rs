@@ -1,11 +1,11 @@
 //! A command that runs for long does not end because PostgreSQL is away for a while: it says so, waits, and goes on when
 //! the server answers again. How long is the user's to say (`cluster.wait_for_database`).
 
-use crate::exit::Failure;
 use crate::progress::Display;
-use crate::progress::numbers::elapsed;
 use crate::signals::{Signal, Signals};
 use argiope_cluster::database::{Database, SETTING};
+use argiope_config::Failure;
+use argiope_model::display::elapsed;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};

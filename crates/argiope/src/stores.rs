@@ -1,13 +1,11 @@
 //! Where the data of a command is: a directory of this machine, or a cluster.
 
-use crate::cli::GlobalOptions;
 use crate::cluster::{ClusterPlace, database_failure, is_cluster};
 use crate::control::{Live, Owner};
 use crate::data;
-use crate::exit::Failure;
-use crate::settings::{LoadedConfig, load_config_to_read};
 use argiope_cluster::catalogue::PostgresReader;
 use argiope_cluster::members::queued_urls;
+use argiope_config::{Failure, GlobalOptions, LoadedConfig, load_config_to_read};
 use argiope_model::JobId;
 use argiope_store::catalogue::{CatalogueReader, Job, JobState};
 use std::collections::HashMap;

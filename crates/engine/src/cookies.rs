@@ -22,7 +22,7 @@ pub trait CookieKeeper: fmt::Debug + Send + Sync {
 pub struct Session {
     pub cookies: Vec<Cookie>,
     pub keeper: Option<Arc<dyn CookieKeeper>>,
-    pub login: Option<crate::LoginForm>,
+    pub login: Option<argiope_model::LoginForm>,
 }
 
 /// Chains of redirects that are remembered, in bytes; beyond, the oldest are forgotten.

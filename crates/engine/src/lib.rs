@@ -46,7 +46,6 @@ pub use counters::Totals;
 pub use error::EngineError;
 pub use graph::GraphRules;
 pub use job::JobStart;
-pub use login::LoginForm;
 pub use pipeline::{Ended, Engine, EngineHandle, JobOutcome, OutputFile, Stop, why_at_rest};
 pub use recovery::RecoverySummary;
 pub use retry::{failures_after, visit_of};

@@ -12,31 +12,13 @@ use argiope_fetch::{
     encode_form,
 };
 use argiope_frontier::{Answer, Frontier};
-use argiope_model::{Base, RequestKind, Url};
+use argiope_model::{Base, LoginForm, RequestKind, Url};
 use argiope_politeness::AnswerResult;
 use argiope_store::clock::now;
 use bytes::Bytes;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// A form with its values, as it is sent.
-#[derive(Clone, PartialEq, Eq)]
-pub struct LoginForm {
-    pub url: Url,
-    /// Has the form: asked for first, for its cookies and hidden fields.
-    pub page: Option<Url>,
-    pub fields: Vec<(String, String)>,
-    pub success_text: Option<String>,
-    pub success_cookie: Option<String>,
-}
-
-impl fmt::Debug for LoginForm {
-    /// Values do not go to a log.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LoginForm").field("url", &self.url).finish_non_exhaustive()
-    }
-}
 
 const MAX_HOPS: usize = 5;
 const MAX_BODY: usize = 4 << 20;

@@ -1,6 +1,7 @@
 //! The nouns of Argiope. Every other room speaks in these: a [`Url`] that can only be in normal form, the host
 //! it belongs to, jobs, visits, pages, and the reasons for every decision. No I/O, no runtime, no clock.
 
+pub mod display;
 mod domain;
 mod duration;
 mod job;
@@ -19,7 +20,7 @@ mod visit;
 pub use domain::{PublicSuffixes, shard_of};
 pub use duration::{format_duration, human_duration, human_optional_duration};
 pub use job::{BasicAuth, JobSpec, NewUrlRate, Resources, Scope};
-pub use login::{CookieJar, Login};
+pub use login::{CookieJar, Login, LoginForm};
 pub use long_url::LongUrl;
 pub use page::{FetchTimings, Page};
 pub use plural::plural;

@@ -1,5 +1,6 @@
 //! How a job gets and keeps cookies: what becomes of those that sites set, and a form to log in with.
 
+use crate::Url;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -67,6 +68,24 @@ pub struct Login {
     /// A login that worked sets this cookie.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub success_cookie: Option<String>,
+}
+
+/// A login form with the values of its variables, as it is sent.
+#[derive(Clone, PartialEq, Eq)]
+pub struct LoginForm {
+    pub url: Url,
+    /// The page that has the form. It is requested first, for its cookies and hidden fields.
+    pub page: Option<Url>,
+    pub fields: Vec<(String, String)>,
+    pub success_text: Option<String>,
+    pub success_cookie: Option<String>,
+}
+
+impl fmt::Debug for LoginForm {
+    /// Values do not go to a log.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LoginForm").field("url", &self.url).finish_non_exhaustive()
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::network::NetworkArgs;
 use super::number::{UNBOUNDED, whole};
-use crate::config::{pattern_problem, size};
+use argiope_config::{CrawlOptions, NetworkOptions, pattern_problem, size};
 use argiope_model::{CookieJar, Resources, Scope, parse_duration};
 use argiope_politeness::robots::MAX_CRAWL_DELAY;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -121,6 +121,40 @@ pub(crate) struct CrawlArgs {
     /// On a cluster: hand the job in, print its number and return at once
     #[arg(long, help_heading = "The job")]
     pub(crate) detach: bool,
+}
+
+impl From<&CrawlArgs> for CrawlOptions {
+    fn from(args: &CrawlArgs) -> CrawlOptions {
+        CrawlOptions {
+            seeds: args.seeds.clone(),
+            list: args.list.clone(),
+            job_files: args.job_files.clone(),
+            output: args.output.clone(),
+            depth: args.depth,
+            max_pages: args.max_pages,
+            scope: args.scope,
+            include: args.include.clone(),
+            exclude: args.exclude.clone(),
+            max_links: args.max_links,
+            max_body: args.max_body,
+            no_traps: args.no_traps,
+            resources: args.resources,
+            delay: args.delay,
+            concurrency: args.concurrency,
+            per_host: args.per_host,
+            timeout: args.timeout,
+            user_agent: args.user_agent.clone(),
+            ignore_robots: args.ignore_robots,
+            allow_private: args.allow_private,
+            cookies: args.cookies.clone(),
+            cookie_jar: args.cookie_jar,
+            network: NetworkOptions::from(&args.network),
+            no_archive: args.no_archive,
+            name: args.name.clone(),
+            fresh: args.fresh,
+            retry_failed: args.retry_failed,
+        }
+    }
 }
 
 fn cookie_jar_words() -> impl TypedValueParser<Value = CookieJar> {

@@ -13,11 +13,11 @@ pub(crate) use cluster::{ClusterCommand, IngestArgs, WorkerArgs};
 pub(crate) use crawl::CrawlArgs;
 pub(crate) use graph::{GraphArgs, GraphCrawlArgs};
 pub(crate) use inspect::{InspectCommand, InspectFetch, PageArgs, RobotsArgs, SitemapArgs, UrlArgs};
-pub(crate) use network::NetworkArgs;
 pub(crate) use results::{
     AuditArgs, ExportArgs, ExportFormat, ExportWhat, JobsArgs, ReportArgs, RetryArgs, StatusArgs, WhyArgs,
 };
 
+use argiope_config::GlobalOptions;
 use clap::parser::ValueSource;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueHint};
 use number::{UNBOUNDED, whole};
@@ -43,7 +43,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted (the same command g
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Cli {
     #[command(flatten)]
-    pub(crate) global: GlobalOptions,
+    pub(crate) global: GlobalArgs,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -72,7 +72,7 @@ const DATA: &str = "./argiope-data";
 /// Options that every command takes, before or after its name.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Global options")]
-pub(crate) struct GlobalOptions {
+pub(crate) struct GlobalArgs {
     /// Where everything is kept: catalogue, queues, archive, links
     #[arg(long, global = true, value_name = "DIR", env = "ARGIOPE_DATA", default_value = DATA)]
     #[arg(value_hint = ValueHint::DirPath)]
@@ -89,6 +89,17 @@ pub(crate) struct GlobalOptions {
     /// Write nothing but errors to stderr
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
+}
+
+impl From<&GlobalArgs> for GlobalOptions {
+    fn from(args: &GlobalArgs) -> GlobalOptions {
+        GlobalOptions {
+            data: args.data.clone(),
+            data_given: args.data_given,
+            config: args.config.clone(),
+            quiet: args.quiet,
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,5 +1,6 @@
 //! How requests are made: options of all commands that make some for a user.
 
+use argiope_config::NetworkOptions;
 use argiope_fetch::{Proxies, Proxy};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
@@ -19,6 +20,17 @@ pub(crate) struct NetworkArgs {
     /// Check no certificate: whoever is on the way can read and change everything
     #[arg(long, help_heading = "Requests")]
     pub(crate) insecure: bool,
+}
+
+impl From<&NetworkArgs> for NetworkOptions {
+    fn from(args: &NetworkArgs) -> NetworkOptions {
+        NetworkOptions {
+            headers: args.header.clone(),
+            proxy: args.proxy.clone(),
+            ca_file: args.ca_file.clone(),
+            insecure: args.insecure,
+        }
+    }
 }
 
 fn proxy(text: &str) -> Result<String, String> {

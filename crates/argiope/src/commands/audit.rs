@@ -2,11 +2,10 @@
 //! requests at once it allows, and the robots.txt that was in force when it was made.
 
 use super::selection::{self, print, print_json};
-use crate::cli::{AuditArgs, GlobalOptions};
+use crate::cli::AuditArgs;
 use crate::data;
-use crate::exit::Failure;
-use crate::settings::{LoadedConfig, load_config_to_read, politeness_of, profile_of};
 use crate::stores::{INTERRUPTED, Stores};
+use argiope_config::{Failure, GlobalOptions, LoadedConfig, load_config_to_read, politeness_of, profile_of};
 use argiope_fetch::RequestProfile;
 use argiope_model::{JobId, JobSpec, Millis};
 use argiope_politeness::robots::product_token;

@@ -1,10 +1,9 @@
 //! Broken URLs of a job with the links that lead to them: for `export` and `report`.
 
 use super::stored_links::StoredLinks;
-use crate::cli::GlobalOptions;
-use crate::exit::Failure;
 use crate::progress::Display;
 use crate::stores::Stores;
+use argiope_config::{Failure, GlobalOptions};
 use argiope_model::JobSpec;
 use argiope_store::broken::BrokenUrls;
 use argiope_store::catalogue::{CatalogueReader, Job};

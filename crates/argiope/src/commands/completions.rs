@@ -1,7 +1,7 @@
 //! `completions SHELL`
 
 use crate::cli::{Cli, CompletionsArgs};
-use crate::exit::Failure;
+use argiope_config::Failure;
 use clap::CommandFactory;
 use std::io::{self, Write};
 

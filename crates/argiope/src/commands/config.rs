@@ -1,9 +1,10 @@
 //! `config check`, `config show` and `config docs`
 
-use crate::cli::{ConfigCommand, GlobalOptions};
-use crate::config::{ConfigFile, check_file, mask_secrets, process_environment, reference, to_yaml};
-use crate::exit::Failure;
-use crate::settings::{effective, load_config_to_read};
+use crate::cli::ConfigCommand;
+use argiope_config::{
+    ConfigFile, Failure, GlobalOptions, check_file, effective, load_config_to_read, mask_secrets,
+    process_environment, reference, to_yaml,
+};
 use serde_json::{Map, Value};
 use std::io::{self, Write};
 use std::path::PathBuf;

@@ -1,21 +1,22 @@
 //! `crawl`: create a job or go on with it, run it to its end, show how it goes.
 
 use crate::brake::Brake;
-use crate::cli::{CrawlArgs, GlobalOptions};
+use crate::cli::CrawlArgs;
 use crate::commands::empty::EmptyCrawl;
 use crate::commands::progress::{self, Narrator};
 use crate::commands::submit;
 use crate::control::ControlServer;
-use crate::cookies::KeptCookies;
 use crate::data::{self, CORRUPT, DISK_FULL, DataDirectory, Fixed};
 use crate::descriptors::{self, Keeper, Room};
-use crate::exit::{Exit, Failure};
-use crate::job::{cannot_resume, compare_for_resume, goes_on};
+use crate::kept_cookies::KeptCookies;
 use crate::progress::Display;
-use crate::progress::numbers::counted;
-use crate::settings::{CrawlSettings, Output, ProcessSettings, reload_politeness};
 use crate::signals::{Signal, Signals};
+use crate::stored_job;
 use crate::stores::Stores;
+use argiope_config::{
+    CrawlOptions, CrawlSettings, Failure, FailureClass, GlobalOptions, Output, ProcessSettings, StoredJob,
+    cannot_resume, compare_for_resume, reload_politeness,
+};
 use argiope_engine::{
     Ended, Engine, EngineConfig, EngineError, JobOutcome, JobStart, OutputFile, Ports, Session, Stop,
 };
@@ -25,7 +26,8 @@ use argiope_frontier::state::ShardState;
 use argiope_frontier::stored_job_counts;
 use argiope_local::archive::FileArchive;
 use argiope_local::catalogue::SqliteReader;
-use argiope_model::{CookieJar, JobId, JobSpec, Url};
+use argiope_model::display::counted;
+use argiope_model::{CookieJar, JobId, Url};
 use argiope_store::catalogue::{Batch, Catalogue, CatalogueReader, Job, JobState, JobUpdate, NewJob};
 use argiope_store::clock::now;
 use std::path::{Path, PathBuf};
@@ -38,7 +40,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 const COUNT_EVERY: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(global: &GlobalOptions, args: &CrawlArgs, display: &Display) -> Result<(), Failure> {
-    let jobs = CrawlSettings::all(global, args)?;
+    let jobs = CrawlSettings::all(global, &CrawlOptions::from(args), &|config, name| {
+        stored_job::find(global, config, name)
+    })?;
     if let Stores::Cluster(place) = Stores::of(global)? {
         if jobs.len() > 1 && !args.detach {
             return Err(Failure::usage("on a cluster one job is followed at a time")
@@ -359,13 +363,10 @@ pub(crate) fn find_or_create(
     let store = |e| data::store_failure(&e);
     let reader = catalogue.reader().map_err(store)?;
     let known = reader.find_job(&settings.identity.key).map_err(store)?;
-    if let Some(job) = known.filter(|job| !settings.fresh && may_go_on(job, settings)) {
-        let old: JobSpec = serde_json::from_str(&job.spec).map_err(|e| {
-            Failure::failed(format!("job {} cannot be read: {e}", job.id)).hint("start it anew with --fresh")
-        })?;
+    if let Some((job, old)) = resumed(known, settings)? {
         let name = job.name.clone().unwrap_or_else(|| job.id.to_string());
-        compare_for_resume(&old, &settings.job)
-            .map_err(|differences| cannot_resume(&name, job.state, &differences))?;
+        compare_for_resume(&old.spec, &settings.job)
+            .map_err(|differences| cannot_resume(&name, old.is_finished, &differences))?;
         if job.seeds_hash != seeds_hash(settings) {
             return Err(Failure::usage(format!("job {name} was begun with another list of URLs"))
                 .hint("give the same list to go on, or start anew with --fresh"));
@@ -386,9 +387,12 @@ pub(crate) fn find_or_create(
     catalogue.create_job(&new).map(|job| (job, true)).map_err(store)
 }
 
-/// A finished job has failures that can be asked for again.
-fn may_go_on(job: &Job, settings: &CrawlSettings) -> bool {
-    settings.retry_failed || goes_on(job, &settings.job)
+/// The job, if the command resumes it instead of starting a new one. `--retry-failed` resumes a finished job, too.
+fn resumed(known: Option<Job>, settings: &CrawlSettings) -> Result<Option<(Job, StoredJob)>, Failure> {
+    let Some(job) = known.filter(|_| !settings.fresh) else { return Ok(None) };
+    let stored = stored_job::stored_job(&job).map_err(|failure| failure.hint("start over with --fresh"))?;
+    let resumes = settings.retry_failed || stored.continues_with(&settings.job);
+    Ok(resumes.then_some((job, stored)))
 }
 
 fn seeds_hash(settings: &CrawlSettings) -> String {
@@ -434,7 +438,7 @@ pub(crate) fn reload_from(path: &Path, engine: &Engine, display: &Display) {
         }
         Err(failure) => {
             let mut text = Vec::new();
-            let _ = failure.print(&mut text);
+            let _ = crate::exit::print(&failure, &mut text);
             format!("not reloaded, the old settings hold: {}", String::from_utf8_lossy(&text).trim_end())
         }
     };
@@ -495,7 +499,7 @@ pub(crate) fn failure_of(error: &EngineError) -> Failure {
             Failure::failed(error).hint("nothing was crawled; check 'login' in the job file")
         }
         EngineError::OutputClosed(_) => Failure::new(
-            Exit::Interrupted,
+            FailureClass::Interrupted,
             "whoever read the pages went away: the crawl stopped before its end",
         )
         .hint("the same command goes on where it stopped; -o FILE keeps all pages in a file"),

@@ -2,17 +2,15 @@
 
 use super::audit::prove;
 use super::crawl::crawl;
-use super::selection::{print, printable};
+use super::selection::print;
 use super::why::explain;
-use crate::cli::{CrawlArgs, GlobalOptions, NetworkArgs};
 use crate::data;
-use crate::exit::Failure;
-use crate::progress::numbers::{counted, fit};
 use crate::progress::{Display, Style, style_for_stdout};
-use crate::settings::{CrawlSettings, LoadedConfig};
 use crate::stores::Stores;
+use argiope_config::{CrawlOptions, CrawlSettings, Failure, GlobalOptions, LoadedConfig, NetworkOptions};
 use argiope_fetch::Proxies;
 use argiope_lab::{HostRule, Lab, LabConfig, SiteKind, check};
+use argiope_model::display::{counted, fit, printable};
 use argiope_model::{JobId, SkipReason};
 use argiope_store::catalogue::{CatalogueReader, PageQuery, PageRow};
 use std::collections::BTreeSet;
@@ -90,15 +88,15 @@ impl Place {
 
 /// As `crawl` would have it with these options.
 fn settings(global: &GlobalOptions, lab: &Lab, place: &Place) -> Result<CrawlSettings, Failure> {
-    let args = CrawlArgs {
+    let args = CrawlOptions {
         seeds: lab.seeds(),
         delay: Some(DELAY),
         allow_private: true,
         name: Some(String::from("demo")),
         fresh: true,
         // It is on this machine, whatever the environment says.
-        network: NetworkArgs { proxy: Some(String::from(Proxies::NONE)), ..NetworkArgs::default() },
-        ..CrawlArgs::default()
+        network: NetworkOptions { proxy: Some(String::from(Proxies::NONE)), ..NetworkOptions::default() },
+        ..CrawlOptions::default()
     };
     let mut settings = CrawlSettings::without_files(global, &args)?;
     settings.data_is_kept = place.scratch.is_none();

@@ -1,9 +1,8 @@
 //! A crawl that has stored no page has failed, whatever kept it from that: why, and what to do about it.
 
 use crate::data;
-use crate::exit::{Exit, Failure};
-use crate::job::address_hint;
 use crate::progress::summary::{command, shell_word};
+use argiope_config::{Failure, FailureClass, address_hint};
 use argiope_model::{JobSpec, SkipReason, Url};
 use argiope_store::catalogue::{BriefKind, CatalogueReader, Job, JobCounts, SkippedRow};
 use std::ops::ControlFlow;
@@ -19,7 +18,7 @@ const REQUESTS: usize = 1000;
 pub(crate) struct EmptyCrawl {
     pub(crate) reason: String,
     pub(crate) advice: String,
-    exit: Exit,
+    class: FailureClass,
 }
 
 impl EmptyCrawl {
@@ -40,15 +39,15 @@ impl EmptyCrawl {
             Some(row) if row.reason == SkipReason::RobotsUnreachable => (None, Some(row)),
             other => (other, None),
         };
-        let (url, exit, reason, advice) = if counts.failed > 0 {
+        let (url, class, reason, advice) = if counts.failed > 0 {
             let first = reader.briefs(job.id, BriefKind::Broken, 1).map_err(store)?;
             let Some(page) = first.into_iter().next() else { return Ok(None) };
             let error = page.error.unwrap_or_else(|| String::from("no answer"));
-            let (exit, advice) = match is_private(&counts) {
-                true => (Exit::Usage, address_hint(error.contains("--allow-private")).to_owned()),
-                false => (Exit::Failed, advice_on(&error)),
+            let (class, advice) = match is_private(&counts) {
+                true => (FailureClass::Usage, address_hint(error.contains("--allow-private")).to_owned()),
+                false => (FailureClass::Failed, advice_on(&error)),
             };
-            (Some(page.url), exit, error, advice)
+            (Some(page.url), class, error, advice)
         } else if let Some(row) = for_good {
             let advice = match row.reason {
                 SkipReason::RobotsDisallowed => String::from(
@@ -56,20 +55,20 @@ impl EmptyCrawl {
                 ),
                 _ => String::from("check scope and filters of the job"),
             };
-            (Some(row.url), Exit::Failed, format!("{}: {}", row.reason, row.detail), advice)
+            (Some(row.url), FailureClass::Failed, format!("{}: {}", row.reason, row.detail), advice)
         } else if let Some((url, error)) = robots_failure(reader, job)? {
             let advice = advice_on(&error);
-            (Some(url), Exit::Failed, format!("robots.txt is unreachable ({error})"), advice)
+            (Some(url), FailureClass::Failed, format!("robots.txt is unreachable ({error})"), advice)
         } else if let Some(row) = for_now {
             let advice = advice_on(&row.detail);
-            (Some(row.url), Exit::Failed, row.detail, advice)
+            (Some(row.url), FailureClass::Failed, row.detail, advice)
         } else {
             let asked = "every host that is left asked for a pause (Retry-After)";
             let reason = job.message.clone().unwrap_or_else(|| asked.to_owned());
-            (None, Exit::Failed, reason, String::from("run the same command later"))
+            (None, FailureClass::Failed, reason, String::from("run the same command later"))
         };
         let reason = url.iter().map(|url| format!("{url}: ")).chain([reason]).collect();
-        let why = url.filter(|_| exit == Exit::Failed).map(|url| match data {
+        let why = url.filter(|_| class == FailureClass::Failed).map(|url| match data {
             Some(data) => command(data, &format!("why {}", shell_word(&url))),
             None => format!("argiope why {}", shell_word(&url)),
         });
@@ -77,11 +76,11 @@ impl EmptyCrawl {
             Some(why) => format!("{advice}; \"{why}\" tells what was tried"),
             None => advice,
         };
-        Ok(Some(EmptyCrawl { reason, advice, exit }))
+        Ok(Some(EmptyCrawl { reason, advice, class }))
     }
 
     pub(crate) fn failure(&self) -> Failure {
-        Failure::new(self.exit, format!("no page was stored; {}", self.reason)).hint(&self.advice)
+        Failure::new(self.class, format!("no page was stored; {}", self.reason)).hint(&self.advice)
     }
 }
 

@@ -4,13 +4,12 @@ use super::broken;
 use super::selection;
 use super::stored_links::StoredLinks;
 use crate::bodies::{Bodies, Content, ReadAhead};
-use crate::cli::{ExportArgs, ExportFormat, ExportWhat, GlobalOptions};
+use crate::cli::{ExportArgs, ExportFormat, ExportWhat};
 use crate::data;
-use crate::exit::Failure;
 use crate::progress::Display;
-use crate::progress::numbers::counted;
-use crate::settings::check_folder;
 use crate::stores::Stores;
+use argiope_config::{Failure, GlobalOptions, check_folder};
+use argiope_model::display::counted;
 use argiope_store::catalogue::{CatalogueReader, HostOrder, Job, PageQuery};
 use argiope_store::error::{Result as Stored, StoreError};
 use argiope_store::export::{

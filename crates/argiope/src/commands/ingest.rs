@@ -2,24 +2,23 @@
 //! with it, so that the same command goes on after whatever stopped it.
 
 use crate::bucket;
-use crate::cli::{GlobalOptions, IngestArgs};
+use crate::cli::IngestArgs;
 use crate::cluster::{CLIENT, ClusterPlace, database_failure, kafka_failure};
 use crate::commands::selection::print;
-use crate::config::ConfigFile;
 use crate::data;
-use crate::exit::Failure;
-use crate::job::identity::hex;
-use crate::job::{SeedRules, parse_seed, seed::SeedProblem};
 use crate::outage::{Doing, Outages};
 use crate::progress::Display;
-use crate::progress::numbers::{count, counted};
-use crate::settings::{addresses_of, check_name, load_config, merge_job};
 use argiope_cluster::catalogue::PostgresCatalogue;
 use argiope_cluster::database::Session;
 use argiope_cluster::members::{
     IngestProgress, MessageSender, ingest_chunk, ingest_progress, keep_job_open, recently_fetched,
     set_job_state,
 };
+use argiope_config::{
+    ConfigFile, Failure, GlobalOptions, SeedProblem, SeedRules, addresses_of, check_name, hex, load_config,
+    merge_job, parse_seed,
+};
+use argiope_model::display::{count, counted};
 use argiope_model::{JobId, JobSpec, Scope, Url};
 use argiope_store::catalogue::{Catalogue, JobState, NewJob, url_key};
 use argiope_store::clock::now;

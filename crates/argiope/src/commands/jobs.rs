@@ -1,13 +1,13 @@
 //! `jobs`: what the data directory holds, beside whoever writes it.
 
-use super::selection::{print, print_json, printable, seeds_in_short, spec};
+use super::selection::{print, print_json, seeds_in_short, spec};
 use super::status::stored_counts;
-use crate::cli::{GlobalOptions, JobsArgs};
+use crate::cli::JobsArgs;
 use crate::control::Owner;
 use crate::data;
-use crate::exit::Failure;
-use crate::progress::numbers::{count, fit};
 use crate::stores::{Stores, Work};
+use argiope_config::{Failure, GlobalOptions};
+use argiope_model::display::{count, fit, printable};
 use argiope_model::{JobId, Millis};
 use argiope_store::catalogue::{CatalogueReader, Job};
 use serde::Serialize;

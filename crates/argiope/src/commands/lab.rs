@@ -1,10 +1,10 @@
 //! `lab`: serve the synthetic web until a signal comes.
 
-use crate::cli::{GlobalOptions, LabArgs, LabProfile};
-use crate::exit::Failure;
-use crate::progress::numbers::counted;
+use crate::cli::{LabArgs, LabProfile};
 use crate::signals::{Signal, Signals};
+use argiope_config::{Failure, GlobalOptions};
 use argiope_lab::{Lab, LabConfig, PageSize, TlsFiles};
+use argiope_model::display::counted;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::time::Duration;

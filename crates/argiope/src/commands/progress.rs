@@ -2,13 +2,12 @@
 
 use super::empty::EmptyCrawl;
 use crate::data;
-use crate::exit::Failure;
 use crate::progress::summary::waiting_urls;
 use crate::progress::{
     BlockedBy, BlockedHost, Ending, GoOn, HostSummary, Phase, RateMeter, Snapshot, Summary, WaitReason,
     Waiting, WaitingHost, fold, style_for_stdout, width_of,
 };
-use crate::settings::CrawlSettings;
+use argiope_config::{CrawlSettings, Failure};
 use argiope_engine::{Blocked, Ended, JobOutcome, Paused, Snapshot as Seen};
 use argiope_frontier::{JobProgress, WaitReason as Why};
 use argiope_model::{JobId, JobSpec, Millis, SkipReason};

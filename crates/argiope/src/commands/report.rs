@@ -3,11 +3,11 @@
 use super::broken;
 use super::export::write_to;
 use super::selection;
-use crate::cli::{GlobalOptions, ReportArgs};
+use crate::cli::ReportArgs;
 use crate::data;
-use crate::exit::Failure;
 use crate::progress::Display;
 use crate::stores::Stores;
+use argiope_config::{Failure, GlobalOptions};
 use argiope_store::clock::now;
 use argiope_store::error::StoreError;
 use argiope_store::report::{Report, ReportLimits};

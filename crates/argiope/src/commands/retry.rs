@@ -4,21 +4,19 @@
 
 use super::crawl::{engine_config, failure_of};
 use super::selection::{self, print};
-use crate::cli::{GlobalOptions, RetryArgs};
+use crate::cli::RetryArgs;
 use crate::cluster::{CLIENT, ClusterPlace, database_failure, kafka_failure};
 use crate::control::{self, Asked, Owner, Question, Reply};
 use crate::data::{self, DataDirectory};
-use crate::exit::Failure;
-use crate::job::parse_typed;
-use crate::progress::numbers::counted;
 use crate::progress::summary::{command, shell_word};
-use crate::settings::{ProcessSettings, addresses_of, load_config};
 use crate::stores::Stores;
 use argiope_cluster::catalogue::PostgresCatalogue;
 use argiope_cluster::database::Session;
 use argiope_cluster::members::{send, set_job_state};
+use argiope_config::{Failure, GlobalOptions, ProcessSettings, addresses_of, load_config, parse_typed};
 use argiope_engine::{Engine, JobStart, Ports, failures_after, visit_of};
 use argiope_fetch::{ProfileOptions, RequestProfile};
+use argiope_model::display::counted;
 use argiope_model::{JobSpec, SkipReason, Url};
 use argiope_store::archive::Archive;
 use argiope_store::catalogue::{Batch, Catalogue, CatalogueReader, Job, JobState, StoredPage};

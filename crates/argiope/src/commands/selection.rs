@@ -1,7 +1,7 @@
 //! Which job, and what it is like now: for the commands that read what a crawl has stored.
 
 use crate::data;
-use crate::exit::Failure;
+use argiope_config::Failure;
 use argiope_model::{JobId, JobSpec};
 use argiope_store::catalogue::{CatalogueReader, Job};
 use argiope_store::error::StoreError;
@@ -61,9 +61,4 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string(value).map_err(|e| Failure::failed(e.to_string()))?;
     print(&format!("{text}\n"))
-}
-
-/// Texts from the net may carry escape sequences: nothing of that reaches a terminal.
-pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

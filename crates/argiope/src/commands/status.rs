@@ -1,15 +1,15 @@
 //! `status`: what is going on in a job. The process that runs it is asked; where nobody does, the catalogue and the
 //! frontier's own counts say how far it came.
 
-use super::selection::{self, print, print_json, printable, seeds_in_short};
-use crate::cli::{GlobalOptions, StatusArgs};
+use super::selection::{self, print, print_json, seeds_in_short};
+use crate::cli::StatusArgs;
 use crate::control::{Live, Owner, named};
 use crate::data::{self, DataDirectory};
-use crate::exit::Failure;
-use crate::progress::numbers::{bytes, count, counted};
 use crate::progress::retries;
 use crate::stores::{Stores, Work};
+use argiope_config::{Failure, GlobalOptions};
 use argiope_frontier::{JobCounts as QueueCounts, stored_job_counts};
+use argiope_model::display::{bytes, count, counted, printable};
 use argiope_model::{JobId, Millis};
 use argiope_store::catalogue::{Job, JobCounts};
 use serde::Serialize;

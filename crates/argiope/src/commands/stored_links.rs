@@ -1,15 +1,13 @@
 //! The links of a crawl, read from wherever they are: a data directory, or the object store of a cluster.
 
 use crate::bucket;
-use crate::cli::GlobalOptions;
 use crate::data;
-use crate::exit::Failure;
-use crate::progress::numbers::counted;
-use crate::settings::load_config_to_read;
 use crate::stores::Stores;
 use argiope_cluster::catalogue::PostgresReader;
 use argiope_cluster::objects::{self, Objects};
+use argiope_config::{Failure, GlobalOptions, load_config_to_read};
 use argiope_local::links::{read_segment, read_segments};
+use argiope_model::display::counted;
 use argiope_store::catalogue::CatalogueReader;
 use argiope_store::error::Result as Stored;
 use argiope_store::links::{LinksPosition, PageLinks};

@@ -6,20 +6,18 @@ use crate::commands::empty::EmptyCrawl;
 use crate::commands::progress::{self, CUT_ROWS};
 use crate::commands::retry;
 use crate::commands::selection::print;
-use crate::cookies::read_cookies_file;
 use crate::data;
-use crate::exit::Failure;
 use crate::outage::{Doing, Outages, Stopping};
-use crate::progress::numbers::{bytes, count, counted};
 use crate::progress::summary::cut_lines;
 use crate::progress::{Display, Phase, RateMeter, Snapshot, style_for_stdout};
-use crate::settings::CrawlSettings;
 use crate::signals::{Signal, Signals};
 use argiope_cluster::catalogue::PostgresCatalogue;
 use argiope_cluster::database::Session;
 use argiope_cluster::members::{
     MessageSender, cluster_status, queued_urls, send, set_budget, set_job_seeds, set_job_state,
 };
+use argiope_config::{CrawlSettings, Failure, read_cookies_file};
+use argiope_model::display::{bytes, count, counted};
 use argiope_model::{CookieJar, JobId, JobSpec, Scope, Url};
 use argiope_store::catalogue::{Batch, Catalogue, CatalogueReader, Job, JobState};
 use argiope_store::clock::now;

@@ -8,14 +8,13 @@
 mod frontier;
 mod known;
 
-use super::selection::{self, print, print_json, printable};
-use crate::cli::{GlobalOptions, WhyArgs};
+use super::selection::{self, print, print_json};
+use crate::cli::WhyArgs;
 use crate::data;
-use crate::exit::Failure;
-use crate::job::parse_typed;
-use crate::settings::{LoadedConfig, load_config_to_read};
 use crate::stores::Stores;
+use argiope_config::{Failure, GlobalOptions, LoadedConfig, load_config_to_read, parse_typed};
 use argiope_engine::WhyStep;
+use argiope_model::display::printable;
 use argiope_model::{Decision, JobSpec, LongUrl, SkipReason, Url};
 use argiope_store::catalogue::{CatalogueReader, Job};
 use serde::Serialize;

@@ -1,22 +1,18 @@
 //! `worker`: one member of a cluster. It works on whatever jobs there are until it is told to stop; then its shards are
 //! stored and others go on with them.
 
-use crate::brake::{Brake, DiskLimits};
+use crate::brake::Brake;
 use crate::bucket::{Bucket, Uploads, WorkerFiles};
-use crate::cli::{GlobalOptions, WorkerArgs};
+use crate::cli::WorkerArgs;
 use crate::cluster::{ClusterPlace, database_failure, kafka_failure};
 use crate::commands::crawl::{engine_config, failure_of, reload_from};
 use crate::data::{self, Fixed, WorkerDirectory};
 use crate::descriptors::{Keeper, Room};
-use crate::exit::Failure;
 use crate::health::domains::Counts;
 use crate::health::figures::Figures as Exposed;
 use crate::health::{Dependency, HealthServer, State, Vitals};
 use crate::heartbeat::{Heartbeat, Own};
-use crate::job::{SeedRules, parse_seed};
 use crate::progress::Display;
-use crate::progress::numbers::{bytes, count, counted};
-use crate::settings::{LoadedConfig, ProcessSettings, addresses_of, load_config, merge_job};
 use crate::signals::{Signal, Signals};
 use argiope_cluster::autoscale::{Bounds, Load, workers_desired};
 use argiope_cluster::catalogue::PostgresCatalogue;
@@ -27,10 +23,15 @@ use argiope_cluster::receiving::{Addresses, IngestConsumer};
 use argiope_cluster::redis::{NotifierEvent, Redis, RobotsCache, ShardNotifier};
 use argiope_cluster::state::PostgresState;
 use argiope_cluster::transport::Transport;
+use argiope_config::{
+    DiskLimits, Failure, GlobalOptions, LoadedConfig, ProcessSettings, SeedRules, addresses_of, load_config,
+    merge_job, parse_seed,
+};
 use argiope_engine::{Engine, EngineConfig, EngineError, EngineHandle, Paused, Ports, Snapshot, Stop};
 use argiope_fetch::AddressPolicy;
 use argiope_frontier::member::MemberEvent;
 use argiope_frontier::ownership;
+use argiope_model::display::{bytes, count, counted};
 use argiope_model::{JobSpec, Millis, SkipReason};
 use argiope_store::clock::now;
 use std::net::{SocketAddr, TcpListener};

@@ -1,7 +1,7 @@
 //! The data directory of a worker of a cluster: what is on its way from here to the cluster's own stores, and links.
 
 use super::{META, cannot, damaged, store_failure, take_lock, write_whole};
-use crate::exit::Failure;
+use argiope_config::Failure;
 use argiope_local::archive::{ArchiveOptions, FileArchive};
 use argiope_local::links::SegmentLinks;
 use serde::{Deserialize, Serialize};

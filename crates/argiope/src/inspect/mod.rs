@@ -6,8 +6,8 @@ mod sitemap;
 mod source;
 mod url;
 
-use crate::cli::{GlobalOptions, InspectCommand};
-use crate::exit::Failure;
+use crate::cli::InspectCommand;
+use argiope_config::{Failure, GlobalOptions};
 use serde::Serialize;
 use std::io::{self, Write};
 

@@ -2,8 +2,8 @@
 
 use super::json_line;
 use super::source::{self, Document, What};
-use crate::cli::{GlobalOptions, PageArgs};
-use crate::exit::Failure;
+use crate::cli::PageArgs;
+use argiope_config::{Failure, GlobalOptions};
 use argiope_extract::{Input, Limits, Wants, inspect_page};
 use argiope_model::{NormalRules, Page, Url};
 use std::io::Write;

@@ -2,8 +2,8 @@
 
 use super::json_line;
 use super::source::{self, Document, What};
-use crate::cli::{GlobalOptions, RobotsArgs};
-use crate::exit::Failure;
+use crate::cli::RobotsArgs;
+use argiope_config::{Failure, GlobalOptions};
 use argiope_politeness::robots::path_and_query_of;
 use argiope_politeness::{Robots, Verdict};
 use serde::Serialize;

@@ -2,8 +2,8 @@
 
 use super::json_line;
 use super::source::{self, What};
-use crate::cli::{GlobalOptions, SitemapArgs};
-use crate::exit::{Failure, chain};
+use crate::cli::SitemapArgs;
+use argiope_config::{Failure, GlobalOptions, chain};
 use argiope_extract::parse_sitemap;
 use serde::Serialize;
 use std::io::Write;

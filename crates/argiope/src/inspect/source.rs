@@ -1,10 +1,9 @@
 //! What `inspect` looks at: a file, standard input, or a URL that is fetched the way a crawl fetches.
 
-use crate::cli::{GlobalOptions, InspectFetch};
-use crate::exit::{Failure, chain};
-use crate::settings::{
-    LoadedConfig, ProcessSettings, add_authorities, addresses_of, apply_network, load_config,
-    load_config_to_read, merge_job, profile_of,
+use crate::cli::InspectFetch;
+use argiope_config::{
+    Failure, GlobalOptions, LoadedConfig, NetworkOptions, ProcessSettings, add_authorities, addresses_of,
+    apply_network, chain, load_config, load_config_to_read, merge_job, profile_of,
 };
 use argiope_fetch::{
     DecodeScratch, FailureKind, Fetch, FetchRequest, Fetched, FetcherOptions, HttpFetcher, Proxies,
@@ -89,7 +88,7 @@ pub(super) fn read(
     let is_fetched = matches!(scheme.as_deref(), Some("http" | "https"));
     let config = if is_fetched { load_config(global)? } else { load_config_to_read(global)? };
     let mut spec = merge_job(JobSpec::default(), &config.file.crawl.job).map_err(Failure::usage)?;
-    apply_network(&mut spec, &fetch.network)?;
+    apply_network(&mut spec, &NetworkOptions::from(&fetch.network))?;
     let limit = if what == What::Page { spec.max_body } else { MAX_BYTES };
     match scheme.as_deref() {
         Some("http" | "https") => fetched(global, &config, &spec, source, limit, fetch),
@@ -113,7 +112,7 @@ fn limited(from: impl Read, name: &str, what: What, limit: u64) -> Result<Docume
         .map_err(|error| Failure::usage(format!("cannot read {name}: {error}")))?;
     let is_cut = bytes.len() as u64 > limit;
     if is_cut && what == What::Other {
-        let limit = crate::progress::numbers::bytes(limit);
+        let limit = argiope_model::display::bytes(limit);
         return Err(Failure::usage(format!("{name} is longer than {limit}")));
     }
     bytes.truncate(usize::try_from(limit).unwrap_or(usize::MAX));

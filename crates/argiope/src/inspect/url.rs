@@ -2,8 +2,7 @@
 
 use super::json_line;
 use crate::cli::UrlArgs;
-use crate::exit::Failure;
-use crate::job::parse_typed;
+use argiope_config::{Failure, parse_typed};
 use argiope_model::{NormalRules, PublicSuffixes, Url};
 use serde::Serialize;
 use std::io::{self, BufRead, Write};

@@ -4,7 +4,6 @@
 
 pub(crate) mod display;
 pub(crate) mod fold;
-pub(crate) mod numbers;
 pub(crate) mod rate;
 pub(crate) mod render;
 pub(crate) mod snapshot;

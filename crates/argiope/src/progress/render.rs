@@ -1,7 +1,7 @@
 //! Snapshot -> lines. Pure: the same snapshot gives the same lines; colour is added by the caller's [`Style`].
 
-use super::numbers::{bytes, count, counted, elapsed, fit, rate, until};
 use super::snapshot::{Phase, Snapshot, Waiting};
+use argiope_model::display::{bytes, count, counted, elapsed, fit, rate, until};
 use std::time::Duration;
 
 /// A narrower terminal gets the note or the title, not both.

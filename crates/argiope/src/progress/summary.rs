@@ -1,9 +1,9 @@
 //! What a person wants to know when a crawl has ended: how it went, what was slow, what was left out and why, where
 //! the results are, and what to type next. Pure.
 
-use super::numbers::{bytes, count, counted, elapsed, percent, rate, until};
 use super::render::Style;
 use argiope_model::SkipReason;
+use argiope_model::display::{bytes, count, counted, elapsed, percent, rate, until};
 use argiope_store::cuts::Cuts;
 use argiope_store::merged::MergedUrls;
 use std::path::{Path, PathBuf};

@@ -3,12 +3,12 @@
 use super::lines::Lines;
 use super::metrics::{Metrics, Termination};
 use super::settings::GraphSettings;
-use crate::cli::{GlobalOptions, GraphCrawlArgs};
+use crate::cli::GraphCrawlArgs;
 use crate::data::{DISK_FULL, store_failure};
 use crate::descriptors::{Keeper, Room};
-use crate::exit::Failure;
 use crate::progress::Display;
 use crate::signals::{Signal, Signals};
+use argiope_config::{Failure, GlobalOptions};
 use argiope_engine::{
     Engine, EngineConfig, EngineError, GraphRules, JobOutcome, JobStart, Ports, Session, Stop,
 };

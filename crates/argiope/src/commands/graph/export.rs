@@ -2,12 +2,11 @@
 
 use super::groups::{GroupBy, groups};
 use super::source::{Source, SourceArgs};
-use crate::cli::GlobalOptions;
 use crate::commands::export::write_to;
-use crate::exit::Failure;
 use crate::progress::Display;
-use crate::progress::numbers::{count, counted};
+use argiope_config::{Failure, GlobalOptions};
 use argiope_graph::export::{Document, Format, write, write_csv_nodes};
+use argiope_model::display::{count, counted};
 use argiope_store::error::StoreError;
 use clap::{Args, ValueEnum, ValueHint};
 use std::borrow::Cow;

@@ -1,7 +1,7 @@
 //! What nodes have a colour by: their root domain, their host, or the part of the site they are in.
 
 use super::source::{Level, Source, host_of};
-use crate::exit::Failure;
+use argiope_config::Failure;
 use argiope_graph::{Graph, Groups};
 use argiope_model::PublicSuffixes;
 use clap::ValueEnum;

@@ -11,9 +11,9 @@ mod settings;
 mod source;
 mod view;
 
-use crate::cli::{GlobalOptions, GraphArgs};
-use crate::exit::Failure;
+use crate::cli::GraphArgs;
 use crate::progress::Display;
+use argiope_config::{Failure, GlobalOptions};
 use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]

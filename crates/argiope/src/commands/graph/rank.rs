@@ -1,10 +1,9 @@
 //! `graph rank`: the nodes of the highest PageRank.
 
 use super::source::{Source, SourceArgs};
-use crate::cli::GlobalOptions;
-use crate::commands::selection::{print, print_json, printable};
-use crate::exit::Failure;
-use crate::progress::numbers::{count, counted};
+use crate::commands::selection::{print, print_json};
+use argiope_config::{Failure, GlobalOptions};
+use argiope_model::display::{count, counted, printable};
 use clap::Args;
 use serde::Serialize;
 use std::fmt::Write;

@@ -1,12 +1,11 @@
 //! What a crawl of the graph runs with: defaults, below the file given with `-c`, below the command line; over the
 //! configuration of the program, which says how names resolve and how hosts are treated.
 
-use crate::cli::{GlobalOptions, GraphCrawlArgs};
-use crate::config::{ConfigFile, GraphFile, process_environment, read_graph};
-use crate::exit::Failure;
-use crate::job::{SeedRules, parse_seed};
-use crate::settings::ProcessSettings;
-use crate::settings::{LoadedConfig, addresses_of, load_config, merge_job, politeness_of, profile_of};
+use crate::cli::GraphCrawlArgs;
+use argiope_config::{
+    ConfigFile, Failure, GlobalOptions, GraphFile, LoadedConfig, ProcessSettings, SeedRules, addresses_of,
+    load_config, merge_job, parse_seed, politeness_of, process_environment, profile_of, read_graph,
+};
 use argiope_fetch::{AddressPolicy, RequestProfile};
 use argiope_frontier::admission::home_page;
 use argiope_model::{JobSpec, Scope, TrapRules, Url};

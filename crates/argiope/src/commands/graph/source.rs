@@ -4,12 +4,11 @@
 //! none, and merges nothing. A link to a URL that redirected counts for where that ended. A page that was read several
 //! times (by several redirects, in several jobs) counts once. Links within a node are left out.
 
-use crate::cli::GlobalOptions;
 use crate::commands::selection;
 use crate::commands::stored_links::StoredLinks;
 use crate::data;
-use crate::exit::Failure;
 use crate::stores::Stores;
+use argiope_config::{Failure, GlobalOptions};
 use argiope_graph::names::Names;
 use argiope_graph::{Column, Graph, GraphBuilder, GraphError, RankedGraph, Values};
 use argiope_local::domain_graph::DomainGraphReader;

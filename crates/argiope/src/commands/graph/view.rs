@@ -2,12 +2,11 @@
 
 use super::groups::{GroupBy, groups};
 use super::source::{Source, SourceArgs, threads};
-use crate::cli::GlobalOptions;
 use crate::commands::export::write_to;
-use crate::exit::Failure;
 use crate::progress::Display;
-use crate::progress::numbers::{count, counted};
+use argiope_config::{Failure, GlobalOptions};
 use argiope_graph::view::View;
+use argiope_model::display::{count, counted};
 use argiope_store::error::StoreError;
 use clap::{Args, ValueHint, value_parser};
 use std::path::{Path, PathBuf};

@@ -2,10 +2,9 @@
 
 use super::{Asked, rules_in_force};
 use crate::data;
-use crate::exit::Failure;
-use crate::progress::numbers::{bytes, count, counted};
-use crate::settings::politeness_of;
+use argiope_config::{Failure, politeness_of};
 use argiope_engine::WhyStep;
+use argiope_model::display::{bytes, count, counted};
 use argiope_model::{Decision, JobId, RequestKind, SkipReason, TrapSkip, Url};
 use argiope_politeness::PolitenessRules;
 use argiope_store::catalogue::{CatalogueReader, FetchOutcome, FetchRow, PageRow, ResourceRow};

@@ -1,0 +1,18 @@
+//! What a job may be called.
+
+const MAX_NAME: usize = 200;
+
+/// A job is asked for by name or number, and names are shown in one line.
+pub fn name_problem(name: &str) -> Option<&'static str> {
+    if name.trim().is_empty() {
+        Some("it is empty")
+    } else if name.chars().any(char::is_control) {
+        Some("it has control characters in it")
+    } else if name.chars().count() > MAX_NAME {
+        Some("it is longer than 200 characters")
+    } else if name.chars().all(|c| c.is_ascii_digit()) {
+        Some("digits alone would be taken for a job's number")
+    } else {
+        None
+    }
+}

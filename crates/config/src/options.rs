@@ -1,0 +1,63 @@
+//! What the command line (or another caller) gives on top of the files. Plain values: whoever parses options converts
+//! them into these.
+
+use argiope_model::{CookieJar, Resources, Scope};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Options of every command.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GlobalOptions {
+    /// The data directory.
+    pub data: PathBuf,
+    /// Whether `data` was given explicitly. A command that needs no data directory writes there only then.
+    pub data_given: bool,
+    /// The configuration file; without it `argiope.yaml` in the working directory is read if it exists.
+    pub config: Option<PathBuf>,
+    /// Write nothing but errors to standard error.
+    pub quiet: bool,
+}
+
+/// How requests are made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NetworkOptions {
+    /// `Name: value`, each.
+    pub headers: Vec<String>,
+    pub proxy: Option<String>,
+    /// A PEM file with further certificate authorities.
+    pub ca_file: Option<PathBuf>,
+    pub insecure: bool,
+}
+
+/// A crawl. What is `None`, empty or false is left to the files and the defaults.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CrawlOptions {
+    pub seeds: Vec<String>,
+    pub list: Option<PathBuf>,
+    pub job_files: Vec<PathBuf>,
+    pub output: Option<PathBuf>,
+    pub depth: Option<u32>,
+    pub max_pages: Option<u64>,
+    pub scope: Option<Scope>,
+    pub include: Vec<String>,
+    pub exclude: Vec<String>,
+    pub max_links: Option<u32>,
+    pub max_body: Option<u64>,
+    pub no_traps: bool,
+    pub resources: Option<Resources>,
+    pub delay: Option<Duration>,
+    pub concurrency: Option<u32>,
+    pub per_host: Option<u32>,
+    pub timeout: Option<Duration>,
+    pub user_agent: Option<String>,
+    pub ignore_robots: bool,
+    pub allow_private: bool,
+    /// A cookies.txt file.
+    pub cookies: Option<PathBuf>,
+    pub cookie_jar: Option<CookieJar>,
+    pub network: NetworkOptions,
+    pub no_archive: bool,
+    pub name: Option<String>,
+    pub fresh: bool,
+    pub retry_failed: bool,
+}
