@@ -2,7 +2,7 @@
 //! answered.
 
 use crate::data::{self, socket_path};
-use argiope_engine::{EngineHandle, Snapshot, Why, failures_after};
+use argiope_engine::{EngineHandle, Status, Why, failures_after};
 use argiope_model::{JobId, Url};
 use argiope_store::catalogue::CatalogueReader;
 use serde::{Deserialize, Serialize};
@@ -85,30 +85,26 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    fn of(snapshot: &Snapshot, job: JobId) -> Live {
-        let progress = snapshot.jobs.iter().find(|(id, _)| *id == job).map(|(_, p)| *p).unwrap_or_default();
+    fn of(status: &Status, job: JobId) -> Live {
+        let (queued, delayed, in_progress) =
+            status.job(job).map(|job| (job.queued, job.delayed, job.in_progress)).unwrap_or_default();
         Live {
             job: job.0,
-            pages: snapshot.totals.pages,
-            failed: snapshot.totals.failed,
-            bytes: snapshot.totals.bytes,
-            requests: snapshot.totals.requests,
-            queued: progress.queued + progress.delayed,
-            retries: progress.delayed,
-            next_retry_ms: snapshot
-                .overview
+            pages: status.totals.pages,
+            failed: status.totals.failed,
+            bytes: status.totals.bytes,
+            requests: status.totals.requests,
+            queued,
+            retries: delayed,
+            next_retry_ms: status
                 .next_retry
-                .map(|due| u64::try_from(due.since(snapshot.at).as_millis()).unwrap_or(u64::MAX)),
-            in_progress: progress.in_progress,
-            in_flight: progress.in_progress.min(snapshot.overview.in_flight as u64),
-            hosts: snapshot.overview.hosts as u64,
-            hosts_active: snapshot.overview.active as u64,
-            hosts_waiting: snapshot.overview.waiting.values().map(|(n, _)| *n as u64).sum(),
-            paused: snapshot.paused.as_ref().map(|paused| match paused {
-                argiope_engine::Paused::NetworkDown { .. } => String::from("network down"),
-                argiope_engine::Paused::Stopping => String::from("stopping"),
-                argiope_engine::Paused::Held { why } => why.clone(),
-            }),
+                .map(|due| u64::try_from(due.since(status.at).as_millis()).unwrap_or(u64::MAX)),
+            in_progress,
+            in_flight: in_progress.min(status.requests.in_flight),
+            hosts: status.hosts.known,
+            hosts_active: status.hosts.active,
+            hosts_waiting: status.hosts.waiting_count(),
+            paused: status.phase.pause_reason().map(str::to_owned),
         }
     }
 }
@@ -190,8 +186,8 @@ fn reply_to(question: Question, directory: &Path, engine: &EngineHandle, jobs: &
             }
         }
         Question::Status => {
-            let snapshot = engine.snapshot();
-            Reply::Status { jobs: jobs.iter().map(|job| Live::of(&snapshot, *job)).collect() }
+            let status = engine.status();
+            Reply::Status { jobs: jobs.iter().map(|job| Live::of(&status, *job)).collect() }
         }
         Question::Why { job, url } => {
             let why = Url::from_stored(&url).ok().and_then(|url| engine.why(JobId(job), &url));
@@ -200,14 +196,15 @@ fn reply_to(question: Question, directory: &Path, engine: &EngineHandle, jobs: &
                 None => Reply::Failed { error: String::from("the crawl is ending") },
             }
         }
-        Question::Pause => {
-            jobs.iter().for_each(|job| engine.pause(*job));
-            Reply::Done
-        }
-        Question::Resume => {
-            jobs.iter().for_each(|job| engine.resume(*job));
-            Reply::Done
-        }
+        Question::Pause => done(jobs.iter().try_for_each(|job| engine.pause(*job))),
+        Question::Resume => done(jobs.iter().try_for_each(|job| engine.resume(*job))),
+    }
+}
+
+fn done(result: Result<(), argiope_engine::CommandError>) -> Reply {
+    match result {
+        Ok(()) => Reply::Done,
+        Err(error) => Reply::Failed { error: error.to_string() },
     }
 }
 

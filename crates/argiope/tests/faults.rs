@@ -173,7 +173,7 @@ impl Trial {
         let engine = Engine::start(self.config(), ports, vec![self.start()], Some(output))?;
         let deadline = Instant::now() + PATIENCE;
         while !engine.has_ended() {
-            assert!(Instant::now() < deadline, "it hangs: {:?}", engine.handle().snapshot());
+            assert!(Instant::now() < deadline, "it hangs: {:?}", engine.handle().status());
             std::thread::sleep(Duration::from_millis(2));
         }
         engine.join().map(|ended| ended.jobs)

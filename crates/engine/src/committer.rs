@@ -1,12 +1,12 @@
 //! The committer closes batches. For each: archive synced, links synced, catalogue committed, output written; then the
 //! frontier is told. It sleeps until a batch is old or large enough, or somebody has nothing else to do.
 
-use crate::counters::Counters;
 use crate::duplicate_bodies::DuplicateBodies;
 use crate::error::EngineError;
 use crate::job::Jobs;
 use crate::log;
 use crate::scheduler::Report;
+use crate::status::ProcessCounters;
 use crate::visit_record::{Settlement, VisitRecord};
 use argiope_frontier::Completion;
 use argiope_store::archive::{Appender, Archive, Exchange, Position};
@@ -29,6 +29,9 @@ pub(crate) struct CommitQueue {
     wake: Condvar,
 }
 
+/// Runs on the catalogue's one writer.
+pub(crate) type CatalogueTask = Box<dyn FnOnce(&mut dyn Catalogue) + Send>;
+
 /// What a batch is made of. Two take turns, so that their memory is used again.
 #[derive(Default)]
 pub(crate) struct Load {
@@ -36,6 +39,8 @@ pub(crate) struct Load {
     /// Of the records, but for those that bring their own.
     pub(crate) links: LinkBatch,
     pub(crate) jobs: Vec<JobUpdate>,
+    /// To be run when all of it is stored.
+    tasks: Vec<CatalogueTask>,
     /// Of the records together, in visits: see [`VisitRecord::weight`].
     weight: usize,
 }
@@ -57,7 +62,7 @@ impl Load {
     }
 
     fn is_empty(&self) -> bool {
-        self.records.is_empty() && self.jobs.is_empty()
+        self.records.is_empty() && self.jobs.is_empty() && self.tasks.is_empty()
     }
 
     fn clear(&mut self) {
@@ -65,6 +70,7 @@ impl Load {
         self.records.shrink_to(KEPT_RECORDS);
         self.weight = 0;
         self.jobs.clear();
+        self.tasks.clear();
         self.links.clear();
         self.links.shrink_to(KEPT_LINK_BYTES);
     }
@@ -98,6 +104,16 @@ impl CommitQueue {
 
     pub(crate) fn put_job(&self, update: JobUpdate) {
         self.lock().load.jobs.push(update);
+    }
+
+    /// Runs a task when everything that was put before it is stored. It is dropped if the queue is closed.
+    pub(crate) fn put_task(&self, task: CatalogueTask) {
+        let mut waiting = self.lock();
+        if !waiting.closed {
+            waiting.load.tasks.push(task);
+            waiting.flush = true;
+            self.wake.notify_one();
+        }
     }
 
     /// What is being stored does not count.
@@ -148,7 +164,7 @@ pub(crate) struct Committer {
     pub(crate) cookies_kept_at: Option<Instant>,
     /// None where pages are no more than visits.
     pub(crate) copies: Option<DuplicateBodies>,
-    pub(crate) counters: Arc<Counters>,
+    pub(crate) counters: Arc<ProcessCounters>,
     pub(crate) commit_queue: Arc<CommitQueue>,
     pub(crate) reports: Sender<Vec<Report>>,
     pub(crate) batch_age: Duration,
@@ -182,7 +198,9 @@ impl Committer {
     fn commit_all(&mut self) -> Result<(), EngineError> {
         let mut load = Load::default();
         while self.commit_queue.take(self.batch_age, self.batch_size, &mut load) {
+            let tasks = std::mem::take(&mut load.tasks);
             let stored = self.commit(&mut load, false)?;
+            tasks.into_iter().for_each(|task| task(self.catalogue.as_mut()));
             if self.cookies_kept_at.is_none_or(|at| at.elapsed() >= KEEP_COOKIES_EVERY) {
                 self.keep_cookies();
             }
@@ -224,9 +242,6 @@ impl Committer {
                 let reached = positions.entry(file).or_default();
                 *reached = length.max(*reached);
             }
-            for skipped in &record.skipped {
-                self.counters.skipped(skipped.reason, skipped.counted());
-            }
             let place = batch.pages.len();
             let page = record.page.is_some().then_some(place);
             if let Some(mut page) = record.page {
@@ -250,6 +265,10 @@ impl Committer {
                 pages_of.push(page);
             }
         }
+        if !batch.skipped.is_empty() {
+            self.counters
+                .skipped(&batch.skipped, |job| self.jobs.get(job).map(|job| Arc::clone(&job.counters)));
+        }
         let positions: Vec<Position> =
             positions.into_iter().map(|(file, length)| Position { file, length }).collect();
         let committed = self.store(&mut batch, links, &positions)?;
@@ -257,6 +276,7 @@ impl Committer {
             output.write(&batch.pages, &committed)?;
         }
         let took = started.elapsed();
+        self.counters.committed(took);
         log::stored(&batch, committed.batch, took);
         if self.in_cluster {
             count_once(&mut settled, &pages_of, &committed);

@@ -14,6 +14,7 @@ use std::time::Duration;
 use crate::cookies::{JobCookies, Session};
 use crate::error::EngineError;
 use crate::graph::{self, GraphRules};
+use crate::status::Counters;
 
 /// A job to run: new, or one to go on with.
 #[derive(Clone, Debug)]
@@ -42,7 +43,10 @@ pub(crate) struct JobContext {
     homes: Option<HashSet<Box<str>>>,
     /// By the name of a domain entry of the configuration, and whether the host is a seed's.
     domain_profiles: Mutex<HashMap<(String, bool), Arc<RequestProfile>>>,
-    pub(crate) cookies: JobCookies,
+    /// Shared with those that replace it when settings change.
+    pub(crate) cookies: Arc<JobCookies>,
+    /// What this run has counted.
+    pub(crate) counters: Arc<Counters>,
     /// How robots.txt knows us.
     pub(crate) agent: Box<str>,
 }
@@ -53,8 +57,35 @@ impl JobContext {
         suffixes: &Arc<PublicSuffixes>,
         now: Millis,
     ) -> Result<JobContext, EngineError> {
-        let spec = start.spec.clone();
-        let rules = JobRules::compile(&spec, &start.seeds, suffixes, now)
+        let Session { cookies, keeper, .. } = &start.session;
+        let cookies = JobCookies::new(start.spec.cookie_jar(), cookies, keeper.clone(), suffixes, now);
+        let graph = start.graph.clone().map(|rules| GraphRules { visited: Vec::new(), ..rules });
+        let shared = (Arc::new(cookies), Arc::default());
+        JobContext::compile(start.id, start.spec.clone(), &start.seeds, graph, shared, suffixes, now)
+    }
+
+    /// The same job with other settings. Cookies and counters are kept.
+    pub(crate) fn with_spec(
+        &self,
+        spec: JobSpec,
+        seeds: &[Url],
+        suffixes: &Arc<PublicSuffixes>,
+        now: Millis,
+    ) -> Result<JobContext, EngineError> {
+        let shared = (Arc::clone(&self.cookies), Arc::clone(&self.counters));
+        JobContext::compile(self.id, spec, seeds, self.graph.clone(), shared, suffixes, now)
+    }
+
+    fn compile(
+        id: JobId,
+        spec: JobSpec,
+        seeds: &[Url],
+        graph: Option<GraphRules>,
+        (cookies, counters): (Arc<JobCookies>, Arc<Counters>),
+        suffixes: &Arc<PublicSuffixes>,
+        now: Millis,
+    ) -> Result<JobContext, EngineError> {
+        let rules = JobRules::compile(&spec, seeds, suffixes, now)
             .map_err(|e| EngineError::Settings(e.to_string()))?;
         let profile =
             RequestProfile::new(&profile_options(&spec, None, true)).map_err(EngineError::Settings)?;
@@ -63,13 +94,12 @@ impl JobContext {
         let has_secrets = spec.basic_auth.is_some()
             || !spec.cookies.is_empty()
             || spec.headers.keys().any(|name| is_secret(name));
-        let homes = has_secrets.then(|| start.seeds.iter().map(|url| url.host().into()).collect());
-        let Session { cookies, keeper, .. } = &start.session;
-        let cookies = JobCookies::new(spec.cookie_jar(), cookies, keeper.clone(), suffixes, now);
+        let homes = has_secrets.then(|| seeds.iter().map(|url| url.host().into()).collect());
         Ok(JobContext {
             cookies,
-            id: start.id,
-            graph: start.graph.clone().map(|rules| GraphRules { visited: Vec::new(), ..rules }),
+            counters,
+            id,
+            graph,
             normal: spec.normal_form.compile(),
             rules: RwLock::new(Arc::new(rules)),
             rules_version: AtomicU32::new(0),

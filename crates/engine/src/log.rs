@@ -79,21 +79,44 @@ pub(crate) fn given_up(visit: &Visit, error: &str) {
 pub(crate) fn notice(notice: &Notice) {
     match notice {
         Notice::Alert { host, alert } => {
-            let what = match alert.kind {
-                AlertKind::Opened => "host is left alone after failures in a row",
-                AlertKind::Suspended => "host is left alone after too many errors",
-            };
             let (errors, requests) = (alert.errors, alert.requests);
-            info!(%host, errors, requests, until = %alert.until.rfc3339(), "{what}");
+            info!(%host, errors, requests, until = %alert.until.rfc3339(), "{}", alert_words(alert.kind));
         }
         Notice::Parked { host, parked } => {
-            info!(%host, until = %parked.until.rfc3339(), "host is parked, it asked to be left alone");
+            info!(%host, until = %parked.until.rfc3339(), "{PARKED}");
         }
         Notice::RobotsUnreachable { host, until } => {
-            info!(%host, until = %until.rfc3339(), "host is parked, its robots.txt is unreachable");
+            info!(%host, until = %until.rfc3339(), "{ROBOTS_UNREACHABLE}");
         }
         Notice::DamagedMessage { shard, offset, why } => {
-            tracing::warn!(shard, offset, %why, "a message to a shard cannot be read and is passed over");
+            tracing::warn!(shard, offset, %why, "{DAMAGED_MESSAGE}");
+        }
+    }
+}
+
+const PARKED: &str = "host paused: it asked for it with Retry-After";
+const ROBOTS_UNREACHABLE: &str = "host paused: its robots.txt is unreachable";
+const DAMAGED_MESSAGE: &str = "unreadable message to a shard skipped";
+
+fn alert_words(kind: AlertKind) -> &'static str {
+    match kind {
+        AlertKind::Opened => "host paused after consecutive failures",
+        AlertKind::Suspended => "host paused after too many errors",
+    }
+}
+
+/// The same in one line, for the status.
+pub(crate) fn notice_words(notice: &Notice) -> String {
+    match notice {
+        Notice::Alert { host, alert } => {
+            format!("{host}: {} until {}", alert_words(alert.kind), alert.until.rfc3339())
+        }
+        Notice::Parked { host, parked } => format!("{host}: {PARKED} until {}", parked.until.rfc3339()),
+        Notice::RobotsUnreachable { host, until } => {
+            format!("{host}: {ROBOTS_UNREACHABLE} until {}", until.rfc3339())
+        }
+        Notice::DamagedMessage { shard, offset, why } => {
+            format!("shard {shard}, offset {offset}: {DAMAGED_MESSAGE}: {why}")
         }
     }
 }

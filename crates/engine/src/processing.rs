@@ -2,7 +2,6 @@
 //! its visit. A visit that is recovered from the archive takes the same way.
 
 use crate::classify::{self, Fate};
-use crate::counters::Counters;
 use crate::digest::{self, Body, Buffers};
 use crate::job::JobContext;
 use crate::visit_record::VisitRecord;
@@ -294,23 +293,5 @@ pub(crate) fn truncation(cut: Cut) -> Truncation {
         Cut::TooLarge { .. } => Truncation::Length,
         Cut::Timeout { .. } => Truncation::Time,
         Cut::ShortBody { .. } | Cut::Reset { .. } | Cut::Malformed { .. } => Truncation::Disconnect,
-    }
-}
-
-pub(crate) fn count(counters: &Counters, completion: &Completion, page: Option<&PageRow>) {
-    match completion {
-        Completion::Retry { .. } => Counters::add(&counters.retries, 1),
-        Completion::Redirect { .. } => Counters::add(&counters.redirects, 1),
-        Completion::Done { .. } => {
-            if let Some(row) = page {
-                match row.page.status {
-                    Some(status) => {
-                        Counters::add(&counters.pages, 1);
-                        counters.status(status);
-                    }
-                    None => Counters::add(&counters.failed, 1),
-                }
-            }
-        }
     }
 }

@@ -30,8 +30,21 @@ impl ScopeCompiler {
         }
     }
 
+    /// The seeds of a job whose scope may grow.
+    pub(crate) fn seeds(&self, job: JobId) -> Vec<Url> {
+        let seeds = self.seeds.read().unwrap_or_else(PoisonError::into_inner);
+        seeds.get(&job).cloned().unwrap_or_default()
+    }
+
     pub(crate) fn suffixes(&self) -> &Arc<PublicSuffixes> {
         &self.suffixes
+    }
+
+    /// Adds the hosts to the scope that seeds of the job have redirected to, as the frontier remembers them.
+    pub(crate) fn widen(&self, job: &JobContext, frontier: &Frontier) {
+        for url in frontier.scope_hosts(job.id).iter().filter_map(|url| Url::from_stored(url).ok()) {
+            job.add_scope_host(&url, || self.compile(job, frontier));
+        }
     }
 
     pub(crate) fn compile(&self, job: &JobContext, frontier: &Frontier) -> Option<JobRules> {

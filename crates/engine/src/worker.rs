@@ -4,18 +4,18 @@
 use crate::classify::{self, Fate, Head};
 use crate::committer::CommitQueue;
 use crate::cookies::ChainKey;
-use crate::counters::Counters;
 use crate::digest::Buffers;
 use crate::error::EngineError;
 use crate::job::{JobContext, Jobs};
 use crate::log;
 use crate::processing::{
-    ProcessedPage, RequestContext, SITEMAP_BYTES, count, error_row, failed_page, process_response,
-    resource_row, truncation,
+    ProcessedPage, RequestContext, SITEMAP_BYTES, error_row, failed_page, process_response, resource_row,
+    truncation,
 };
 use crate::request_starts::RequestStarts;
 use crate::robots::{ROBOTS_BYTES, host_row, robots_body, robots_visit};
 use crate::scheduler::Report;
+use crate::status::{EndedVisit, ProcessCounters, RetryReason};
 use crate::visit_record::{LateRecord, Settlement, VisitRecord};
 use argiope_fetch::{
     AddressPolicy, DecodeScratch, FailureKind as Unfetched, Fetch, FetchError, FetchRequest, Fetched,
@@ -75,7 +75,7 @@ pub(crate) struct WorkerParts {
     pub(crate) reports: Sender<Vec<Report>>,
     pub(crate) commit_queue: Arc<CommitQueue>,
     pub(crate) jobs: Arc<Jobs>,
-    pub(crate) counters: Arc<Counters>,
+    pub(crate) counters: Arc<ProcessCounters>,
     pub(crate) key: FingerprintKey,
     pub(crate) appender: Option<Box<dyn Appender>>,
     pub(crate) fetcher: FetcherOptions,
@@ -155,7 +155,7 @@ struct Worker {
     reports: Sender<Vec<Report>>,
     commit_queue: Arc<CommitQueue>,
     jobs: Arc<Jobs>,
-    counters: Arc<Counters>,
+    counters: Arc<ProcessCounters>,
     key: FingerprintKey,
     buffers: RefCell<Buffers>,
     decoding: RefCell<DecodeScratch>,
@@ -420,7 +420,7 @@ impl Worker {
         fetched: Result<Fetched, Box<FetchError>>,
         cookie: Option<&HeaderValue>,
     ) {
-        Counters::add(&self.counters.requests, 1);
+        self.counters.request(&job.counters);
         match fetched {
             Ok(fetched) => self.answered(job, *dispatch, fetched, cookie),
             Err(error) => self.failed(&job, *dispatch, &error),
@@ -436,7 +436,7 @@ impl Worker {
         fetched: Fetched,
         cookie: Option<&HeaderValue>,
     ) {
-        Counters::add(&self.counters.bytes, fetched.body.len() as u64);
+        self.counters.response(&job.counters, fetched.body.len(), &fetched.timings);
         let ended = fetched.timings.ended;
         let status = fetched.status.as_u16();
         let retry_after = classify::retry_after(&fetched.headers, status, ended);
@@ -518,6 +518,14 @@ impl Worker {
             &self.buffers,
             &self.decoding,
         );
+        let ended = EndedVisit {
+            host: visit.url.host(),
+            completion: &fate.completion,
+            page: processed.record.page.as_ref(),
+            retry: RetryReason::Status,
+            took: now().since(fetched.timings.started),
+        };
+        self.counters.visit_ended(&job.counters, &ended);
         let is_final = processed.metadata.outcome == argiope_store::warc::VisitOutcome::Final;
         let kept = match visit.kind {
             _ if is_final && !job.spec.archive => Kept::Nothing,
@@ -555,7 +563,6 @@ impl Worker {
 
     fn record_of(&self, page: WorkedPage) -> VisitRecord {
         let WorkedPage { token, ticket, visit, fate, mut processed, .. } = page;
-        count(&self.counters, &fate.completion, processed.record.page.as_ref());
         processed.record.settlement = Some(Settlement {
             token: Some(token),
             ticket: Some(ticket),
@@ -598,7 +605,15 @@ impl Worker {
         }
         let address = error.address.map(|a| a.ip());
         record.late = Some(Box::new(LateRecord { metadata, address }));
-        count(&self.counters, &fate.completion, record.page.as_ref());
+        self.counters.failure(&job.counters, kind, &error.timings);
+        let ended_visit = EndedVisit {
+            host: visit.url.host(),
+            completion: &fate.completion,
+            page: record.page.as_ref(),
+            retry: RetryReason::of(kind),
+            took: ended.since(error.timings.started),
+        };
+        self.counters.visit_ended(&job.counters, &ended_visit);
         record.settlement = Some(Settlement {
             token: Some(token),
             ticket: Some(ticket),
@@ -658,7 +673,7 @@ impl Worker {
         fetched: Result<Fetched, Box<FetchError>>,
         cookie: Option<&HeaderValue>,
     ) {
-        Counters::add(&self.counters.requests, 1);
+        self.counters.request(&job.counters);
         if let Ok(fetched) = &fetched {
             let visit = robots_visit(job, &dispatch.request.url, &dispatch.request.origin);
             let chain = (dispatch.request.hops > 0).then(|| ChainKey::of(&visit));

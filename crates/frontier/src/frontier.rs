@@ -375,6 +375,18 @@ impl Frontier {
         self.reschedule_all();
     }
 
+    /// New limits of an open job hold from the next request on, and its delay for waits in progress.
+    pub fn set_limits(&mut self, id: JobId, limits: JobLimits, now: Millis) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        job.normal = limits.normal_form.compile();
+        job.limits = limits;
+        for index in 0..self.hosts.len() {
+            let index = index as HostIndex;
+            self.renew_delay(index, now);
+            self.reschedule(index, now);
+        }
+    }
+
     /// Takes everything of a job out: memory now, disk with the next batch.
     pub fn forget_job(&mut self, id: JobId) {
         self.end_job(id);

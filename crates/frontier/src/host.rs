@@ -11,6 +11,7 @@ use crate::ready::Stamp;
 use crate::state::HostKey;
 use argiope_model::{JobId, Millis, Scheme, Url};
 use argiope_politeness::{HostRules, Robots};
+use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -31,7 +32,8 @@ pub(crate) enum Place {
 }
 
 /// Why a host is not asked now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum WaitReason {
     CrawlDelay,
     /// It asked for a short wait with Retry-After.

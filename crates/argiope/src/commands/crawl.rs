@@ -176,7 +176,7 @@ pub(crate) fn crawl(
             Some(Signal::Reload) => reload(&engine, &process, display),
             Some(Signal::Wake) | None => {}
         }
-        display.update(&narrator.tell(&engine.handle().snapshot(), began.elapsed()));
+        display.update(&narrator.tell(&engine.handle().status(), began.elapsed()));
     }
     display.finish();
     // Before the writer: who closes the catalogue last puts its journal away.

@@ -4,13 +4,13 @@ use super::empty::EmptyCrawl;
 use crate::data;
 use crate::progress::summary::waiting_urls;
 use crate::progress::{
-    BlockedBy, BlockedHost, Ending, GoOn, HostSummary, Phase, RateMeter, Snapshot, Summary, WaitReason,
-    Waiting, WaitingHost, fold, style_for_stdout, width_of,
+    BlockedBy, BlockedHost, Ending, GoOn, HostSummary, Phase, Snapshot, Summary, WaitReason, Waiting,
+    WaitingHost, fold, style_for_stdout, width_of,
 };
 use argiope_config::{CrawlSettings, Failure};
-use argiope_engine::{Blocked, Ended, JobOutcome, Paused, Snapshot as Seen};
-use argiope_frontier::{JobProgress, WaitReason as Why};
-use argiope_model::{JobId, JobSpec, Millis, SkipReason};
+use argiope_engine::{Blocked, Ended, JobOutcome, Phase as Doing, Status};
+use argiope_frontier::WaitReason as Why;
+use argiope_model::{JobId, JobSpec, SkipReason};
 use argiope_store::catalogue::{CatalogueReader, HostOrder, Job};
 use argiope_store::clock::now;
 use argiope_store::merged;
@@ -38,13 +38,12 @@ pub(crate) fn title(job: &Job, spec: &JobSpec) -> String {
 pub(crate) struct Narrator {
     title: String,
     max_pages: Option<u64>,
-    meter: RateMeter,
     skipped: u64,
 }
 
 impl Narrator {
     pub(crate) fn new(title: String, max_pages: Option<u64>) -> Narrator {
-        Narrator { title, max_pages, meter: RateMeter::default(), skipped: 0 }
+        Narrator { title, max_pages, skipped: 0 }
     }
 
     /// Those that are stored: what is found again by another way, and fetched, is none any more.
@@ -52,77 +51,70 @@ impl Narrator {
         self.skipped = urls;
     }
 
-    pub(crate) fn tell(&mut self, seen: &Seen, elapsed: Duration) -> Snapshot {
-        let totals = &seen.totals;
-        let of_all =
-            |count: fn(&JobProgress) -> u64| seen.jobs.iter().map(|(_, job)| count(job)).sum::<u64>();
-        let seconds = elapsed.as_secs_f64().max(0.001);
+    pub(crate) fn tell(&self, status: &Status, elapsed: Duration) -> Snapshot {
+        let totals = &status.totals;
         Snapshot {
             title: self.title.clone(),
-            phase: match &seen.paused {
-                Some(Paused::NetworkDown { .. }) => Phase::NetworkDown,
-                Some(Paused::Stopping) => Phase::Stopping,
-                Some(Paused::Held { why }) => Phase::Held(why.clone()),
-                None => Phase::Running,
+            phase: match &status.phase {
+                Doing::NetworkDown { .. } => Phase::NetworkDown,
+                Doing::Stopping => Phase::Stopping,
+                Doing::Held { reason } => Phase::Held(reason.clone()),
+                Doing::Running => Phase::Running,
             },
             elapsed,
             pages: totals.pages,
             max_pages: self.max_pages,
-            rate_now: self.meter.sample(elapsed, totals.pages),
-            rate_overall: totals.pages as f64 / seconds,
-            queued: of_all(|job| job.queued + job.delayed),
-            retries: of_all(|job| job.delayed),
-            next_retry: seen.overview.next_retry.map(|due| due.since(seen.at)),
-            in_flight: seen.overview.in_flight as u64,
-            looked_up: seen.overview.resolving as u64,
-            slow_answer: slow_answer(seen),
+            rate_now: status.rates.now,
+            rate_overall: status.rates.mean,
+            queued: status.queued(),
+            retries: status.jobs.iter().map(|job| job.delayed).sum(),
+            next_retry: status.next_retry.map(|due| due.since(status.at)),
+            in_flight: status.requests.in_flight,
+            looked_up: status.requests.resolving,
+            slow_answer: slow_answer(status),
             failed: totals.failed,
             skipped: self.skipped,
             bytes: totals.bytes,
-            hosts_active: Some(seen.overview.active as u64),
-            waiting: waiting(seen),
-            slowest: slowest(seen),
+            hosts_active: Some(status.hosts.active),
+            waiting: waiting(status),
+            slowest: slowest(status),
         }
     }
 }
 
-fn waiting(seen: &Seen) -> Vec<Waiting> {
+fn waiting(status: &Status) -> Vec<Waiting> {
     let mut all: Vec<Waiting> = Vec::new();
-    for (reason, (hosts, first)) in &seen.overview.waiting {
-        let reason = reason_of(*reason);
-        let due = Some(first.since(seen.at));
+    for group in &status.hosts.waiting {
+        let reason = reason_of(group.reason);
+        let due = Some(group.next_due.since(status.at));
         match all.iter_mut().find(|w| w.reason == reason) {
             Some(known) => {
-                known.hosts += *hosts as u64;
+                known.hosts += group.hosts;
                 known.next_due = known.next_due.min(due);
             }
-            None => all.push(Waiting { reason, hosts: *hosts as u64, next_due: due }),
+            None => all.push(Waiting { reason, hosts: group.hosts, next_due: due }),
         }
     }
-    if seen.overview.at_address > 0 {
-        all.push(Waiting {
-            reason: WaitReason::AddressBusy,
-            hosts: seen.overview.at_address as u64,
-            next_due: None,
-        });
+    if status.hosts.at_address > 0 {
+        all.push(Waiting { reason: WaitReason::AddressBusy, hosts: status.hosts.at_address, next_due: None });
     }
     all
 }
 
-fn slow_answer(seen: &Seen) -> Option<(String, Duration)> {
-    let (url, since) = seen.overview.oldest_request.as_ref()?;
-    let waited = seen.at.since(*since);
-    (waited > LONG).then(|| (url.as_str().to_owned(), waited))
+fn slow_answer(status: &Status) -> Option<(String, Duration)> {
+    let oldest = status.requests.oldest.as_ref()?;
+    let waited = status.at.since(oldest.since);
+    (waited > LONG).then(|| (oldest.url.clone(), waited))
 }
 
-fn slowest(seen: &Seen) -> Vec<WaitingHost> {
-    let far = |at: &Millis| at.since(seen.at) > LONG;
-    let hosts = seen.overview.slowest.iter().filter(|(_, _, at)| far(at));
-    hosts
-        .map(|(host, reason, at)| WaitingHost {
-            host: host.to_string(),
-            reason: reason_of(*reason),
-            due: Some(at.since(seen.at)),
+fn slowest(status: &Status) -> Vec<WaitingHost> {
+    let waits = status.hosts.slowest.iter().map(|host| (host, host.due.since(status.at)));
+    waits
+        .filter(|(_, wait)| *wait > LONG)
+        .map(|(host, wait)| WaitingHost {
+            host: host.host.clone(),
+            reason: reason_of(host.reason),
+            due: Some(wait),
         })
         .collect()
 }
@@ -204,8 +196,7 @@ pub(crate) fn print_summary(reader: &dyn CatalogueReader, facts: &EndFacts<'_>) 
 fn summary(reader: &dyn CatalogueReader, facts: &EndFacts<'_>) -> argiope_store::error::Result<Summary> {
     let id = facts.job.id;
     let counts = reader.counts(id)?;
-    let of_job = facts.ended.snapshot.jobs.iter().find(|(job, _)| *job == id);
-    let queued = of_job.map_or(0, |(_, p)| p.queued + p.delayed);
+    let queued = facts.ended.status.job(id).map_or(0, |job| job.queued);
     let left = facts.ended.blocked.iter().find(|(job, _)| *job == id).map(|(_, left)| left.clone());
     let left = left.unwrap_or_default();
     let is_blocked = matches!(facts.outcome, JobOutcome::Blocked { .. });
@@ -224,7 +215,7 @@ fn summary(reader: &dyn CatalogueReader, facts: &EndFacts<'_>) -> argiope_store:
         ending: match facts.outcome {
             JobOutcome::Done => Ending::Done,
             JobOutcome::Limit => Ending::PageLimit,
-            JobOutcome::Interrupted => Ending::Interrupted,
+            JobOutcome::Interrupted | JobOutcome::Cancelled => Ending::Interrupted,
             JobOutcome::Blocked { until } => Ending::Blocked {
                 groups: groups_of(&left),
                 next_due: left.groups.values().map(|group| group.until).min().unwrap_or(until).since(now()),
@@ -234,7 +225,7 @@ fn summary(reader: &dyn CatalogueReader, facts: &EndFacts<'_>) -> argiope_store:
         pages: counts.pages,
         pages_now: match facts.pages_before {
             Some(before) => counts.pages.saturating_sub(before),
-            None => facts.ended.snapshot.totals.pages.min(counts.pages),
+            None => facts.ended.status.totals.pages.min(counts.pages),
         },
         hosts: reader.host_count(id)?,
         requests: counts.requests,

@@ -9,7 +9,7 @@ use crate::commands::selection::print;
 use crate::data;
 use crate::outage::{Doing, Outages, Stopping};
 use crate::progress::summary::cut_lines;
-use crate::progress::{Display, Phase, RateMeter, Snapshot, style_for_stdout};
+use crate::progress::{Display, Phase, Snapshot, style_for_stdout};
 use crate::signals::{Signal, Signals};
 use argiope_cluster::catalogue::PostgresCatalogue;
 use argiope_cluster::database::Session;
@@ -17,6 +17,7 @@ use argiope_cluster::members::{
     MessageSender, cluster_status, queued_urls, send, set_budget, set_job_seeds, set_job_state,
 };
 use argiope_config::{CrawlSettings, Failure, read_cookies_file};
+use argiope_engine::RateMeter;
 use argiope_model::display::{bytes, count, counted};
 use argiope_model::{CookieJar, JobId, JobSpec, Scope, Url};
 use argiope_store::catalogue::{Batch, Catalogue, CatalogueReader, Job, JobState};

@@ -27,7 +27,7 @@ use argiope_config::{
     DiskLimits, Failure, GlobalOptions, LoadedConfig, ProcessSettings, SeedRules, addresses_of, load_config,
     merge_job, parse_seed,
 };
-use argiope_engine::{Engine, EngineConfig, EngineError, EngineHandle, Paused, Ports, Snapshot, Stop};
+use argiope_engine::{Engine, EngineConfig, EngineError, EngineHandle, Phase, Ports, Status, Stop};
 use argiope_fetch::AddressPolicy;
 use argiope_frontier::member::MemberEvent;
 use argiope_frontier::ownership;
@@ -335,16 +335,16 @@ impl Worker {
             let at = Instant::now();
             if at >= next_figures {
                 next_figures = at + FIGURES_EVERY;
-                let snapshot = engine.handle().snapshot();
-                let held = held(&snapshot).map(|why| format!("nothing new is asked for: {why}"));
+                let status = engine.handle().status();
+                let held = held(&status).map(|why| format!("nothing new is asked for: {why}"));
                 let notes = [held, self.place.transport.problem(), uploads.trouble(), redis_trouble(members)];
                 let notes: Vec<String> = notes.into_iter().flatten().collect();
                 let note = (!notes.is_empty()).then(|| notes.join("; "));
-                members.set_figures(Figures { note, ..figures(&snapshot) });
+                members.set_figures(Figures { note, ..figures(&status) });
             }
             if at >= next_line {
                 next_line = at + LINE_EVERY;
-                display.message(&line(&engine.handle().snapshot(), members.owned()));
+                display.message(&line(&engine.handle().status(), members.owned()));
             }
         }
         stops > 0
@@ -384,7 +384,7 @@ impl Worker {
     fn heartbeat(&self, engine: &Engine, members: &Arc<Members>) -> Result<Option<Heartbeat>, Failure> {
         let Some(redis) = self.redis.clone() else { return Ok(None) };
         let (handle, members) = (engine.handle().clone(), Arc::clone(members));
-        let own = move || own_figures(&handle.snapshot(), &members);
+        let own = move || own_figures(&handle.status(), &members);
         let heartbeat = Heartbeat::start(redis, self.name.clone(), self.started_at, now, own)
             .map_err(|e| Failure::failed(e.to_string()))?;
         Ok(Some(heartbeat))
@@ -401,9 +401,9 @@ impl Worker {
         let shards = u32::from(self.place.fixed.shards);
         let (transport, uploads) = (self.place.transport.clone(), uploads.clone());
         let tell = move || {
-            let mut vitals = vitals(&handle.snapshot(), &members, bounds, shards);
+            let mut vitals = vitals(&handle.status(), &members, bounds, shards);
             vitals.dependencies.extend(kafka(&transport));
-            vitals.dependencies.push(disk(&handle.snapshot()));
+            vitals.dependencies.push(disk(&handle.status()));
             with_uploads(vitals, uploads.status())
         };
         HealthServer::start(address, tell).map_err(|e| cannot_listen(address, &e))
@@ -419,17 +419,17 @@ fn redis_trouble(members: &Members) -> Option<String> {
         .then(|| String::from("redis does not answer: links are looked for by the clock"))
 }
 
-fn vitals(snapshot: &Snapshot, members: &Members, bounds: Bounds, shards: u32) -> Vitals {
-    let totals = &snapshot.totals;
+fn vitals(status: &Status, members: &Members, bounds: Bounds, shards: u32) -> Vitals {
+    let totals = &status.totals;
     let up = members.database_answers();
-    let (load, own) = (members.load(), figures(snapshot));
+    let (load, own) = (members.load(), figures(status));
     let load =
         Load { queued: load.queued, pages_per_second: load.pages_per_second, workers: load.workers, shards };
-    let skipped: u64 = totals.skipped.values().sum();
+    let skipped: u64 = totals.skipped();
     let counts = Counts { success: totals.pages, failed: totals.failed, skipped };
     Vitals {
-        state: match (&snapshot.paused, up, members.owned()) {
-            (Some(Paused::Stopping), _, _) => State::Draining,
+        state: match (&status.phase, up, members.owned()) {
+            (Phase::Stopping, _, _) => State::Draining,
             (_, true, 1..) => State::Member,
             _ => State::Joining,
         },
@@ -470,14 +470,14 @@ fn finish_uploads(uploads: &Uploads, signals: &Signals, display: &Display) {
 }
 
 /// Its own, which is no server, and can be too full for the worker to go on.
-fn disk(snapshot: &Snapshot) -> Dependency {
-    let detail = held(snapshot).map(str::to_owned);
+fn disk(status: &Status) -> Dependency {
+    let detail = held(status).map(str::to_owned);
     Dependency { name: "disk", up: detail.is_none(), detail }
 }
 
-fn held(snapshot: &Snapshot) -> Option<&str> {
-    match &snapshot.paused {
-        Some(Paused::Held { why }) => Some(why),
+fn held(status: &Status) -> Option<&str> {
+    match &status.phase {
+        Phase::Held { reason } => Some(reason),
         _ => None,
     }
 }
@@ -492,19 +492,19 @@ fn kafka(transport: &Transport) -> Option<Dependency> {
     }
 }
 
-fn own_figures(snapshot: &Snapshot, members: &Members) -> Own {
+fn own_figures(status: &Status, members: &Members) -> Own {
     Own {
-        state: match (&snapshot.paused, members.database_answers(), snapshot.overview.in_flight) {
-            (Some(Paused::Stopping), _, _) => "draining",
-            (Some(_), _, _) | (_, false, _) => "waiting",
-            (None, true, 0) => "idle",
-            (None, true, _) => "active",
+        state: match (&status.phase, members.database_answers(), status.requests.in_flight) {
+            (Phase::Stopping, _, _) => "draining",
+            (Phase::Running, true, 0) => "idle",
+            (Phase::Running, true, _) => "active",
+            _ => "waiting",
         },
-        current_url: snapshot.overview.oldest_request.as_ref().map(|(url, _)| url.as_str().to_owned()),
+        current_url: status.requests.oldest.as_ref().map(|oldest| oldest.url.clone()),
         shards: u32::try_from(members.owned()).unwrap_or(u32::MAX),
-        pages: snapshot.totals.pages,
-        failures: snapshot.totals.failed,
-        bytes: snapshot.totals.bytes,
+        pages: status.totals.pages,
+        failures: status.totals.failed,
+        bytes: status.totals.bytes,
     }
 }
 
@@ -517,23 +517,23 @@ fn dependencies(members: &Members) -> Vec<Dependency> {
     std::iter::once(postgres).chain(redis).collect()
 }
 
-fn figures(snapshot: &Snapshot) -> Figures {
+fn figures(status: &Status) -> Figures {
     Figures {
-        pages: snapshot.totals.pages,
-        active: u32::try_from(snapshot.overview.in_flight).unwrap_or(u32::MAX),
-        queued: snapshot.jobs.iter().map(|(_, progress)| progress.queued + progress.delayed).sum(),
-        hosts: snapshot.overview.hosts as u64,
+        pages: status.totals.pages,
+        active: u32::try_from(status.requests.in_flight).unwrap_or(u32::MAX),
+        queued: status.queued(),
+        hosts: status.hosts.known,
         note: None,
     }
 }
 
-fn line(snapshot: &Snapshot, shards: usize) -> String {
-    let figures = figures(snapshot);
+fn line(status: &Status, shards: usize) -> String {
+    let figures = figures(status);
     format!(
         "{} of {}, {} failed, {} queued, {} under way, {}",
         counted(figures.pages, "page", "pages"),
-        bytes(snapshot.totals.bytes),
-        count(snapshot.totals.failed),
+        bytes(status.totals.bytes),
+        count(status.totals.failed),
         count(figures.queued),
         count(u64::from(figures.active)),
         counted(shards as u64, "shard", "shards"),

@@ -4,14 +4,12 @@
 
 pub(crate) mod display;
 pub(crate) mod fold;
-pub(crate) mod rate;
 pub(crate) mod render;
 pub(crate) mod snapshot;
 pub(crate) mod summary;
 
 pub(crate) use display::{Display, style_for_stdout, width_of};
 pub(crate) use fold::fold;
-pub(crate) use rate::RateMeter;
 pub(crate) use render::{Style, retries};
 pub(crate) use snapshot::{Phase, Snapshot, WaitReason, Waiting, WaitingHost};
 pub(crate) use summary::{BlockedBy, BlockedHost, Ending, GoOn, HostSummary, Summary};

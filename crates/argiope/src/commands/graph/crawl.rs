@@ -56,7 +56,7 @@ pub(super) fn run(global: &GlobalOptions, args: &GraphCrawlArgs, display: &Displ
     let ended = engine.join().map_err(|e| failure_of(&e))?;
     watched?;
     let outcome = ended.jobs.first().map_or(JobOutcome::Done, |(_, outcome)| *outcome);
-    let left = ended.snapshot.jobs.first().map_or(0, |(_, job)| job.queued + job.delayed);
+    let left = ended.status.queued();
     // With it goes the engine's hold on the store.
     drop(ended);
     lines.info(format_args!("Flushing {} in-memory nodes to DB", store.pending_nodes()));
@@ -195,7 +195,7 @@ fn watch(engine: &Engine, store: &GraphStore, signals: &Signals, lines: &Lines) 
 }
 
 fn queued(engine: &Engine) -> u64 {
-    engine.handle().snapshot().jobs.first().map_or(0, |(_, job)| job.queued + job.delayed)
+    engine.handle().status().queued()
 }
 
 fn say_size(lines: &Lines, queued: u64, figures: &GraphFigures) {

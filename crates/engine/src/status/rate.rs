@@ -9,14 +9,14 @@ const WINDOW: Duration = Duration::from_secs(5);
 const SPACING: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct RateMeter {
+pub struct RateMeter {
     /// (when, count), oldest first; the first is at least [`WINDOW`] old if there is one so old.
     samples: VecDeque<(Duration, u64)>,
 }
 
 impl RateMeter {
     /// Notes the count and says how many a second it has grown by over the window.
-    pub(crate) fn sample(&mut self, elapsed: Duration, count: u64) -> f64 {
+    pub fn sample(&mut self, elapsed: Duration, count: u64) -> f64 {
         if self.samples.back().is_none_or(|(last, _)| elapsed >= *last + SPACING) {
             self.samples.push_back((elapsed, count));
         }
