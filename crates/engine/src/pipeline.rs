@@ -152,7 +152,7 @@ pub(crate) fn run(
                 }
                 let mut changes = frontier.take_changes();
                 changes.marks = marks(&positions, batch);
-                state.apply(&changes)?;
+                state.apply(changes)?;
             }
             Report::Answered { token, answer } => {
                 frontier.answered(token, &answer, at);
@@ -187,7 +187,7 @@ pub(crate) fn run(
     } else {
         changes.marks.push((CLEAN.into(), 1));
     }
-    state.apply(&changes)?;
+    state.apply(changes)?;
     // Where others have the shards already, nothing of it is taken, and none of it waited for.
     if !(is_member && stop == Some(Stop::Now)) {
         state.sync()?;

@@ -122,7 +122,7 @@ impl Recoverer<'_> {
             Ok(())
         })?;
         let batch = self.committer.catalogue.reader()?.last_batch()?;
-        self.state.apply(&StateBatch { changes: Vec::new(), marks: marks(&[], batch) })?;
+        self.state.apply(StateBatch { changes: Vec::new(), marks: marks(&[], batch) })?;
         Ok(restored)
     }
 
@@ -176,7 +176,7 @@ impl Recoverer<'_> {
         }
         let mut changes = self.frontier.take_changes();
         changes.marks = marks(&stored.positions, stored.batch);
-        self.state.apply(&changes)?;
+        self.state.apply(changes)?;
         self.state.sync()?;
         Ok(())
     }

@@ -199,11 +199,11 @@ impl EngineSetup {
         let mut queued = 0;
         for chunk in pages.chunks(retry::CHUNK) {
             let changes = self.frontier.take_changes();
-            self.state.apply(&changes)?;
+            self.state.apply(changes)?;
             let (new, forgotten) =
                 retry::requeue(&mut self.frontier, self.state.as_ref(), &job.normal, chunk, at)?;
             let changes = self.frontier.take_changes();
-            self.state.apply(&changes)?;
+            self.state.apply(changes)?;
             self.state.sync()?;
             self.committer.catalogue.commit(&Batch { at, forgotten, ..Batch::default() })?;
             queued += new;
@@ -214,7 +214,7 @@ impl EngineSetup {
     /// A job that has ended goes on if something of it is queued.
     pub(crate) fn reopen(&mut self, job: JobId) -> Result<(), EngineError> {
         let changes = self.frontier.take_changes();
-        self.state.apply(&changes)?;
+        self.state.apply(changes)?;
         self.state.sync()?;
         let left = self.frontier.progress(job).is_some_and(|progress| !progress.is_finished());
         let known = self.committer.catalogue.reader()?.job(job)?;
@@ -283,7 +283,7 @@ impl EngineSetup {
         if self.last_stop == LastStop::Unclean {
             marks.push((KILLED.into(), at.0));
         }
-        self.state.apply(&StateBatch { changes: Vec::new(), marks })?;
+        self.state.apply(StateBatch { changes: Vec::new(), marks })?;
         let killed = (self.last_stop == LastStop::Unclean).then_some(recovered);
         let batch = killed::first_batch(self.committer.catalogue.as_ref(), starts, killed, at)?;
         self.committer.catalogue.commit(&batch)?;
@@ -312,7 +312,7 @@ impl EngineSetup {
                 self.committer.catalogue.commit(&Batch { at, skipped, ..Batch::default() })?;
             }
             let changes = self.frontier.take_changes();
-            self.state.apply(&changes)?;
+            self.state.apply(changes)?;
         }
         Ok(())
     }

@@ -73,7 +73,7 @@ fn seen_in(job: u32, shard: u16, fingerprints: &[u64]) -> Change {
 }
 
 fn apply(state: &mut impl ShardState, changes: Vec<Change>) {
-    state.apply(&StateBatch { changes, marks: Vec::new() }).unwrap();
+    state.apply(StateBatch { changes, marks: Vec::new() }).unwrap();
 }
 
 fn orders(state: &impl ShardState, at: QueueAt, after: Option<OrderKey>, limit: usize) -> Vec<OrderKey> {
@@ -278,7 +278,7 @@ fn a_forgotten_job_leaves_nothing(state: &mut impl ShardState) {
 fn marks_are_kept(state: &mut impl ShardState) {
     let set = |state: &mut dyn ShardState, marks: &[(&str, u64)]| {
         let marks = marks.iter().map(|(name, number)| ((*name).into(), *number)).collect();
-        state.apply(&StateBatch { changes: Vec::new(), marks }).unwrap();
+        state.apply(StateBatch { changes: Vec::new(), marks }).unwrap();
     };
     assert_eq!(state.marks().unwrap(), vec![]);
     set(state, &[("catalogue", 40), ("archive/a", 7)]);

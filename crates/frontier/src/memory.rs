@@ -86,11 +86,11 @@ impl MemoryState {
 }
 
 impl ShardState for MemoryState {
-    fn apply(&mut self, batch: &StateBatch) -> Result<(), StateError> {
+    fn apply(&mut self, batch: StateBatch) -> Result<(), StateError> {
         for change in &batch.changes {
             self.change(change);
         }
-        self.marks.extend(batch.marks.iter().cloned());
+        self.marks.extend(batch.marks);
         Ok(())
     }
 

@@ -236,7 +236,7 @@ mod tests {
         let due = START + Duration::from_secs(60);
         let retry = Completion::Retry { due };
         frontier.complete_stored(Entered::Nowhere, &visit("http://b.test/x"), Some(retry), START);
-        state.apply(&frontier.take_changes()).unwrap();
+        state.apply(frontier.take_changes()).unwrap();
         let (waiting, _) = state.load_due(&Shards::All, due, 10).unwrap();
         assert_eq!(waiting.len(), 1);
         assert_eq!(frontier.progress(JOB).unwrap().delayed, 1);
@@ -245,7 +245,7 @@ mod tests {
         let again = Visit { attempt: 1, ..visit("http://b.test/x") };
         let done = Some(Completion::Done { counted: true });
         frontier.complete_stored(Entered::Delayed { due, ticket }, &again, done, START);
-        state.apply(&frontier.take_changes()).unwrap();
+        state.apply(frontier.take_changes()).unwrap();
         assert!(state.load_due(&Shards::All, due, 10).unwrap().0.is_empty());
         assert!(frontier.progress(JOB).unwrap().is_finished());
     }
@@ -255,12 +255,12 @@ mod tests {
         let mut state = MemoryState::new();
         let mut frontier = restored(&state);
         assert_eq!(discover(&mut frontier, "http://b.test/x"), 1);
-        state.apply(&frontier.take_changes()).unwrap();
+        state.apply(frontier.take_changes()).unwrap();
         let (at, order) =
             state.queues().map(|(at, queue)| (*at, *queue.keys().next().unwrap())).next().unwrap();
         let entered = Entered::Queued(Ticket { at, order });
         frontier.complete_stored(entered, &visit("http://b.test/x"), None, START);
-        state.apply(&frontier.take_changes()).unwrap();
+        state.apply(frontier.take_changes()).unwrap();
         assert_eq!(state.queues().count(), 0);
         assert!(frontier.progress(JOB).unwrap().is_finished());
     }
@@ -280,7 +280,7 @@ mod tests {
             discover(&mut frontier, &format!("http://b.test/{number}"));
         }
         discover(&mut frontier, "http://c.test/");
-        state.apply(&frontier.take_changes()).unwrap();
+        state.apply(frontier.take_changes()).unwrap();
         let soon = START + DELAY / 2;
         let (waiting, next) = state.load_due(&Shards::All, soon, 10).unwrap();
         assert_eq!(waiting.len(), 1);

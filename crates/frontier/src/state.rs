@@ -206,8 +206,8 @@ pub enum StateError {
 
 pub trait ShardState: Send {
     /// All of the batch, or nothing. [`StateError::Lost`] names a shard that is no longer owned: nothing was applied, and
-    /// what is left of the batch without that shard ([`StateBatch::drop_shard`]) may be applied again.
-    fn apply(&mut self, batch: &StateBatch) -> Result<(), StateError>;
+    /// the batch without that shard ([`StateBatch::drop_shard`]) may be applied again.
+    fn apply(&mut self, batch: StateBatch) -> Result<(), StateError>;
 
     /// Makes durable what was applied, from another thread than the one that applies.
     fn syncer(&self) -> Box<dyn StateSync>;

@@ -59,7 +59,7 @@ impl TransientState {
 }
 
 impl ShardState for TransientState {
-    fn apply(&mut self, batch: &StateBatch) -> Result<(), StateError> {
+    fn apply(&mut self, batch: StateBatch) -> Result<(), StateError> {
         for change in &batch.changes {
             self.change(change);
         }
@@ -170,7 +170,7 @@ mod tests {
     }
 
     fn apply(state: &mut TransientState, changes: Vec<Change>) {
-        state.apply(&StateBatch { changes, marks: Vec::new() }).unwrap();
+        state.apply(StateBatch { changes, marks: Vec::new() }).unwrap();
     }
 
     fn robots(bytes: usize) -> StoredRobots {

@@ -105,7 +105,7 @@ impl Owner {
                 assert!(refused.is_empty(), "{refused:?}");
                 new += admitted;
             }
-            self.state.apply(&self.frontier.take_changes()).unwrap();
+            self.state.apply(self.frontier.take_changes()).unwrap();
         }
         stop.store(true, Ordering::Relaxed);
         let syncs = syncs.join().unwrap();

@@ -68,7 +68,7 @@ fn main() {
         });
         let discovery = Discovery { job: JOB, round: 1, depth: 1, source: None, found: found.collect() };
         frontier.discover(discovery, Millis(2));
-        state.apply(&frontier.take_changes()).expect("applied");
+        state.apply(frontier.take_changes()).expect("applied");
         let mut links = LinkBatch::new();
         let of = |target: &'_ Url| target.as_str().to_owned();
         let texts: Vec<String> = targets.iter().map(of).collect();

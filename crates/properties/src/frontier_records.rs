@@ -87,7 +87,7 @@ fn restored(changes: Vec<Change>, last_stop: LastStop) -> Result<Frontier, State
     static SUFFIXES: OnceLock<Arc<PublicSuffixes>> = OnceLock::new();
     let suffixes = SUFFIXES.get_or_init(|| Arc::new(PublicSuffixes::bundled()));
     let mut state = MemoryState::new();
-    state.apply(&StateBatch { changes, marks: Vec::new() })?;
+    state.apply(StateBatch { changes, marks: Vec::new() })?;
     let mut frontier = Frontier::new(
         FrontierConfig::default(),
         suffixes.clone(),

@@ -262,7 +262,7 @@ pub(crate) struct FaultyState {
 }
 
 impl ShardState for FaultyState {
-    fn apply(&mut self, batch: &StateBatch) -> std::result::Result<(), StateError> {
+    fn apply(&mut self, batch: StateBatch) -> std::result::Result<(), StateError> {
         let FaultyState { inner, fault } = self;
         fault.around(Step::StateApply, state_error, || inner.apply(batch))
     }

@@ -45,7 +45,7 @@ impl StateSync for SlowSync {
 }
 
 impl ShardState for ForgetfulState {
-    fn apply(&mut self, batch: &StateBatch) -> Result<(), StateError> {
+    fn apply(&mut self, batch: StateBatch) -> Result<(), StateError> {
         self.now.lock().unwrap().apply(batch)
     }
 

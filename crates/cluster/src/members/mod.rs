@@ -30,8 +30,8 @@ pub use losses::{LogLoss, accept_losses, another_topic, log_identity, log_losses
 pub(crate) use sending::SentPositions;
 pub use sending::{MessageSender, PreparedMessages, begin_logs, log_lag, send};
 pub use status::{ClusterStatus, MemberStatus, cluster_status, is_up};
-pub(crate) use submitting::append;
 pub use submitting::{Addressing, Outgoing, keep_job_open, queued_urls, set_job_seeds, set_job_state};
+pub(crate) use submitting::{OutgoingRef, append};
 
 use crate::database::{Cells, Database, LIMIT, Result, Session};
 use crate::redis::{NotifierEvent, ShardNotifier};

@@ -1,9 +1,9 @@
-//! Messages on their way to the shards. Through the inbox they go with the transaction that they belong to. Through Kafka
-//! they go ahead of it: the transaction notes how far each log has to be applied before all of them are, and a job has not
-//! ended before that. A transaction that never comes leaves messages that nobody waits for, and whose senders are still
-//! queued: they are sent again, and taken in once.
+//! Sends messages to the shards. Messages to an inbox are written in the transaction they belong to. Messages through Kafka
+//! are written before it: the transaction records how far each log must be applied to include them, and the job does not
+//! end before that. If the transaction never commits, nobody waits for those messages, and the pages they came from are
+//! still queued: the messages are sent again, and shards ignore duplicates.
 
-use super::submitting::{Outgoing, append};
+use super::submitting::{Outgoing, OutgoingRef, append};
 use crate::database::{Connection, Result, Session};
 use crate::server_error;
 use crate::transport::{KafkaLog, Log, Transport};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 type Done = std::result::Result<(), tokio_postgres::Error>;
 
-/// One thread's way to the logs of the shards.
+/// Sends one thread's messages to the logs of the shards.
 pub struct MessageSender {
     transport: Transport,
     log: Option<KafkaLog>,
@@ -20,7 +20,8 @@ pub struct MessageSender {
 }
 
 impl MessageSender {
-    /// `sender` may be shared, but those who share it wait for each other.
+    /// `sender_id` names the sender in `log_sent`; threads that share one wait for each other's rows. `name` is shown when
+    /// sending fails.
     pub fn new(
         transport: &Transport,
         sender_id: &str,
@@ -34,37 +35,36 @@ impl MessageSender {
         })
     }
 
-    /// To be called before the transaction that they belong to: `None` where they go with it.
-    pub(crate) fn send_ahead<'o>(
+    /// To be called before the transaction that the messages belong to. `None` where they are written in it.
+    pub(crate) fn send_ahead(
         &mut self,
-        outgoing: impl Iterator<Item = &'o Outgoing>,
+        outgoing: &[OutgoingRef<'_>],
     ) -> server_error::Result<Option<SentPositions>> {
         let Some(log) = &mut self.log else { return Ok(None) };
-        let outgoing: Vec<&Outgoing> = outgoing.collect();
-        if outgoing.is_empty() {
-            return Ok(Some(SentPositions { sender_id: self.sender_id.clone(), reached: BTreeMap::new() }));
-        }
-        let messages: Vec<(u16, &[u8])> = outgoing.iter().map(|one| (one.shard, &one.message[..])).collect();
-        let appended = log.append(&messages);
-        self.transport.note(self.name, appended.as_ref().err());
-        let last = appended?;
         let mut reached = BTreeMap::new();
-        for one in outgoing.iter().filter(|one| one.job != 0) {
-            if let Some(offset) = last.get(&one.shard) {
-                reached.insert((one.job, one.shard), *offset);
+        if !outgoing.is_empty() {
+            let messages: Vec<(u16, &[u8])> = outgoing.iter().map(|one| (one.shard, one.message)).collect();
+            let appended = log.append(&messages);
+            self.transport.note(self.name, appended.as_ref().err());
+            let last = appended?;
+            for one in outgoing.iter().filter(|one| one.job != 0) {
+                if let Some(offset) = last.get(&one.shard) {
+                    reached.insert((one.job, one.shard), *offset);
+                }
             }
         }
         Ok(Some(SentPositions { sender_id: self.sender_id.clone(), reached }))
     }
 
-    /// The same for those who have nothing but messages to send.
+    /// For a transaction that has only messages: see [`send`].
     pub fn prepare(&mut self, outgoing: Vec<Outgoing>) -> server_error::Result<PreparedMessages> {
-        let positions = self.send_ahead(outgoing.iter())?;
+        let borrowed: Vec<OutgoingRef<'_>> = outgoing.iter().map(Outgoing::as_ref).collect();
+        let positions = self.send_ahead(&borrowed)?;
         Ok(PreparedMessages { outgoing, positions })
     }
 }
 
-/// How far the log of a shard has to be applied, for each job that something was sent for.
+/// How far the log of each shard must be applied to include what was sent, by job.
 pub(crate) struct SentPositions {
     sender_id: String,
     reached: BTreeMap<(u32, u16), u64>,
@@ -92,7 +92,7 @@ impl SentPositions {
     }
 }
 
-/// Messages that are under way, or will be with the transaction they are recorded in.
+/// Messages that are sent already, or will be with the transaction they are recorded in.
 pub struct PreparedMessages {
     outgoing: Vec<Outgoing>,
     positions: Option<SentPositions>,
@@ -103,18 +103,21 @@ impl PreparedMessages {
         match &self.positions {
             Some(positions) => positions.write(client).await,
             None if self.outgoing.is_empty() => Ok(()),
-            None => append(client, &self.outgoing).await,
+            None => {
+                let borrowed: Vec<OutgoingRef<'_>> = self.outgoing.iter().map(Outgoing::as_ref).collect();
+                append(client, &borrowed).await
+            }
         }
     }
 }
 
-/// Sends to the logs of the shards, all of it or nothing that anybody waits for.
+/// Sends messages in a transaction of their own.
 pub fn send(session: &mut Session, prepared: &PreparedMessages) -> Result<()> {
     session.transaction(async |client| prepared.record(client).await)
 }
 
-/// Where the logs of a cluster begin in which there never was a job: whatever is in them by now is not for it. The topic
-/// that has this identity is that of the cluster from then on.
+/// Sets where the logs begin, in a cluster that never had a job: messages that are in them by now are not for it. Records the
+/// identity of the topic as that of the cluster.
 pub fn begin_logs(session: &mut Session, ends: &[u64], identity: Option<&str>) -> Result<()> {
     let (shards, ends): (Vec<i32>, Vec<i64>) = (0..).zip(ends.iter().map(|end| *end as i64)).unzip();
     session.query(
@@ -130,7 +133,7 @@ pub fn begin_logs(session: &mut Session, ends: &[u64], identity: Option<&str>) -
     Ok(())
 }
 
-/// How many messages of the logs, which end where told, are not taken in.
+/// How many messages of the logs are not applied, given where the logs end.
 pub fn log_lag(session: &mut Session, ends: &[u64]) -> Result<u64> {
     let mut lag = 0;
     for row in session.query("SELECT shard, applied FROM shards ORDER BY shard", &[])? {

@@ -1,4 +1,4 @@
-//! What those do who bring jobs: their state, their seeds, how much of them waits.
+//! What submitting a job needs: the job's state and seeds, the messages that carry URLs to the shards, and queue sizes.
 
 use super::budget::id;
 use crate::database::{Connection, Result, Session};
@@ -16,7 +16,21 @@ pub struct Outgoing {
     pub message: Vec<u8>,
 }
 
-/// What a list of URLs is sent with.
+impl Outgoing {
+    pub(crate) fn as_ref(&self) -> OutgoingRef<'_> {
+        OutgoingRef { shard: self.shard, job: self.job, message: &self.message }
+    }
+}
+
+/// The same, borrowed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OutgoingRef<'m> {
+    pub(crate) shard: u16,
+    pub(crate) job: u32,
+    pub(crate) message: &'m [u8],
+}
+
+/// Addresses messages to the shards of a cluster.
 pub struct Addressing<'a> {
     pub suffixes: &'a PublicSuffixes,
     pub key: &'a FingerprintKey,
@@ -30,13 +44,13 @@ impl Addressing<'_> {
         self.messages(job, urls.iter().map(|url| (url.clone(), priority(url))))
     }
 
-    /// Messages that tell all owners that the job was handed in, or goes on.
+    /// Messages that announce to all owners that the job was submitted or resumed.
     pub fn begin(&self, job: JobId, fresh: bool) -> Vec<Outgoing> {
         let message = Message::Begin { job, fresh }.encode();
         (0..self.shards).map(|shard| Outgoing { shard, job: job.0, message: message.clone() }).collect()
     }
 
-    /// Messages that have visits made again that have ended.
+    /// Messages that repeat visits which have ended.
     pub fn again(&self, visits: Vec<Visit>) -> Vec<Outgoing> {
         let outgoing = |visit: Visit| {
             let shard = shard_of(self.suffixes.root_domain(visit.url.host()), self.shards);
@@ -46,7 +60,7 @@ impl Addressing<'_> {
         visits.into_iter().map(outgoing).collect()
     }
 
-    /// The same with priorities that others have chosen.
+    /// Messages that have these URLs admitted, with given priorities.
     pub(crate) fn messages(&self, job: JobId, urls: impl IntoIterator<Item = (Url, u8)>) -> Vec<Outgoing> {
         let mut by_shard: BTreeMap<u16, Vec<Found>> = BTreeMap::new();
         for (url, priority) in urls {
@@ -67,17 +81,17 @@ impl Addressing<'_> {
     }
 }
 
-/// Appends to the inboxes, within the caller's transaction. The counters are raised in ascending order of the shards, so that nobody waits for
-/// anybody in a circle.
+/// Appends to the inboxes, within the caller's transaction. Counters are locked in ascending order of the shards, which
+/// prevents deadlocks.
 pub(crate) async fn append(
     client: &Connection,
-    outgoing: &[Outgoing],
+    outgoing: &[OutgoingRef<'_>],
 ) -> std::result::Result<(), tokio_postgres::Error> {
-    let mut sorted: Vec<&Outgoing> = outgoing.iter().collect();
+    let mut sorted = outgoing.to_vec();
     sorted.sort_by_key(|one| one.shard);
     let (shards, jobs): (Vec<i32>, Vec<i32>) =
         sorted.iter().map(|one| (i32::from(one.shard), i32::try_from(one.job).unwrap_or(0))).unzip();
-    let messages: Vec<&[u8]> = sorted.iter().map(|one| one.message.as_slice()).collect();
+    let messages: Vec<&[u8]> = sorted.iter().map(|one| one.message).collect();
     client
         .execute(
             "WITH new AS (
@@ -100,7 +114,7 @@ pub(crate) async fn append(
     Ok(())
 }
 
-/// What a job's scope is made from, beside the seeds in its settings.
+/// Seeds that determine the job's scope, in addition to those in its settings.
 pub fn set_job_seeds(session: &mut Session, job: JobId, seeds: &[&Url]) -> Result<()> {
     let urls: Vec<&str> = seeds.iter().map(|url| url.as_str()).collect();
     session.query(
@@ -110,7 +124,7 @@ pub fn set_job_seeds(session: &mut Session, job: JobId, seeds: &[&Url]) -> Resul
     Ok(())
 }
 
-/// The state as the jobs' table spells it. A job that runs has its settings as they are now.
+/// `state` as the table of jobs spells it. `spec` replaces the job's settings if given.
 pub fn set_job_state(
     session: &mut Session,
     job: JobId,
@@ -128,13 +142,13 @@ pub fn set_job_state(
     Ok(())
 }
 
-/// A job that is kept open waits for more when all it has is done.
+/// A job that is kept open does not end when all its URLs are done: more may come.
 pub fn keep_job_open(session: &mut Session, job: JobId, is_kept: bool) -> Result<()> {
     session.query("UPDATE jobs SET kept_open = $2 WHERE id = $1", &[&id(job), &is_kept])?;
     Ok(())
 }
 
-/// URLs that wait, by job; what is on its way in inboxes is not among them.
+/// Queued URLs by job, without those in inboxes.
 pub fn queued_urls(session: &mut Session) -> Result<HashMap<JobId, u64>> {
     let mut queued = HashMap::new();
     for row in session.query("SELECT job, count(*) FROM urls GROUP BY job", &[])? {

@@ -1,59 +1,50 @@
-//! What has been applied and is not known to be committed: the last word on each key. Loads put it over what the database
-//! says, which may have some of it already: the last word is the same said twice.
+//! Batches that are applied but possibly not committed yet. Loads put them over what the database returns, which may
+//! already contain some of them: applying the same change twice gives the same result.
 
 use argiope_frontier::queue::OrderKey;
 use argiope_frontier::state::{Change, Delayed, QueueAt, StateBatch, StoredRobots};
 use argiope_model::Millis;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
-/// With the number of the batch that said it; nothing means that the key is gone.
-type Word<T> = (u64, Option<T>);
-
-type QueueWords = BTreeMap<OrderKey, Word<Box<[u8]>>>;
-type DelayedKey = (Millis, QueueAt, OrderKey);
-
-#[derive(Debug, Default)]
-pub(super) struct Overlay {
-    queues: HashMap<QueueAt, QueueWords>,
-    delayed: BTreeMap<DelayedKey, Word<Box<[u8]>>>,
-    robots: HashMap<Box<str>, Word<StoredRobots>>,
-    /// Which keys each batch spoke of.
-    batches: BTreeMap<u64, Vec<Key>>,
+/// The latest change of a key: the number of its batch, and its place in that batch.
+#[derive(Clone, Copy, Debug)]
+struct Latest {
+    batch: u64,
+    place: usize,
 }
 
-#[derive(Debug)]
-enum Key {
-    Queued(QueueAt, OrderKey),
-    Delayed(DelayedKey),
-    Robots(Box<str>),
+type DelayedKey = (Millis, QueueAt, OrderKey);
+
+/// Values stay in their batches, which the writer shares; here are only the places of the latest ones.
+#[derive(Debug, Default)]
+pub(super) struct Overlay {
+    batches: BTreeMap<u64, Arc<StateBatch>>,
+    queues: HashMap<QueueAt, BTreeMap<OrderKey, Latest>>,
+    delayed: BTreeMap<DelayedKey, Latest>,
+    robots: HashMap<Box<str>, Latest>,
 }
 
 impl Overlay {
-    pub(super) fn apply(&mut self, number: u64, batch: &StateBatch) {
-        let mut keys = Vec::new();
-        for change in &batch.changes {
+    pub(super) fn apply(&mut self, number: u64, batch: &Arc<StateBatch>) {
+        let mut is_needed = false;
+        for (place, change) in batch.changes.iter().enumerate() {
+            let latest = Latest { batch: number, place };
             match change {
                 Change::Queue { at, entry } => {
-                    self.queued(number, *at, entry.order, Some(entry.value.clone()));
-                    keys.push(Key::Queued(*at, entry.order));
+                    self.queues.entry(*at).or_default().insert(entry.order, latest);
                 }
                 Change::Unqueue { at, order } => {
-                    self.queued(number, *at, *order, None);
-                    keys.push(Key::Queued(*at, *order));
+                    self.queues.entry(*at).or_default().insert(*order, latest);
                 }
                 Change::Delay(Delayed { due, at, entry }) => {
-                    let key = (*due, *at, entry.order);
-                    self.delayed.insert(key, (number, Some(entry.value.clone())));
-                    keys.push(Key::Delayed(key));
+                    self.delayed.insert((*due, *at, entry.order), latest);
                 }
                 Change::Undelay { due, at, order } => {
-                    let key = (*due, *at, *order);
-                    self.delayed.insert(key, (number, None));
-                    keys.push(Key::Delayed(key));
+                    self.delayed.insert((*due, *at, *order), latest);
                 }
-                Change::Robots { origin, stored, .. } => {
-                    self.robots.insert(origin.clone(), (number, Some(stored.clone())));
-                    keys.push(Key::Robots(origin.clone()));
+                Change::Robots { origin, .. } => {
+                    self.robots.insert(origin.clone(), latest);
                 }
                 Change::Host { .. }
                 | Change::Job { .. }
@@ -61,63 +52,82 @@ impl Overlay {
                 | Change::Seen { .. }
                 | Change::Send { .. }
                 | Change::Received { .. }
-                | Change::Blocked { .. } => {}
+                | Change::Blocked { .. } => continue,
             }
+            is_needed = true;
         }
-        if !keys.is_empty() {
-            self.batches.insert(number, keys);
+        if is_needed {
+            self.batches.insert(number, Arc::clone(batch));
         }
-    }
-
-    fn queued(&mut self, number: u64, at: QueueAt, order: OrderKey, value: Option<Box<[u8]>>) {
-        self.queues.entry(at).or_default().insert(order, (number, value));
     }
 
     /// The database has all batches up to this one.
     pub(super) fn committed(&mut self, number: u64) {
         let later = self.batches.split_off(&(number + 1));
-        for keys in std::mem::replace(&mut self.batches, later).into_values() {
-            for key in keys {
-                self.forget(&key, number);
+        for batch in std::mem::replace(&mut self.batches, later).into_values() {
+            for change in &batch.changes {
+                self.forget(change, number);
             }
         }
     }
 
-    fn forget(&mut self, key: &Key, number: u64) {
-        match key {
-            Key::Queued(at, order) => {
+    /// Unless a later batch has changed the same key again.
+    fn forget(&mut self, change: &Change, number: u64) {
+        match change {
+            Change::Queue { at, entry: argiope_frontier::queue::Entry { order, .. } }
+            | Change::Unqueue { at, order } => {
                 let Some(queue) = self.queues.get_mut(at) else { return };
-                if queue.get(order).is_some_and(|(said, _)| *said <= number) {
+                if queue.get(order).is_some_and(|latest| latest.batch <= number) {
                     queue.remove(order);
                 }
                 if queue.is_empty() {
                     self.queues.remove(at);
                 }
             }
-            Key::Delayed(key) => {
-                if self.delayed.get(key).is_some_and(|(said, _)| *said <= number) {
-                    self.delayed.remove(key);
+            Change::Delay(Delayed { due, at, entry: argiope_frontier::queue::Entry { order, .. } })
+            | Change::Undelay { due, at, order } => {
+                let key = (*due, *at, *order);
+                if self.delayed.get(&key).is_some_and(|latest| latest.batch <= number) {
+                    self.delayed.remove(&key);
                 }
             }
-            Key::Robots(origin) => {
-                if self.robots.get(origin).is_some_and(|(said, _)| *said <= number) {
+            Change::Robots { origin, .. } => {
+                if self.robots.get(origin).is_some_and(|latest| latest.batch <= number) {
                     self.robots.remove(origin);
                 }
             }
+            _ => {}
         }
     }
 
-    pub(super) fn queue(&self, at: QueueAt) -> BTreeMap<OrderKey, Option<Box<[u8]>>> {
-        let words = self.queues.get(&at);
-        words.into_iter().flatten().map(|(order, (_, value))| (*order, value.clone())).collect()
+    fn change(&self, latest: Latest) -> Option<&Change> {
+        self.batches.get(&latest.batch)?.changes.get(latest.place)
     }
 
+    /// None if the entry was removed.
+    fn value(&self, latest: Latest) -> Option<Box<[u8]>> {
+        match self.change(latest)? {
+            Change::Queue { entry, .. } | Change::Delay(Delayed { entry, .. }) => Some(entry.value.clone()),
+            _ => None,
+        }
+    }
+
+    /// Entries that were added to a queue, and `None` for those that were removed.
+    pub(super) fn queue(&self, at: QueueAt) -> BTreeMap<OrderKey, Option<Box<[u8]>>> {
+        let queue = self.queues.get(&at).into_iter().flatten();
+        queue.map(|(order, latest)| (*order, self.value(*latest))).collect()
+    }
+
+    /// Delayed entries, and `None` for those that were removed.
     pub(super) fn delayed(&self) -> BTreeMap<DelayedKey, Option<Box<[u8]>>> {
-        self.delayed.iter().map(|(key, (_, value))| (*key, value.clone())).collect()
+        self.delayed.iter().map(|(key, latest)| (*key, self.value(*latest))).collect()
     }
 
     pub(super) fn robots(&self, origin: &str) -> Option<StoredRobots> {
-        self.robots.get(origin).and_then(|(_, stored)| stored.clone())
+        match self.change(*self.robots.get(origin)?)? {
+            Change::Robots { stored, .. } => Some(stored.clone()),
+            _ => None,
+        }
     }
 }
 
@@ -138,18 +148,39 @@ mod tests {
         Change::Queue { at: AT, entry: Entry { order: order(sequence), value: vec![1].into() } }
     }
 
-    fn batch(changes: Vec<Change>) -> StateBatch {
-        StateBatch { changes, marks: Vec::new() }
+    fn batch(changes: Vec<Change>) -> Arc<StateBatch> {
+        Arc::new(StateBatch { changes, marks: Vec::new() })
     }
 
     #[test]
-    fn what_is_committed_is_forgotten_unless_it_was_spoken_of_again() {
+    fn a_committed_change_is_forgotten_unless_a_later_batch_changed_the_same_key() {
         let mut overlay = Overlay::default();
         overlay.apply(1, &batch(vec![put(1), put(2)]));
         overlay.apply(2, &batch(vec![Change::Unqueue { at: AT, order: order(1) }]));
+        let both = BTreeMap::from([(order(1), None), (order(2), Some(Box::from([1])))]);
+        assert_eq!(overlay.queue(AT), both);
         overlay.committed(1);
         assert_eq!(overlay.queue(AT), BTreeMap::from([(order(1), None)]));
         overlay.committed(2);
         assert!(overlay.queue(AT).is_empty() && overlay.queues.is_empty() && overlay.batches.is_empty());
+    }
+
+    #[test]
+    fn the_last_change_of_a_delayed_entry_and_of_a_robots_file_counts() {
+        let due = Millis(9);
+        let stored = |status| StoredRobots { fetched_at: due, expires: due, status, body: Box::default() };
+        let robots =
+            |status| Change::Robots { shard: 2, origin: "https://a.test".into(), stored: stored(status) };
+        let delay =
+            Change::Delay(Delayed { due, at: AT, entry: Entry { order: order(1), value: vec![7].into() } });
+        let mut overlay = Overlay::default();
+        overlay.apply(1, &batch(vec![delay, robots(500)]));
+        assert_eq!(overlay.delayed(), BTreeMap::from([((due, AT, order(1)), Some(Box::from([7])))]));
+        overlay.apply(2, &batch(vec![Change::Undelay { due, at: AT, order: order(1) }, robots(200)]));
+        assert_eq!(overlay.delayed(), BTreeMap::from([((due, AT, order(1)), None)]));
+        overlay.committed(1);
+        assert_eq!(overlay.robots("https://a.test").map(|stored| stored.status), Some(200));
+        overlay.committed(2);
+        assert!(overlay.delayed().is_empty() && overlay.robots("https://a.test").is_none());
     }
 }

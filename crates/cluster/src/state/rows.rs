@@ -1,8 +1,8 @@
-//! Batches as rows of tables: of each key the last word.
+//! Batches as rows of tables: of each key the latest change. Values are borrowed from the batches.
 
 use super::Applied;
 use crate::database::Connection;
-use crate::members::Outgoing;
+use crate::members::OutgoingRef;
 use argiope_frontier::message::Message;
 use argiope_frontier::queue::OrderKey;
 use argiope_frontier::state::{Change, Delayed, HostKey, QueueAt, StoredRobots};
@@ -16,34 +16,35 @@ type Done = Result<(), Error>;
 /// An entry's row: its due time is 0 in the queue.
 type UrlKey = (QueueAt, u64, OrderKey);
 
-/// What was last said of a job in a shard.
+/// The latest report on a job in a shard.
 struct Blocked {
     applied: u64,
     until: Option<Millis>,
 }
 
 #[derive(Default)]
-pub(super) struct Rows {
+pub(super) struct Rows<'b> {
     /// Under which epoch each shard was owned.
     pub(super) epochs: BTreeMap<u16, i64>,
-    urls: BTreeMap<UrlKey, Option<Box<[u8]>>>,
-    hosts: BTreeMap<HostKey, Vec<u8>>,
-    jobs: BTreeMap<(u16, JobId), Vec<u8>>,
-    robots: BTreeMap<Box<str>, (u16, StoredRobots)>,
+    urls: BTreeMap<UrlKey, Option<&'b [u8]>>,
+    hosts: BTreeMap<HostKey, &'b [u8]>,
+    jobs: BTreeMap<(u16, JobId), &'b [u8]>,
+    robots: BTreeMap<&'b str, (u16, &'b StoredRobots)>,
     seen: BTreeMap<(u16, JobId), Vec<u8>>,
     received: BTreeMap<u16, u64>,
     blocked: BTreeMap<(u16, JobId), Blocked>,
-    sent: Vec<(u16, Outgoing)>,
+    /// Messages to other shards, each with the shard it is from.
+    sent: Vec<(u16, OutgoingRef<'b>)>,
     forgotten: Vec<JobId>,
-    marks: BTreeMap<Box<str>, u64>,
+    marks: BTreeMap<&'b str, u64>,
 }
 
-impl Rows {
-    pub(super) fn of(batches: &[Applied]) -> Rows {
+impl<'b> Rows<'b> {
+    pub(super) fn of(batches: &'b [Applied]) -> Rows<'b> {
         let mut rows = Rows::default();
         for applied in batches {
             for (shard, epoch) in &applied.epochs {
-                // A shard that was lost and taken again in between: what was written before is not ours to write.
+                // The shard was lost and taken again in between: what was applied before must not be written.
                 if rows.epochs.insert(*shard, *epoch).is_some_and(|before| before != *epoch) {
                     rows.drop_shard(*shard);
                 }
@@ -54,7 +55,7 @@ impl Rows {
                     rows.take(change);
                 }
             }
-            rows.marks.extend(applied.batch.marks.iter().cloned());
+            rows.marks.extend(applied.batch.marks.iter().map(|(name, number)| (&**name, *number)));
         }
         rows
     }
@@ -70,25 +71,25 @@ impl Rows {
         self.sent.retain(|(from, _)| *from != shard);
     }
 
-    fn take(&mut self, change: &Change) {
+    fn take(&mut self, change: &'b Change) {
         match change {
             Change::Queue { at, entry } => {
-                self.urls.insert((*at, 0, entry.order), Some(entry.value.clone()));
+                self.urls.insert((*at, 0, entry.order), Some(&entry.value));
             }
             Change::Unqueue { at, order } => {
                 self.urls.insert((*at, 0, *order), None);
             }
             Change::Delay(Delayed { due, at, entry }) => {
-                self.urls.insert((*at, due.0.max(1), entry.order), Some(entry.value.clone()));
+                self.urls.insert((*at, due.0.max(1), entry.order), Some(&entry.value));
             }
             Change::Undelay { due, at, order } => {
                 self.urls.insert((*at, due.0.max(1), *order), None);
             }
             Change::Host { key, record } => {
-                self.hosts.insert(*key, record.clone());
+                self.hosts.insert(*key, record);
             }
             Change::Job { job, shard, record } => {
-                self.jobs.insert((*shard, *job), record.clone());
+                self.jobs.insert((*shard, *job), record);
             }
             Change::ForgetJob(job) => {
                 self.urls.retain(|(at, _, _), _| at.job != *job);
@@ -97,7 +98,7 @@ impl Rows {
                 self.forgotten.push(*job);
             }
             Change::Robots { shard, origin, stored } => {
-                self.robots.insert(origin.clone(), (*shard, stored.clone()));
+                self.robots.insert(origin, (*shard, stored));
             }
             Change::Seen { job, shard, fingerprints } => {
                 let bytes = self.seen.entry((*shard, *job)).or_default();
@@ -105,7 +106,7 @@ impl Rows {
             }
             Change::Send { from, to, message } => {
                 let job = Message::job_of(message).map_or(0, |job| job.0);
-                self.sent.push((*from, Outgoing { shard: *to, job, message: message.clone() }));
+                self.sent.push((*from, OutgoingRef { shard: *to, job, message }));
             }
             Change::Received { shard, offset } => {
                 self.received.insert(*shard, *offset);
@@ -116,18 +117,19 @@ impl Rows {
         }
     }
 
-    /// The shards that something was sent to, if their senders were still owned.
+    /// The shards that messages are sent to.
     pub(super) fn sent_to(&self) -> impl Iterator<Item = u16> {
         let shards: BTreeSet<u16> = self.sent.iter().map(|(_, one)| one.shard).collect();
         shards.into_iter()
     }
 
-    pub(super) fn sent(&self) -> impl Iterator<Item = &Outgoing> {
-        self.sent.iter().map(|(_, one)| one)
+    pub(super) fn sent(&self) -> Vec<OutgoingRef<'b>> {
+        self.sent.iter().map(|(_, one)| *one).collect()
     }
 
-    pub(super) fn outgoing(&self, is_ours: &dyn Fn(u16) -> bool) -> Vec<Outgoing> {
-        self.sent.iter().filter(|(from, _)| is_ours(*from)).map(|(_, one)| one.clone()).collect()
+    /// Messages from shards that are still ours.
+    pub(super) fn outgoing(&self, is_ours: &dyn Fn(u16) -> bool) -> Vec<OutgoingRef<'b>> {
+        self.sent.iter().filter(|(from, _)| is_ours(*from)).map(|(_, one)| *one).collect()
     }
 
     pub(super) async fn write(&self, client: &Connection, is_ours: &dyn Fn(u16) -> bool) -> Done {
@@ -203,7 +205,7 @@ impl Rows {
     }
 
     async fn write_hosts(&self, client: &Connection, is_ours: &dyn Fn(u16) -> bool) -> Done {
-        let rows = self.hosts.iter().map(|(key, record)| (key.shard, i64::from(key.number), &record[..]));
+        let rows = self.hosts.iter().map(|(key, record)| (key.shard, i64::from(key.number), *record));
         let sql = "INSERT INTO frontier_hosts (shard, number, record)
                    SELECT * FROM unnest($1::int4[], $2::int8[], $3::bytea[])
                    ON CONFLICT (shard, number) DO UPDATE SET record = excluded.record";
@@ -211,7 +213,7 @@ impl Rows {
     }
 
     async fn write_jobs(&self, client: &Connection, is_ours: &dyn Fn(u16) -> bool) -> Done {
-        let rows = self.jobs.iter().map(|((shard, job), record)| (*shard, i64::from(job.0), &record[..]));
+        let rows = self.jobs.iter().map(|((shard, job), record)| (*shard, i64::from(job.0), *record));
         let sql = "INSERT INTO frontier_jobs (shard, job, record)
                    SELECT * FROM unnest($1::int4[], $2::int8[], $3::bytea[])
                    ON CONFLICT (shard, job) DO UPDATE SET record = excluded.record";
@@ -229,7 +231,7 @@ impl Rows {
                 .execute(
                     sql,
                     &[
-                        &&**origin,
+                        origin,
                         &i32::from(*shard),
                         &fetched_at,
                         &expires,
@@ -273,7 +275,7 @@ impl Rows {
         for (name, number) in &self.marks {
             let sql = "INSERT INTO frontier_marks (worker, name, number) VALUES ($1, $2, $3)
                        ON CONFLICT (worker, name) DO UPDATE SET number = $3";
-            client.execute(sql, &[&worker, &&**name, &(*number as i64)]).await?;
+            client.execute(sql, &[&worker, name, &(*number as i64)]).await?;
         }
         Ok(())
     }

@@ -1,10 +1,11 @@
-//! Commits what was applied, in order, on a thread of its own: all that waits goes with one transaction. Each shard's part
-//! is written only if its epoch is still the one it was applied under; then nothing of the others' is touched. What is sent
-//! through Kafka is acknowledged there before. While the database or Kafka is away the batches wait, and whoever applies
-//! more waits with them.
+//! Commits applied batches in order, on a thread of its own; waiting batches share one transaction. A shard's part is
+//! written only if the shard still has the epoch it was applied under, whatever happens to the other shards. Messages that
+//! go through Kafka are acknowledged there first. While the database or Kafka is unreachable the batches wait, and so does
+//! whoever applies too many more.
 
+use super::Applied;
+use super::progress::Shared;
 use super::rows::Rows;
-use super::{Applied, Shared};
 use crate::database::{BATCH_LIMIT, Database, Session};
 use crate::members::{MessageSender, SentPositions, Writing, append};
 use std::collections::BTreeMap;
@@ -12,9 +13,9 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-/// Between two tries while the database or Kafka is away.
+/// Between two attempts while the database or Kafka is unreachable.
 const PAUSE: Duration = Duration::from_millis(300);
-/// Batches that go with one transaction.
+/// Batches in one transaction, at most.
 const TOGETHER: usize = 64;
 
 pub(super) fn run(
@@ -25,7 +26,7 @@ pub(super) fn run(
     shared: &Arc<Shared>,
 ) {
     let mut session: Option<Session> = None;
-    let mut is_away = false;
+    let mut is_unreachable = false;
     while let Ok(first) = from.recv() {
         let mut batches = vec![first];
         while batches.len() < TOGETHER
@@ -35,18 +36,18 @@ pub(super) fn run(
         }
         let last = batches.last().map_or(0, |batch| batch.number);
         let rows = Rows::of(&batches);
-        let Some(noted) = send_ahead(&mut sender, &rows, shared) else { return };
+        let Some(positions) = send_ahead(&mut sender, &rows, shared) else { return };
         loop {
-            match write(database, &mut session, worker, &rows, noted.as_ref()) {
+            match write(database, &mut session, worker, &rows, positions.as_ref()) {
                 Ok(()) => break,
-                // The connection is tried anew: what is repeated is the same.
+                // Repeated on a new connection: writing the same rows again changes nothing.
                 Err(error) if error.is_retryable() => {
                     shared.epochs.set_failing(Writing::Frontier, true);
-                    if !std::mem::replace(&mut is_away, true) {
-                        tracing::warn!(%error, "the frontier cannot be written; it waits");
+                    if !std::mem::replace(&mut is_unreachable, true) {
+                        tracing::warn!(%error, "cannot write the frontier; retrying");
                     }
                     session = None;
-                    if shared.is_given_up() {
+                    if shared.is_abandoned() {
                         return;
                     }
                     std::thread::sleep(PAUSE);
@@ -57,22 +58,23 @@ pub(super) fn run(
                 }
             }
         }
-        is_away = false;
+        is_unreachable = false;
         shared.epochs.set_failing(Writing::Frontier, false);
         shared.committed(last);
-        // Kafka wakes its readers itself.
-        if noted.is_none() {
+        // Kafka notifies its readers itself.
+        if positions.is_none() {
             shared.notify(rows.sent_to());
         }
     }
 }
 
-/// Until Kafka has it, where it carries what is sent. None if nobody waits for it any more.
-fn send_ahead(sender: &mut MessageSender, rows: &Rows, shared: &Shared) -> Option<Option<SentPositions>> {
+/// Retries until Kafka has acknowledged the messages, where they go through Kafka. None if nobody waits any more.
+fn send_ahead(sender: &mut MessageSender, rows: &Rows<'_>, shared: &Shared) -> Option<Option<SentPositions>> {
+    let sent = rows.sent();
     loop {
-        match sender.send_ahead(rows.sent()) {
-            Ok(noted) => return Some(noted),
-            Err(_) if shared.is_given_up() => return None,
+        match sender.send_ahead(&sent) {
+            Ok(positions) => return Some(positions),
+            Err(_) if shared.is_abandoned() => return None,
             Err(_) => std::thread::sleep(PAUSE),
         }
     }
@@ -82,8 +84,8 @@ fn write(
     database: &Database,
     session: &mut Option<Session>,
     worker: &str,
-    rows: &Rows,
-    noted: Option<&SentPositions>,
+    rows: &Rows<'_>,
+    positions: Option<&SentPositions>,
 ) -> crate::database::Result<()> {
     let session = match session {
         Some(session) => session,
@@ -100,8 +102,8 @@ fn write(
         }
         let is_ours = |shard: u16| ours.get(&shard).copied().unwrap_or(false);
         rows.write(client, &is_ours).await?;
-        match noted {
-            Some(noted) => noted.write(client).await?,
+        match positions {
+            Some(positions) => positions.write(client).await?,
             None => {
                 let outgoing = rows.outgoing(&is_ours);
                 if !outgoing.is_empty() {

@@ -256,7 +256,7 @@ impl Scheduler {
         let mut batch: StateBatch = self.frontier.take_changes();
         batch.marks = marks;
         if !batch.is_empty() {
-            self.state.apply(&batch)?;
+            self.state.apply(batch)?;
         }
         Ok(())
     }

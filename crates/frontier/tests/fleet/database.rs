@@ -206,11 +206,11 @@ impl Database {
             return Err(StateError::Lost(*shard));
         }
         self.messages += count;
-        self.state.apply(batch)?;
+        self.state.apply(batch.clone())?;
         if self.sent_ahead && count > 0 && super::web::mix(self.seed ^ self.messages).is_multiple_of(10) {
             // An acknowledgement was lost, and the message repeated.
             let again = StateBatch { changes: sends().take(1).cloned().collect(), marks: Vec::new() };
-            self.state.apply(&again)?;
+            self.state.apply(again)?;
         }
         Ok(())
     }
@@ -221,14 +221,14 @@ impl Database {
             let sends = batch.changes.iter().filter(|change| matches!(change, Change::Send { .. }));
             let ahead = StateBatch { changes: sends.cloned().collect(), marks: Vec::new() };
             self.sent_in_vain += ahead.changes.len() as u64;
-            self.state.apply(&ahead).unwrap();
+            self.state.apply(ahead).unwrap();
         }
     }
 
     /// By somebody who submits.
     pub(crate) fn append(&mut self, to: u16, message: &[u8]) {
         let change = Change::Send { from: to, to, message: message.to_vec() };
-        self.state.apply(&StateBatch { changes: vec![change], marks: Vec::new() }).unwrap();
+        self.state.apply(StateBatch { changes: vec![change], marks: Vec::new() }).unwrap();
     }
 
     /// A visit's records. `counted` if it is a page of the job with a budget.

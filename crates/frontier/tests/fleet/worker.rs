@@ -463,7 +463,7 @@ impl Worker {
     fn view(&self, world: &World) -> MemoryState {
         let mut state = world.database.state.clone();
         for applied in &self.unwritten {
-            state.apply(&applied.batch).unwrap();
+            state.apply(applied.batch.clone()).unwrap();
         }
         state
     }

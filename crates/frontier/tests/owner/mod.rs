@@ -103,7 +103,7 @@ impl Owner {
 
     pub(crate) fn apply(&mut self) {
         let batch = self.frontier.take_changes();
-        self.state.apply(&batch).unwrap();
+        self.state.apply(batch).unwrap();
     }
 
     /// The next thing that the test has to deal with.

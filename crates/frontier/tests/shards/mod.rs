@@ -74,7 +74,7 @@ fn deliver(owner: &mut Owner, shard: u16) -> Delivered {
 
 fn send(owner: &mut Owner, to: u16, message: &Message) {
     let change = Change::Send { from: to, to, message: message.encode() };
-    owner.state.apply(&StateBatch { changes: vec![change], marks: Vec::new() }).unwrap();
+    owner.state.apply(StateBatch { changes: vec![change], marks: Vec::new() }).unwrap();
 }
 
 fn sent(batch: &StateBatch) -> Vec<(u16, u16, Message)> {
@@ -307,7 +307,7 @@ fn links_to_other_shards_are_sent_and_those_to_the_own_one_are_not() {
     let [(1, 2, Message::Found(discovery))] = &messages[..] else { panic!("{messages:?}") };
     assert_eq!(discovery.found, vec![found(&other)]);
     assert_eq!((discovery.depth, discovery.source.as_ref()), (1, Some(&url(&page(&owner, 1, "/")))));
-    owner.state.apply(&batch).unwrap();
+    owner.state.apply(batch).unwrap();
     assert_eq!(owner.frontier.progress(JOB).unwrap().queued, 1);
     assert!(deliver(&mut owner, 2).refused.is_empty());
     assert_eq!(owner.frontier.progress(JOB).unwrap().queued, 2);
@@ -320,8 +320,9 @@ fn links_are_sent_again_until_they_are_known_to_be_durable() {
     let sends = |owner: &mut Owner| {
         owner.frontier.discover_in(1, links(&source, &[&other]), owner.now);
         let batch = owner.frontier.take_changes();
-        owner.state.apply(&batch).unwrap();
-        sent(&batch).len()
+        let count = sent(&batch).len();
+        owner.state.apply(batch).unwrap();
+        count
     };
     assert_eq!((sends(&mut owner), sends(&mut owner)), (1, 1));
     let taken = owner.frontier.batches_taken();
@@ -357,7 +358,7 @@ fn a_log_is_applied_once_whoever_reads_it_again() {
     let batch = owner.frontier.take_changes();
     let received = |change: &&Change| matches!(change, Change::Received { shard: 2, offset: 6 });
     assert_eq!(batch.changes.iter().filter(received).count(), 1);
-    owner.state.apply(&batch).unwrap();
+    owner.state.apply(batch).unwrap();
     owner.frontier.deliver(2, &log, owner.now);
     assert!(owner.frontier.take_changes().is_empty());
     let mut next = leased(&spec());
@@ -437,7 +438,7 @@ fn a_redirect_to_another_shard_goes_on_there_once() {
     let batch = owner.frontier.take_changes();
     let messages = sent(&batch);
     let [(1, 2, message @ Message::Continue(_))] = &messages[..] else { panic!("{messages:?}") };
-    owner.state.apply(&batch).unwrap();
+    owner.state.apply(batch).unwrap();
     // Its sender did not know that it had come through.
     send(&mut owner, 2, message);
     assert!(owner.frontier.progress(JOB).unwrap().is_finished());
@@ -552,7 +553,7 @@ fn a_robots_txt_that_lies_in_another_shard_is_asked_for_there_and_told() {
     owner.answer_robots(robots.token, robots_txt(200, "User-agent: *\nDisallow: /secret\n"));
     let batch = owner.frontier.take_changes();
     assert!(matches!(&sent(&batch)[..], [(2, 1, Message::RobotsTold { .. })]));
-    owner.state.apply(&batch).unwrap();
+    owner.state.apply(batch).unwrap();
     let delivered = deliver(&mut owner, 1);
     assert_eq!(delivered.robots[0].origin.host(), host(&owner, 1, 0));
     a_moment_later(&mut owner);

@@ -252,7 +252,7 @@ impl Simulation {
     fn apply(&mut self) {
         let batch: StateBatch = self.frontier.take_changes();
         if !batch.is_empty() {
-            self.state.apply(&batch).unwrap();
+            self.state.apply(batch).unwrap();
         }
     }
 

@@ -193,7 +193,7 @@ impl StateSync for FjallSync {
 }
 
 impl ShardState for FjallState {
-    fn apply(&mut self, changes: &StateBatch) -> Result<(), StateError> {
+    fn apply(&mut self, changes: StateBatch) -> Result<(), StateError> {
         if changes.changes.iter().any(|change| matches!(change, Change::Send { .. })) {
             let why = "a message to another owner: one machine owns all shards";
             return Err(StateError::Store(why.into()));

@@ -51,11 +51,11 @@ fn ten_thousand_ended_visits_are_held_while_kafka_does_not_answer_and_then_fetch
     let mut state = PostgresState::open(&scratch.database(), "one", Arc::new(epochs), sender, None).unwrap();
     // In however many batches.
     for batch in 0..1_000 {
-        state.apply(&ends(10 * batch, 10)).unwrap();
+        state.apply(ends(10 * batch, 10)).unwrap();
     }
     let (says, said) = channel();
     let applying = std::thread::spawn(move || {
-        state.apply(&ends(10_000, 1)).unwrap();
+        state.apply(ends(10_000, 1)).unwrap();
         says.send(()).unwrap();
         state.sync().unwrap();
     });

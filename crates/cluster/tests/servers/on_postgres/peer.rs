@@ -132,7 +132,7 @@ impl Peer {
     }
 
     pub(crate) fn write(&mut self, changes: Vec<Change>) {
-        self.state.apply(&StateBatch { changes, marks: Vec::new() }).unwrap();
+        self.state.apply(StateBatch { changes, marks: Vec::new() }).unwrap();
         self.state.sync().unwrap();
     }
 

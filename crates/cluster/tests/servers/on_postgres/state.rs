@@ -62,7 +62,7 @@ fn a_robots_txt_that_the_database_lost_is_found_in_redis_and_the_database_is_bel
     {
         let mut state = cached();
         let change = Change::Robots { shard: 1, origin: origin.into(), stored: robots("kept") };
-        state.apply(&StateBatch { changes: vec![change], marks: Vec::new() }).unwrap();
+        state.apply(StateBatch { changes: vec![change], marks: Vec::new() }).unwrap();
         state.sync().unwrap();
     }
     // With the state its cache has ended, and with that what was to be kept is.
