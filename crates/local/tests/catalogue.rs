@@ -292,3 +292,7 @@ fn refusals_beyond_the_limit_are_counted_only() {
         .unwrap();
     assert_eq!((traps, reader.counts(job).unwrap().by_skip[&argiope_model::SkipReason::Trap]), (1, 3));
 }
+
+mod follower {
+    argiope_store::page_source_contract!(super::empty);
+}

@@ -7,6 +7,7 @@ pub mod clock;
 pub mod cuts;
 pub mod error;
 pub mod export;
+pub mod follower;
 pub mod links;
 pub mod merged;
 pub mod report;

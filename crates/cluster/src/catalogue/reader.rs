@@ -154,6 +154,12 @@ impl CatalogueReader for PostgresReader {
         Ok(found.unwrap_or(0))
     }
 
+    fn last_page(&self) -> Result<u64> {
+        let found = self
+            .one("SELECT next_page - 1 FROM catalogue_clock", &[], |row| Cells::of(row).number().map(Some))?;
+        Ok(found.unwrap_or(0))
+    }
+
     fn archive_positions(&self) -> Result<Vec<FilePosition>> {
         let sql = "SELECT file, length FROM positions
                    WHERE store = 'archive' AND ($1::text IS NULL OR worker = $1)
@@ -191,6 +197,18 @@ impl CatalogueReader for PostgresReader {
             self.pages_where("", last, &[], each)?;
         }
         Ok(())
+    }
+
+    fn overwritten_after(&self, batch: u64) -> Result<Option<(u64, Vec<StoredPage>)>> {
+        let after = i64::try_from(batch).unwrap_or(i64::MAX);
+        let sql = "SELECT min(batch) FROM crawl_metadata WHERE repeated AND batch > $1";
+        let next = self.one(sql, &[&after], |row| Cells::of(row).optional_number().map(Some))?.flatten();
+        let Some(next) = next else { return Ok(None) };
+        let sql = format!(
+            "SELECT id, {} FROM crawl_metadata WHERE repeated AND batch = $1 ORDER BY id",
+            page::shown_columns()
+        );
+        Ok(Some((next, self.rows(&sql, &[&(next as i64)], page_found)?)))
     }
 
     fn fetches_after_batch(&self, batch: u64, each: Each<'_, FetchRow>) -> Result<()> {

@@ -33,6 +33,13 @@ macro_rules! requests {
     };
 }
 
+/// Pages as `stored_page` reads them; the file says which.
+macro_rules! pages {
+    ($file:literal) => {
+        concat!(include_str!("sql/page_select.sql"), include_str!($file))
+    };
+}
+
 impl SqliteReader {
     /// Opens the database at `path` for reading, beside a writer or without one.
     pub fn open(path: &Path) -> Result<SqliteReader> {
@@ -139,6 +146,12 @@ impl CatalogueReader for SqliteReader {
             .map_err(|e| self.error(e))
     }
 
+    fn last_page(&self) -> Result<u64> {
+        let sql = "SELECT next_page - 1 FROM batches ORDER BY batch DESC LIMIT 1";
+        let last = self.connection.query_row(sql, [], |row| row.get::<_, i64>(0)).optional();
+        last.map(|last| last.unwrap_or(0) as u64).map_err(|e| self.error(e))
+    }
+
     fn archive_positions(&self) -> Result<Vec<FilePosition>> {
         self.positions("archive")
     }
@@ -176,12 +189,28 @@ impl CatalogueReader for SqliteReader {
     fn pages_after_batch(&self, batch: u64, each: Each<'_, StoredPage>) -> Result<()> {
         let first = self.first_after("next_page", batch)?;
         let limit = i64::try_from(batch).unwrap_or(i64::MAX);
-        let repeated = include_str!("sql/pages_repeated.sql");
+        let repeated = pages!("sql/pages_repeated.sql");
         if !self.stream(repeated, [limit, first - 1], stored_page, each)? {
             return Ok(());
         }
         let query = PageQuery { after_seq: (first - 1) as u64, include_noindex: true, job: None };
         self.pages(&query, each)
+    }
+
+    fn overwritten_after(&self, batch: u64) -> Result<Option<(u64, Vec<StoredPage>)>> {
+        let after = i64::try_from(batch).unwrap_or(i64::MAX);
+        let next: Option<i64> = self
+            .connection
+            .prepare_cached("SELECT min(batch) FROM pages WHERE repeated AND batch > ?1")
+            .and_then(|mut statement| statement.query_row([after], |row| row.get(0)))
+            .map_err(|e| self.error(e))?;
+        let Some(next) = next else { return Ok(None) };
+        let mut pages = Vec::new();
+        self.stream(pages!("sql/pages_overwritten.sql"), [next], stored_page, &mut |stored| {
+            pages.push(stored);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(Some((next as u64, pages)))
     }
 
     fn fetches_after_batch(&self, batch: u64, each: Each<'_, FetchRow>) -> Result<()> {
@@ -232,7 +261,7 @@ impl CatalogueReader for SqliteReader {
                 let (_, last) = self.range(query.job, "first_page", "last_page")?;
                 let job = query.job.map(|job| job.0);
                 let parameters = params![after, last, job, query.include_noindex, PIECE];
-                self.stream(include_str!("sql/pages_select.sql"), parameters, stored_page, each)
+                self.stream(pages!("sql/pages_select.sql"), parameters, stored_page, each)
             },
         )?;
         Ok(())
@@ -241,7 +270,7 @@ impl CatalogueReader for SqliteReader {
     fn page(&self, job: Option<JobId>, normal: &str) -> Result<Option<StoredPage>> {
         let parameters = params![url_key(normal) as i64, job.map(|job| job.0)];
         self.connection
-            .prepare_cached(include_str!("sql/page_by_url.sql"))
+            .prepare_cached(pages!("sql/page_by_url.sql"))
             .and_then(|mut statement| statement.query_row(parameters, stored_page).optional())
             .map_err(|e| self.error(e))
     }

@@ -126,12 +126,16 @@ pub enum BriefKind {
 pub trait CatalogueReader: Send {
     /// The number of the last committed batch; 0 before the first.
     fn last_batch(&self) -> Result<u64>;
+    /// The number of the last page that was committed; 0 before the first. It may have left the catalogue since.
+    fn last_page(&self) -> Result<u64>;
     fn archive_positions(&self) -> Result<Vec<FilePosition>>;
     fn links_position(&self) -> Result<Option<LinksPosition>>;
     fn output_position(&self, job: JobId, path: &str) -> Result<Option<OutputPosition>>;
 
     /// Pages of the batches after `batch`, in order of their numbers; repeated ones included.
     fn pages_after_batch(&self, batch: u64, each: Each<'_, StoredPage>) -> Result<()>;
+    /// The first batch after `batch` that still has pages it has overwritten, and those pages in order of their numbers.
+    fn overwritten_after(&self, batch: u64) -> Result<Option<(u64, Vec<StoredPage>)>>;
     /// Requests of the batches after `batch`, in the order they were committed. Batches older than the last
     /// [`KEPT_BATCHES`] are not told apart: asking further back than that yields more, never less.
     fn fetches_after_batch(&self, batch: u64, each: Each<'_, FetchRow>) -> Result<()>;

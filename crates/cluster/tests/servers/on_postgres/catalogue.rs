@@ -224,3 +224,7 @@ fn nothing_of_a_batch_that_fails_is_stored() {
     scratch.ask("ALTER TABLE hosts DROP CONSTRAINT none");
     assert_eq!(catalogue.commit(&batch).unwrap().batch, 1);
 }
+
+mod follower {
+    argiope_store::page_source_contract!(super::empty);
+}

@@ -1,0 +1,3 @@
+WHERE pages.repeated
+  AND pages.batch = ?1
+ORDER BY pages.seq

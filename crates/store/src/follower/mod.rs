@@ -1,0 +1,36 @@
+//! Followers: whatever reads what the catalogue committed, in commit order, and passes it on. The files of `crawl -o`,
+//! results for Kafka and uploads of finished archive files are followers.
+//!
+//! ```text
+//!   committer --commit--> catalogue --PageSource--> PagesFollower --PageSink--> file, Kafka, index
+//!       |                                                 ^
+//!       +---- Commits: "there is more", recent pages -----+
+//! ```
+//!
+//! * A follower runs on a thread of its own ([`Follower`]). The crawl never waits for it: what it has not read yet
+//!   stays in the catalogue.
+//! * It resumes from a position that its sink stores together with what it wrote. After a crash it may pass on a page a
+//!   second time, but it skips none: at least once.
+//! * It sleeps until a commit wakes it. Where other processes commit, it also looks at a bounded interval
+//!   ([`Step::CaughtUp`]).
+//! * How far it is behind, and its last error, is its [`FollowerStatus`]; [`Followers`] has those of all.
+//!
+//! Sources and sinks pass the suites in [`contract`].
+
+mod commits;
+#[cfg(any(test, feature = "contract"))]
+pub mod contract;
+mod pages;
+mod runner;
+#[cfg(test)]
+mod runner_tests;
+mod sink;
+mod source;
+mod status;
+
+pub use commits::{Commits, RecentPages, RecentSource};
+pub use pages::PagesFollower;
+pub use runner::{Follow, Follower, FollowerOptions, Outcome, Step, Turn, Waker};
+pub use sink::{Finished, PageSink};
+pub use source::{CatalogueSource, CommittedPages, PageSource, Position};
+pub use status::{Behind, FollowerStatus, Followers, LagUnit};

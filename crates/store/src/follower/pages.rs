@@ -1,0 +1,71 @@
+//! A follower from a source of pages to a sink. [`super::Follower`] gives it a thread; whoever has a loop of their own
+//! calls it directly.
+
+use super::{Finished, Follow, PageSink, PageSource, Position, Step, Turn};
+use crate::error::Result;
+
+pub struct PagesFollower<From, To> {
+    source: From,
+    sink: To,
+    /// None before the first step and after a failure: the sink knows.
+    position: Option<Position>,
+}
+
+impl<From: PageSource, To: PageSink> PagesFollower<From, To> {
+    pub fn new(source: From, sink: To) -> PagesFollower<From, To> {
+        PagesFollower { source, sink, position: None }
+    }
+
+    pub fn sink(&self) -> &To {
+        &self.sink
+    }
+
+    /// Passes one batch on. False if there was nothing new.
+    pub fn advance(&mut self) -> Result<bool> {
+        let position = match self.position.take() {
+            Some(position) => position,
+            None => self.sink.position()?,
+        };
+        let batch = self.source.read_after(position)?;
+        let is_new = batch.reached != position;
+        if is_new {
+            self.sink.store(&batch)?;
+        }
+        self.position = Some(batch.reached);
+        Ok(is_new)
+    }
+
+    /// Passes on all that is committed.
+    pub fn catch_up(&mut self) -> Result<()> {
+        while self.advance()? {}
+        Ok(())
+    }
+
+    /// Passes on all that is committed and makes it durable.
+    pub fn finish_all(&mut self) -> Result<()> {
+        loop {
+            self.catch_up()?;
+            if self.finish_once()? == Finished::Yes {
+                return Ok(());
+            }
+        }
+    }
+
+    fn finish_once(&mut self) -> Result<Finished> {
+        let finished = self.sink.finish()?;
+        if finished == Finished::StartsOver {
+            self.position = None;
+        }
+        Ok(finished)
+    }
+}
+
+impl<From: PageSource, To: PageSink> Follow for PagesFollower<From, To> {
+    fn step(&mut self, _: &Turn<'_>) -> Result<Step> {
+        Ok(if self.advance()? { Step::More } else { Step::CaughtUp { look_within: None } })
+    }
+
+    fn finish(&mut self) -> Result<Finished> {
+        self.finish_once()
+    }
+}
