@@ -3,10 +3,10 @@
 
 use crate::error::EngineError;
 use crate::job::JobContext;
+use argiope_frontier::Frontier;
 use argiope_frontier::codec::decode_visit;
 use argiope_frontier::state::{QueueAt, ShardState};
-use argiope_frontier::{Frontier, WaitReason};
-use argiope_model::{Millis, RequestKind, Skip, SkipReason, Url, Visit};
+use argiope_model::{Millis, RequestKind, Skip, SkipReason, Url, Visit, WaitReason};
 use argiope_store::catalogue::{Batch, Catalogue, CatalogueReader, SkippedRow};
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,10 +1,12 @@
 //! What an answer, or its absence, means for the visit: final, to be tried again, or a hop on the way. Pure.
 
 use crate::job::JobContext;
-use argiope_fetch::{FailureKind as Unfetched, Fault, FetchError};
+use argiope_fetch::FetchError;
 use argiope_frontier::Completion;
-use argiope_model::{Base, FetchTimings, Millis, RedirectEnd, RequestKind, Resources, Url, Visit, plural};
-use argiope_politeness::{AnswerOutcome, AnswerResult, FailureKind, HostRules, Next, parse_retry_after};
+use argiope_model::{
+    Base, FailureKind, FetchTimings, Millis, RedirectEnd, RequestKind, Resources, Url, Visit, plural,
+};
+use argiope_politeness::{AnswerOutcome, AnswerResult, HostRules, Next, parse_retry_after};
 use argiope_store::catalogue::FetchOutcome;
 use argiope_store::warc::VisitOutcome;
 use http::HeaderMap;
@@ -187,26 +189,6 @@ pub(crate) fn failed(
         },
         Next::DeadLetter => Fate { dead_letter: true, ..Fate::last(false, Some(message)) },
         Next::Final => Fate::last(false, Some(message)),
-    }
-}
-
-pub(crate) fn failure_kind(error: &FetchError) -> FailureKind {
-    match &error.kind {
-        Unfetched::Dns(dns) => match dns.fault() {
-            Fault::Host => FailureKind::NameNotFound,
-            Fault::Resolver => FailureKind::NameUnresolved,
-        },
-        Unfetched::PrivateAddress(_) => FailureKind::AddressRefused,
-        Unfetched::Connect { .. } | Unfetched::Proxy(_) | Unfetched::ProxyConnect { .. } => {
-            FailureKind::Connect
-        }
-        Unfetched::Tls(_) => FailureKind::Tls,
-        Unfetched::Timeout { .. } => FailureKind::Timeout,
-        Unfetched::Reset(_) | Unfetched::Stale(_) => FailureKind::Reset,
-        Unfetched::Protocol(_)
-        | Unfetched::HeadersTooLarge
-        | Unfetched::Unsendable(_)
-        | Unfetched::NoPermit => FailureKind::Protocol,
     }
 }
 

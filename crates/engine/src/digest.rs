@@ -6,14 +6,14 @@ use crate::graph::{self, GraphRules};
 use crate::job::JobContext;
 use crate::recent::Recent;
 use argiope_extract::{
-    ContentHash, Extracted, Input, Limits, Link, LinkKind, Media, Rel, Scratch, SitemapKind, SitemapUrl,
-    Wants, extract, hash_without_numbers, parse_sitemap, resolve,
+    ContentHash, Extracted, Input, Limits, Link, Media, Scratch, SitemapKind, SitemapUrl, Wants, extract,
+    hash_without_numbers, parse_sitemap, resolve,
 };
 use argiope_frontier::admission::{JobRules, PageText, SeenPage, SitemapHints, pattern_of, priority};
 use argiope_frontier::{Discovery, Found};
 use argiope_model::{
-    Base, BodyCut, FingerprintKey, LongUrl, Millis, Page, RequestKind, Resources, Skip, SkipReason, Url,
-    UrlError, Visit, plural,
+    Base, FingerprintKey, LinkKind, LongUrl, Millis, Page, Rel, RequestKind, Resources, Skip, SkipReason,
+    Truncation, Url, UrlError, Visit, plural,
 };
 use argiope_store::catalogue::{OpenGraph, PageRow, SkippedRow, url_key};
 use argiope_store::links::{self as stored, LinkBatch};
@@ -240,11 +240,11 @@ fn links_of(
     let mut urls = Vec::new();
     let nofollow: Vec<bool> = match resolved.respelled.is_empty() {
         true => Vec::new(),
-        false => resolved.links.iter().map(|link| link.rel.nofollow).collect(),
+        false => resolved.links.iter().map(|link| link.rel.has(Rel::NOFOLLOW)).collect(),
     };
     let respelled = resolved.respelled.into_iter();
     let respelled = respelled.map(|(at, url)| (url, nofollow.get(at).copied().unwrap_or_default()));
-    let links = resolved.links.into_iter().map(|link| (link.url, link.rel.nofollow));
+    let links = resolved.links.into_iter().map(|link| (link.url, link.rel.has(Rel::NOFOLLOW)));
     // Other spellings of a link come after it: they count where it is refused, and the frontier knows the rest as merged.
     for (url, nofollow) in links.chain(respelled) {
         let fingerprint = key.of(url.normal(), visit.round);
@@ -402,11 +402,11 @@ pub(crate) fn truncated(visit: &Visit, error: &str, received: u64, announced: Op
         0 => String::from("how much is missing is not known"),
         cut => format!("{} missing", plural(cut, "byte is", "bytes are")),
     };
-    let advice = match BodyCut::of(what) {
-        BodyCut::Size if visit.kind == RequestKind::Sitemap => " (no more is taken of a sitemap)",
-        BodyCut::Size => " (--max-body SIZE, max_body)",
-        BodyCut::Time => " (--timeout DURATION, timeout)",
-        BodyCut::Server => "; 'argiope retry' asks again",
+    let advice = match Truncation::of_detail(what) {
+        Truncation::Length if visit.kind == RequestKind::Sitemap => " (no more is taken of a sitemap)",
+        Truncation::Length => " (--max-body SIZE, max_body)",
+        Truncation::Time => " (--timeout DURATION, timeout)",
+        Truncation::Disconnect => "; 'argiope retry' asks again",
     };
     let detail = format!("{what}; {missing}; links beyond the cut are not followed{advice}");
     let row = skipped_row(visit, visit.scheduled_url(), Skip::new(SkipReason::BodyTruncated, detail));
@@ -421,46 +421,7 @@ fn skipped_row(visit: &Visit, url: &Url, skip: Skip) -> SkippedRow {
 }
 
 fn stored_link<'l>(link: &'l Link<'_>) -> stored::Link<'l> {
-    stored::Link {
-        target: link.url.as_str(),
-        anchor: link.anchor,
-        rel: stored_rel(link.rel, link.kind),
-        kind: stored_kind(link.kind),
-    }
-}
-
-fn stored_kind(kind: LinkKind) -> stored::LinkKind {
-    match kind {
-        LinkKind::Anchor | LinkKind::Area => stored::LinkKind::Anchor,
-        LinkKind::Canonical | LinkKind::Alternate | LinkKind::Next | LinkKind::Refresh => {
-            stored::LinkKind::Meta
-        }
-        LinkKind::Frame => stored::LinkKind::Frame,
-        LinkKind::Image => stored::LinkKind::Image,
-        LinkKind::Script => stored::LinkKind::Script,
-        LinkKind::Stylesheet => stored::LinkKind::Stylesheet,
-        LinkKind::Font => stored::LinkKind::Font,
-        LinkKind::Media => stored::LinkKind::Media,
-        LinkKind::Embedded => stored::LinkKind::Embedded,
-        LinkKind::Preload => stored::LinkKind::Preload,
-    }
-}
-
-fn stored_rel(rel: Rel, kind: LinkKind) -> stored::Rel {
-    let mut flags = stored::Rel::default();
-    for (set, flag) in [
-        (rel.nofollow, stored::Rel::NOFOLLOW),
-        (rel.ugc, stored::Rel::UGC),
-        (rel.sponsored, stored::Rel::SPONSORED),
-        (kind == LinkKind::Next, stored::Rel::NEXT),
-        (kind == LinkKind::Canonical, stored::Rel::CANONICAL),
-        (kind == LinkKind::Alternate, stored::Rel::ALTERNATE),
-    ] {
-        if set {
-            flags = flags.and(flag);
-        }
-    }
-    flags
+    stored::Link { target: link.url.as_str(), anchor: link.anchor, rel: link.rel, kind: link.kind }
 }
 
 /// The URLs a sitemap names, judged like links: one link away from a seed, however many indexes lead to the sitemap. The
@@ -519,8 +480,8 @@ fn feed(job: &JobContext, visit: &Visit, body: &Body<'_>, key: &FingerprintKey) 
         let links = targets.iter().map(|target| stored::Link {
             target: target.as_str(),
             anchor: "",
-            rel: stored::Rel::default(),
-            kind: stored::LinkKind::Anchor,
+            rel: Rel::default(),
+            kind: LinkKind::Anchor,
         });
         batch.push(visit.job, visit.url.as_str(), links);
         found.batch = Some(batch);

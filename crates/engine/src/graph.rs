@@ -6,8 +6,8 @@ use crate::job::JobContext;
 use argiope_extract::{Extracted, Scratch, resolve};
 use argiope_frontier::admission::{home_page, select_targets};
 use argiope_frontier::{Discovery, Found};
-use argiope_model::{Fingerprint, FingerprintKey, RequestKind, Url, Visit};
-use argiope_store::links::{Link, LinkBatch, LinkKind, Rel};
+use argiope_model::{Fingerprint, FingerprintKey, LinkKind, Rel, RequestKind, Url, Visit};
+use argiope_store::links::{Link, LinkBatch};
 use std::time::Duration;
 
 /// What turns a job into one that maps hosts. Depth, excluded domains and hosts per root domain are the spec's.
@@ -71,7 +71,7 @@ pub(crate) fn outbound(
     let resolved = resolve(extracted, &visit.url, &job.normal, scratch);
     let page_nofollow = extracted.robots.nofollow;
     let anchors = resolved.links.iter().filter(|link| link.in_anchor);
-    let links = anchors.map(|link| (&link.url, page_nofollow || link.rel.nofollow));
+    let links = anchors.map(|link| (&link.url, page_nofollow || link.rel.has(Rel::NOFOLLOW)));
     let own = [node.host(), visit.url.host()];
     let targets = select_targets(&own, links, &job.rules(), rules.max_outbound_links as usize);
     let mut outbound =

@@ -137,7 +137,7 @@ impl Asking<'_> {
         let fetched = self.fetcher.fetch(request).await;
         let (result, timings) = match &fetched {
             Ok(answer) => (AnswerResult::Status(answer.status.as_u16()), answer.timings),
-            Err(error) => (AnswerResult::Failed(classify::failure_kind(error)), error.timings),
+            Err(error) => (AnswerResult::Failed(error.kind.kind()), error.timings),
         };
         let retry_after = fetched
             .as_ref()

@@ -5,13 +5,13 @@ use crate::classify::{self, Fate};
 use crate::digest::{self, Body, Buffers};
 use crate::job::JobContext;
 use crate::visit_record::VisitRecord;
-use argiope_fetch::{DecodeScratch, Fetched, Truncation as Cut, decode};
+use argiope_fetch::{DecodeScratch, Fetched, TruncationCause, decode};
 use argiope_frontier::Completion;
 use argiope_model::{FingerprintKey, Hop, Millis, Page, RequestKind, Url, Visit};
 use argiope_store::catalogue::{
     ErrorRow, FetchRow, PageRow, ResourceRow, RobotsRule, SkippedRow, error_kind,
 };
-use argiope_store::warc::{AnswerFacts, Truncation, VisitMetadata};
+use argiope_store::warc::{AnswerFacts, VisitMetadata};
 use std::cell::RefCell;
 use std::time::Duration;
 
@@ -113,7 +113,7 @@ pub(crate) fn process_response(
 ) -> ProcessedPage {
     let status = fetched.status.as_u16();
     let mut metadata = context.metadata(visit, fate, fetched.timings, Some(status));
-    metadata.truncated = fetched.truncated.map(truncation);
+    metadata.truncated = fetched.truncated.map(TruncationCause::truncation);
     let mut record = VisitRecord::default();
     let mut discoveries = Vec::new();
     let mut note = None;
@@ -285,13 +285,5 @@ pub(crate) fn error_row(visit: &Visit, fate: &Fate, status: Option<u16>, at: Mil
         status,
         at,
         dead_letter: fate.dead_letter,
-    }
-}
-
-pub(crate) fn truncation(cut: Cut) -> Truncation {
-    match cut {
-        Cut::TooLarge { .. } => Truncation::Length,
-        Cut::Timeout { .. } => Truncation::Time,
-        Cut::ShortBody { .. } | Cut::Reset { .. } | Cut::Malformed { .. } => Truncation::Disconnect,
     }
 }

@@ -1,7 +1,7 @@
 //! Requests for robots.txt and what is kept of their answers. What the rules say is for `politeness`.
 
 use crate::job::JobContext;
-use argiope_fetch::{DecodeScratch, Fetched, Truncation as Cut, decode};
+use argiope_fetch::{DecodeScratch, Fetched, TruncationCause, decode};
 use argiope_model::{Millis, RequestKind, Url, Visit};
 use argiope_politeness::robots::text_of;
 use argiope_store::catalogue::HostRow;
@@ -35,7 +35,9 @@ pub(crate) fn unqueued_visit(job: &JobContext, kind: RequestKind, url: &Url) -> 
 /// may stand in the rest. Only what is longer than anybody has to read is cut.
 pub(crate) fn robots_body(fetched: &Fetched, scratch: &mut DecodeScratch) -> Result<Bytes, String> {
     let is_rules = fetched.status.is_success();
-    if let Some(cut) = fetched.truncated.filter(|cut| is_rules && !matches!(cut, Cut::TooLarge { .. })) {
+    if let Some(cut) =
+        fetched.truncated.filter(|cut| is_rules && !matches!(cut, TruncationCause::TooLarge { .. }))
+    {
         return Err(cut.to_string());
     }
     let decoded = decode(&fetched.headers, &fetched.body, ROBOTS_BYTES, scratch);

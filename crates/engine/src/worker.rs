@@ -10,7 +10,6 @@ use crate::job::{JobContext, Jobs};
 use crate::log;
 use crate::processing::{
     ProcessedPage, RequestContext, SITEMAP_BYTES, error_row, failed_page, process_response, resource_row,
-    truncation,
 };
 use crate::request_starts::RequestStarts;
 use crate::robots::{ROBOTS_BYTES, host_row, robots_body, robots_visit};
@@ -18,8 +17,8 @@ use crate::scheduler::Report;
 use crate::status::{EndedVisit, ProcessCounters, RetryReason};
 use crate::visit_record::{LateRecord, Settlement, VisitRecord};
 use argiope_fetch::{
-    AddressPolicy, DecodeScratch, FailureKind as Unfetched, Fetch, FetchError, FetchRequest, Fetched,
-    FetcherOptions, HttpFetcher, Resolver, SendPermit, Start, Tls,
+    AddressPolicy, DecodeScratch, Fetch, FetchError, FetchFailure, FetchRequest, Fetched, FetcherOptions,
+    HttpFetcher, Resolver, SendPermit, Start, Tls, TruncationCause,
 };
 use argiope_frontier::member::Lease;
 use argiope_frontier::{
@@ -576,7 +575,7 @@ impl Worker {
     }
 
     fn failed(&self, job: &JobContext, dispatch: Dispatch, error: &FetchError) {
-        let kind = classify::failure_kind(error);
+        let kind = error.kind.kind();
         let ended = error.timings.ended;
         let text = classify::error_text(error);
         let fate = classify::failed(&dispatch.visit, kind, text, ended, &dispatch.rules, self.chance());
@@ -707,7 +706,7 @@ impl Worker {
                 let status = fetched.status.as_u16();
                 let body = robots_body(&fetched, &mut self.decoding.borrow_mut());
                 let mut metadata = context.metadata(&visit, &fate, fetched.timings, Some(status));
-                metadata.truncated = fetched.truncated.map(truncation);
+                metadata.truncated = fetched.truncated.map(TruncationCause::truncation);
                 metadata.error = body.as_ref().err().cloned();
                 if let Some(appender) = self.appender.borrow_mut().as_mut() {
                     let appended = appender.append(&exchange_of(&metadata, &fetched, None))?;
@@ -743,7 +742,7 @@ impl Worker {
             Err(error) => {
                 log::robots_failed(&request.url, &error);
                 let ended = error.timings.ended;
-                let kind = classify::failure_kind(&error);
+                let kind = error.kind.kind();
                 let fate = Fate { error: Some(classify::error_text(&error)), ..fate };
                 let metadata = context.metadata(&visit, &fate, error.timings, None);
                 record.fetch = Some(context.fetch_row(&visit, &metadata, &fate));
@@ -768,7 +767,7 @@ fn was_not_asked(error: &FetchError) -> bool {
         tracing::warn!(url = %error.url, "too many open files (ulimit -n): the request is put back");
         return true;
     }
-    error.kind == Unfetched::NoPermit
+    error.kind == FetchFailure::NoPermit
 }
 
 /// Why none of the addresses may be connected to; the connector looks at each again.
@@ -811,7 +810,7 @@ mod tests {
     #[test]
     fn want_of_a_descriptor_here_is_not_held_against_the_host() {
         let failed = |reason| FetchError {
-            kind: Unfetched::Connect { reason, detail: String::new() },
+            kind: FetchFailure::Connect { reason, detail: String::new() },
             url: Url::from_stored("http://a.test/").unwrap(),
             address: None,
             timings: FetchTimings::default(),

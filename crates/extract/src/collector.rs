@@ -4,11 +4,12 @@
 //! noscript, inside foreign content, inside an anchor or a heading. Character references in text arrive decoded.
 
 use crate::element::{Element, Embedding, Fallback, Raw};
-use crate::links::{LinkCollection, LinkKind};
+use crate::links::{LinkCollection, LinkElement};
 use crate::metadata::{LONGEST_VALUE, Metadata};
 use crate::resource;
 use crate::tag::{Attribute, Tag};
 use crate::text::{Text, collapsed};
+use argiope_model::LinkKind;
 use std::borrow::Cow;
 
 const MOST_HEADINGS: usize = 1000;
@@ -123,7 +124,7 @@ impl Collector {
         let closed = self.is_closed(tag);
         match tag.element {
             Element::Inline | Element::Other | Element::A => {}
-            Element::Area => self.add_link(tag, Attribute::Href, LinkKind::Area),
+            Element::Area => self.add_link(tag, Attribute::Href, LinkElement::Area),
             Element::Img => {
                 self.take_alternative_text(tag);
                 self.add_image(tag);
@@ -133,7 +134,7 @@ impl Collector {
             Element::Meta if self.templates == 0 => {
                 let refresh = self.metadata.read_meta(tag, &self.agent, self.wants_open_graph);
                 if let Some(target) = refresh {
-                    self.links.add(&target, b"", LinkKind::Refresh);
+                    self.links.add(&target, b"", LinkElement::Refresh);
                 }
             }
             Element::Base if self.templates == 0 => self.metadata.read_base(tag),
@@ -147,9 +148,9 @@ impl Collector {
                 }
             }
             // An empty element; only `iframe` has content, and none of it is markup.
-            Element::Frame => self.add_link(tag, Attribute::Src, LinkKind::Frame),
+            Element::Frame => self.add_link(tag, Attribute::Src, LinkElement::Frame),
             Element::Iframe => {
-                self.add_link(tag, Attribute::Src, LinkKind::Frame);
+                self.add_link(tag, Attribute::Src, LinkElement::Frame);
                 return (!closed).then(|| self.start_raw(Raw::Text, Destination::Nowhere));
             }
             Element::Fallback(of) => self.set_fallback(of, !closed),
@@ -285,7 +286,7 @@ impl Collector {
         }
         let Some(href) = self.reference(tag) else { return };
         let rel = tag.value(Attribute::Rel).unwrap_or_default();
-        let position = self.links.add(&href, &rel, LinkKind::Anchor);
+        let position = self.links.add(&href, &rel, LinkElement::Anchor);
         if self.wants_anchors && !self.is_closed(tag) {
             self.anchor = position.map(|position| (position, self.text.position()));
             if self.anchor.is_some() && self.is_in_fallback() {
@@ -317,12 +318,12 @@ impl Collector {
         }
     }
 
-    fn add_link(&mut self, tag: &Tag<'_>, attribute: Attribute, kind: LinkKind) {
+    fn add_link(&mut self, tag: &Tag<'_>, attribute: Attribute, element: LinkElement) {
         if self.templates > 0 {
             return;
         }
         if let Some(href) = tag.value(attribute) {
-            self.links.add(&href, &tag.value(Attribute::Rel).unwrap_or_default(), kind);
+            self.links.add(&href, &tag.value(Attribute::Rel).unwrap_or_default(), element);
         }
     }
 
@@ -345,23 +346,23 @@ impl Collector {
             }
             return;
         };
-        let kind = if says("canonical") {
+        let element = if says("canonical") {
             self.metadata.read_canonical(&href);
-            LinkKind::Canonical
+            LinkElement::Canonical
         } else if (says("alternate") && !says("stylesheet")) || says("feed") {
-            LinkKind::Alternate
+            LinkElement::Alternate
         } else if says("next") {
-            LinkKind::Next
+            LinkElement::Next
         } else {
             if self.wants_resources
                 && let Some(kind) = resource::kind_of_link(&rel, tag.value(Attribute::As).as_deref())
             {
-                self.resources.add(&href, &rel, kind);
+                self.resources.add(&href, &rel, LinkElement::Resource(kind));
                 self.add_resource_set(tag, Attribute::ImageSrcset);
             }
             return;
         };
-        self.links.add(&href, &rel, kind);
+        self.links.add(&href, &rel, element);
     }
 
     fn add_image(&mut self, tag: &Tag<'_>) {
@@ -390,7 +391,7 @@ impl Collector {
             Embedding::Object | Embedding::Embed => {
                 let Some(href) = source.filter(|_| self.templates == 0) else { return };
                 if resource::is_document(tag.value(Attribute::Type).as_deref(), &href) {
-                    self.links.add(&href, b"", LinkKind::Frame);
+                    self.links.add(&href, b"", LinkElement::Frame);
                 } else if self.wants_resources {
                     self.add_resource(Some(href), LinkKind::Embedded);
                 }
@@ -423,14 +424,14 @@ impl Collector {
     fn add_resource(&mut self, href: Option<Cow<'_, [u8]>>, kind: LinkKind) {
         let Some(href) = href.filter(|_| self.templates == 0) else { return };
         if !matches!(href.trim_ascii_start().first(), None | Some(b'#')) {
-            self.resources.add(&href, b"", kind);
+            self.resources.add(&href, b"", LinkElement::Resource(kind));
         }
     }
 
     fn add_resource_set(&mut self, tag: &Tag<'_>, attribute: Attribute) {
         let Some(set) = tag.value(attribute).filter(|_| self.templates == 0) else { return };
         for href in resource::candidates(&set) {
-            self.resources.add(href, b"", LinkKind::Image);
+            self.resources.add(href, b"", LinkElement::Resource(LinkKind::Image));
         }
     }
 }

@@ -31,7 +31,7 @@ mod tokenizer;
 pub use content_hash::{ContentHash, content_hash};
 pub use form::hidden_fields;
 pub use inspect::{InspectedLink, InspectedResource, Inspection, inspect_page};
-pub use links::{FoundLink, FoundLinks, LinkKind, Rel};
+pub use links::{FoundLink, FoundLinks};
 pub use media::Media;
 pub use page::{Extracted, Heading, Input, Limits, Scratch, Wants, extract, text_of};
 pub use resolve::{Link, Resolved, resolve};

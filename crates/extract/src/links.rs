@@ -1,6 +1,7 @@
 //! The references of a page as they stand in it, each once. Turning them into URLs is the next step, `resolve`.
 
 use crate::text::{collapsed, offset};
+use argiope_model::{LinkKind, Rel};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -23,8 +24,9 @@ pub(crate) const KEPT_POSITIONS: usize = 1 << 15;
 /// The position of a reference beyond the limit.
 const BEYOND: u32 = u32::MAX;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum LinkKind {
+/// The element that holds a reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LinkElement {
     Anchor,
     Area,
     Canonical,
@@ -33,86 +35,50 @@ pub enum LinkKind {
     Frame,
     /// `<meta http-equiv=refresh>`.
     Refresh,
-    /// From here on resources: what a page is shown with, and what is not followed.
-    Image,
-    Script,
-    Stylesheet,
-    Font,
-    /// Sound, video, captions.
-    Media,
-    /// `<object>` and `<embed>` that hold no document.
-    Embedded,
-    /// Anything else that a page asks to be loaded.
-    Preload,
+    /// A part of the page: it is loaded with the page, not followed.
+    Resource(LinkKind),
 }
 
-impl LinkKind {
-    pub fn as_str(self) -> &'static str {
+impl LinkElement {
+    fn kind(self) -> LinkKind {
         match self {
-            LinkKind::Anchor => "a",
-            LinkKind::Area => "area",
-            LinkKind::Canonical => "canonical",
-            LinkKind::Alternate => "alternate",
-            LinkKind::Next => "next",
-            LinkKind::Frame => "iframe",
-            LinkKind::Refresh => "refresh",
-            LinkKind::Image => "image",
-            LinkKind::Script => "script",
-            LinkKind::Stylesheet => "stylesheet",
-            LinkKind::Font => "font",
-            LinkKind::Media => "media",
-            LinkKind::Embedded => "embedded",
-            LinkKind::Preload => "preload",
+            LinkElement::Anchor | LinkElement::Area => LinkKind::Anchor,
+            LinkElement::Canonical | LinkElement::Alternate | LinkElement::Next | LinkElement::Refresh => {
+                LinkKind::Meta
+            }
+            LinkElement::Frame => LinkKind::Frame,
+            LinkElement::Resource(kind) => kind,
         }
     }
 
-    /// Whether it is a part of the page rather than another page.
-    pub fn is_resource(self) -> bool {
+    /// What the element itself says; its `rel` attribute adds to it.
+    fn rel(self) -> Rel {
         match self {
-            LinkKind::Anchor
-            | LinkKind::Area
-            | LinkKind::Canonical
-            | LinkKind::Alternate
-            | LinkKind::Next
-            | LinkKind::Frame
-            | LinkKind::Refresh => false,
-            LinkKind::Image
-            | LinkKind::Script
-            | LinkKind::Stylesheet
-            | LinkKind::Font
-            | LinkKind::Media
-            | LinkKind::Embedded
-            | LinkKind::Preload => true,
+            LinkElement::Canonical => Rel::CANONICAL,
+            LinkElement::Alternate => Rel::ALTERNATE,
+            LinkElement::Next => Rel::NEXT,
+            LinkElement::Anchor
+            | LinkElement::Area
+            | LinkElement::Frame
+            | LinkElement::Refresh
+            | LinkElement::Resource(_) => Rel::default(),
         }
     }
 }
 
-/// What `rel` says about following a link. A URL that is linked twice keeps only what both links say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Rel {
-    pub nofollow: bool,
-    pub sponsored: bool,
-    pub ugc: bool,
-}
-
-impl Rel {
-    pub(crate) fn of(rel: &[u8]) -> Rel {
-        let mut flags = Rel::default();
-        for word in rel.split(u8::is_ascii_whitespace) {
-            flags.nofollow |= word.eq_ignore_ascii_case(b"nofollow");
-            flags.sponsored |= word.eq_ignore_ascii_case(b"sponsored");
-            flags.ugc |= word.eq_ignore_ascii_case(b"ugc");
-        }
-        flags
-    }
-
-    pub(crate) fn and(self, other: Rel) -> Rel {
-        Rel {
-            nofollow: self.nofollow && other.nofollow,
-            sponsored: self.sponsored && other.sponsored,
-            ugc: self.ugc && other.ugc,
+/// What a `rel` attribute says about following the link.
+fn follow_words(rel: &[u8]) -> Rel {
+    let mut flags = Rel::default();
+    for word in rel.split(u8::is_ascii_whitespace) {
+        for (name, flag) in
+            [(&b"nofollow"[..], Rel::NOFOLLOW), (b"sponsored", Rel::SPONSORED), (b"ugc", Rel::UGC)]
+        {
+            if word.eq_ignore_ascii_case(name) {
+                flags = flags.and(flag);
+            }
         }
     }
+    flags
 }
 
 /// One reference. Its strings lie in the arena of the [`FoundLinks`] it belongs to.
@@ -214,7 +180,7 @@ impl LinkCollection {
     }
 
     /// Notes a reference and gives its position, if it is kept and had no anchor text yet.
-    pub(crate) fn add(&mut self, href: &[u8], rel: &[u8], kind: LinkKind) -> Option<u32> {
+    pub(crate) fn add(&mut self, href: &[u8], rel: &[u8], element: LinkElement) -> Option<u32> {
         let found = &mut self.found;
         found.seen = found.seen.saturating_add(1);
         let href = without_fragment(href.trim_ascii());
@@ -226,14 +192,15 @@ impl LinkCollection {
             self.add_long(href);
             return None;
         }
-        let rel_flags = if rel.is_empty() { Rel::default() } else { Rel::of(rel) };
+        let own = element.rel();
+        let rel_flags = if rel.is_empty() { own } else { own.and(follow_words(rel)) };
         let hash = xxh3_64(href);
         let known = self.positions.get(&hash).and_then(|at| Some((*at, found.items.get_mut(*at as usize)?)));
         if let Some((at, link)) = known {
             let same = found.arena.get(link.href.0 as usize..link.href.1 as usize).map(str::as_bytes);
             if same == Some(href) {
-                link.rel = link.rel.and(rel_flags);
-                link.in_anchor |= kind == LinkKind::Anchor;
+                link.rel = link.rel.merged_with(rel_flags);
+                link.in_anchor |= element == LinkElement::Anchor;
                 return (link.anchor.0 == link.anchor.1).then_some(at);
             }
         }
@@ -253,8 +220,8 @@ impl LinkCollection {
             anchor: (0, 0),
             rel_text: if rel.is_empty() { (0, 0) } else { push(&mut found.arena, cut(rel, LONGEST_ANCHOR)) },
             rel: rel_flags,
-            kind,
-            in_anchor: kind == LinkKind::Anchor,
+            kind: element.kind(),
+            in_anchor: element == LinkElement::Anchor,
         };
         found.items.push(link);
         self.positions.entry(hash).or_insert(position);
@@ -368,22 +335,22 @@ mod tests {
     #[test]
     fn a_reference_is_kept_once_with_what_all_its_links_say() {
         let mut links = collection(10);
-        assert_eq!(links.add(b" /a#top ", b"nofollow ugc", LinkKind::Anchor), Some(0));
-        assert_eq!(links.add(b"/a", b"NOFOLLOW", LinkKind::Anchor), Some(0));
+        assert_eq!(links.add(b" /a#top ", b"nofollow ugc", LinkElement::Anchor), Some(0));
+        assert_eq!(links.add(b"/a", b"NOFOLLOW", LinkElement::Anchor), Some(0));
         links.set_anchor(0, b" A ");
-        assert_eq!(links.add(b"/a#bottom", b"nofollow", LinkKind::Anchor), None);
+        assert_eq!(links.add(b"/a#bottom", b"nofollow", LinkElement::Anchor), None);
         let found = links.take();
         assert_eq!((found.len(), found.seen), (1, 3));
         let link = found.iter().next().unwrap();
         assert_eq!((found.href(link), found.anchor(link), found.rel_text(link)), ("/a", "A", "nofollow ugc"));
-        assert_eq!(link.rel, Rel { nofollow: true, sponsored: false, ugc: false });
+        assert_eq!(link.rel, Rel::NOFOLLOW);
     }
 
     #[test]
     fn what_is_over_the_limit_is_dropped_and_counted() {
         let mut links = collection(2);
         for href in ["/a", "/b", "/c", "/a", "/d", "/c#again"] {
-            links.add(href.as_bytes(), b"", LinkKind::Anchor);
+            links.add(href.as_bytes(), b"", LinkElement::Anchor);
         }
         let found = links.take();
         assert_eq!((found.len(), found.over_limit, found.seen), (2, 2, 6));
@@ -394,7 +361,7 @@ mod tests {
     fn a_flood_of_links_is_counted_and_only_a_sample_of_it_kept() {
         let mut links = collection(10);
         for n in 0..100_000 {
-            links.add(format!("/{n}").as_bytes(), b"", LinkKind::Anchor);
+            links.add(format!("/{n}").as_bytes(), b"", LinkElement::Anchor);
         }
         let found = links.take();
         assert_eq!((found.len(), found.over_limit, found.beyond().len()), (10, 99_990, BEYOND_SAMPLE));
@@ -407,7 +374,7 @@ mod tests {
         let mut links = collection(10);
         let long = format!("/{}", "x".repeat(100_000));
         for _ in 0..30 {
-            assert_eq!(links.add(long.as_bytes(), b"", LinkKind::Anchor), None);
+            assert_eq!(links.add(long.as_bytes(), b"", LinkElement::Anchor), None);
         }
         let found = links.take();
         assert_eq!((found.len(), found.too_long, found.not_crawlable), (0, 30, 0));
@@ -419,10 +386,10 @@ mod tests {
     fn only_references_to_the_web_are_kept() {
         let mut links = collection(100);
         for href in ["mailto:a@b.c", "JavaScript:void(0)", "tel:+1", "data:,x", "file:///etc", "x-y+z.1:q"] {
-            assert_eq!(links.add(href.as_bytes(), b"", LinkKind::Anchor), None, "{href}");
+            assert_eq!(links.add(href.as_bytes(), b"", LinkElement::Anchor), None, "{href}");
         }
         for href in ["HTTP://a/", "https://a", "//a/b", "a/b:c", "?q=a:b", "1:2", "", "./a:b", "http:/x"] {
-            assert!(links.add(href.as_bytes(), b"", LinkKind::Anchor).is_some(), "{href}");
+            assert!(links.add(href.as_bytes(), b"", LinkElement::Anchor).is_some(), "{href}");
         }
         assert_eq!(links.take().not_crawlable, 6);
     }
@@ -430,7 +397,7 @@ mod tests {
     #[test]
     fn anchors_are_cut_between_characters_and_bad_bytes_replaced() {
         let mut links = collection(10);
-        links.add(b"/caf\xe9", b"", LinkKind::Anchor);
+        links.add(b"/caf\xe9", b"", LinkElement::Anchor);
         links.set_anchor(0, "é".repeat(LONGEST_ANCHOR).as_bytes());
         let found = links.take();
         let link = found.iter().next().unwrap();
@@ -441,7 +408,7 @@ mod tests {
     #[test]
     fn an_anchor_is_cut_after_its_white_space_is_collapsed() {
         let mut links = collection(10);
-        links.add(b"/a", b"", LinkKind::Anchor);
+        links.add(b"/a", b"", LinkElement::Anchor);
         links.set_anchor(0, "word\n\t    ".repeat(300).as_bytes());
         let found = links.take();
         let expected = "word ".repeat(LONGEST_ANCHOR / 5 + 1);

@@ -1,10 +1,10 @@
 //! References become URLs: joined to the page's base, each once, whatever its spelling. Resolving again what every page of a
 //! site repeats was measured to cost no more than remembering it.
 
-use crate::links::{FoundLinks, KEPT_POSITIONS, LinkKind, Passed, Rel};
+use crate::links::{FoundLinks, KEPT_POSITIONS, Passed};
 use crate::page::{Extracted, Scratch};
 use crate::text::offset;
-use argiope_model::{Base, LongUrl, NormalRules, Url, UrlError};
+use argiope_model::{Base, LinkKind, LongUrl, NormalRules, Rel, Url, UrlError};
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use xxhash_rust::xxh3::xxh3_64;
@@ -113,7 +113,7 @@ fn each_once<'e>(
         let position = *positions.entry(xxh3_64(url.normal().as_bytes())).or_insert(next);
         match links.get_mut(position as usize) {
             Some(link) if link.url == url => {
-                link.rel = link.rel.and(found.rel);
+                link.rel = link.rel.merged_with(found.rel);
                 link.in_anchor |= found.in_anchor;
                 if link.anchor.is_empty() {
                     link.anchor = anchor;

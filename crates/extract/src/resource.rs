@@ -1,7 +1,7 @@
 //! What a page is shown with: which elements name pictures, styles, scripts, fonts and media, and which of the things
 //! that are embedded in a page are pages themselves.
 
-use crate::links::LinkKind;
+use argiope_model::LinkKind;
 
 /// The kind of resource that a `<link>` names, by its `rel` and, where it only asks to have something loaded, its `as`.
 pub(crate) fn kind_of_link(rel: &[u8], loaded_as: Option<&[u8]>) -> Option<LinkKind> {

@@ -1,7 +1,7 @@
 //! Reads the body of a response within its limits of bytes and time.
 
 use crate::client::Link;
-use crate::response::Truncation;
+use crate::response::TruncationCause;
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
 use http::header::CONTENT_LENGTH;
@@ -29,7 +29,7 @@ pub(crate) async fn read_body(
     headers: &HeaderMap,
     limits: BodyLimits,
     mut time_over: Pin<&mut Sleep>,
-) -> (Bytes, Option<Truncation>) {
+) -> (Bytes, Option<TruncationCause>) {
     if incoming.is_end_stream() {
         return (Bytes::new(), None);
     }
@@ -48,7 +48,7 @@ pub(crate) async fn read_body(
             }
         });
         match next.await {
-            None => break Some(Truncation::Timeout { after: limits.timeout }),
+            None => break Some(TruncationCause::Timeout { after: limits.timeout }),
             Some(None) => break None,
             Some(Some(Ok(frame))) => {
                 // Trailers say nothing that is needed.
@@ -56,7 +56,7 @@ pub(crate) async fn read_body(
                 let room = limits.bytes - body.len();
                 if let Some(fitting) = data.get(..room).filter(|_| data.len() > room) {
                     body.extend_from_slice(fitting);
-                    break Some(Truncation::TooLarge { limit: limits.bytes as u64 });
+                    break Some(TruncationCause::TooLarge { limit: limits.bytes as u64 });
                 }
                 body.extend_from_slice(&data);
             }
@@ -66,16 +66,16 @@ pub(crate) async fn read_body(
     (body.freeze(), truncated)
 }
 
-fn interruption(error: &hyper::Error, received: u64, headers: &HeaderMap) -> Truncation {
+fn interruption(error: &hyper::Error, received: u64, headers: &HeaderMap) -> TruncationCause {
     if error.is_incomplete_message() || crate::error::is_unexpected_end(error) {
         let announced =
             headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.trim().parse().ok());
-        return Truncation::ShortBody { received, announced };
+        return TruncationCause::ShortBody { received, announced };
     }
     match crate::error::cause::<std::io::Error>(error).map(std::io::Error::kind) {
         Some(std::io::ErrorKind::ConnectionReset | std::io::ErrorKind::ConnectionAborted) => {
-            Truncation::Reset { received }
+            TruncationCause::Reset { received }
         }
-        _ => Truncation::Malformed { received },
+        _ => TruncationCause::Malformed { received },
     }
 }

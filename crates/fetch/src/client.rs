@@ -5,7 +5,7 @@ use crate::body::{BodyLimits, read_body};
 use crate::clock::Stopwatch;
 use crate::connect::{Connector, Progress, Stream, tunnel};
 use crate::descriptors::{Descriptors, Share};
-use crate::error::{Failure, FailureKind, FetchError, Stage};
+use crate::error::{Failure, FetchError, FetchFailure, Stage};
 use crate::guard::AddressPolicy;
 use crate::http1::{HeadLimits, Http1, SendFailure};
 use crate::http2::{self, Http2};
@@ -113,7 +113,7 @@ impl HttpFetcher {
 
 impl Fetch for HttpFetcher {
     /// A kept connection that turns out to be closed before any byte of the request was sent is replaced by a new one. If
-    /// bytes were sent, the host may have seen the request: that is a failure, [`FailureKind::Stale`].
+    /// bytes were sent, the host may have seen the request: that is a failure, [`FetchFailure::Stale`].
     async fn fetch(&self, request: FetchRequest<'_>) -> Result<Fetched, Box<FetchError>> {
         let stopwatch = Stopwatch::start(request.start, request.dns_us);
         let mut time_over = pin!(sleep_until(stopwatch.began + request.timeout));
@@ -320,7 +320,7 @@ impl Shared {
         match self.resolver.resolve(&proxy.host).await {
             Ok(resolved) => Ok(resolved.addresses),
             Err(error) => {
-                let kind = FailureKind::Proxy(format!("cannot resolve {}: {error}", proxy.host));
+                let kind = FetchFailure::Proxy(format!("cannot resolve {}: {error}", proxy.host));
                 Err(Failure::caused(kind, error))
             }
         }
@@ -334,7 +334,7 @@ impl Shared {
     ) -> Result<(Response<Incoming>, Link, Option<Bytes>), SendFailure> {
         let unsent = |failure: Failure| SendFailure { failure, unanswered: false, request_left: false };
         if !request.permit.is_held() {
-            return Err(unsent(FailureKind::NoPermit.into()));
+            return Err(unsent(FetchFailure::NoPermit.into()));
         }
         progress.stopwatch.borrow_mut().restart();
         progress.stage.set(Stage::FirstByte);
@@ -362,7 +362,7 @@ impl Shared {
         };
         progress.stopwatch.borrow_mut().answered();
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-            let kind = FailureKind::Protocol(String::from(
+            let kind = FetchFailure::Protocol(String::from(
                 "the server switched protocols without a request to do so",
             ));
             return Err(unsent(kind.into()));
@@ -372,7 +372,7 @@ impl Shared {
             && request.url.scheme() == Scheme::Http
             && let Some(proxy) = self.proxy_for(request)
         {
-            return Err(unsent(FailureKind::Proxy(proxy.refusal()).into()));
+            return Err(unsent(FetchFailure::Proxy(proxy.refusal()).into()));
         }
         Ok((response, link, request_head))
     }

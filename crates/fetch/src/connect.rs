@@ -4,7 +4,7 @@ use crate::capture::Capture;
 use crate::certificate::told;
 use crate::clock::Stopwatch;
 use crate::descriptors::{Descriptors, ran_out};
-use crate::error::{ConnectFailure, Failure, FailureKind, Stage};
+use crate::error::{ConnectFailure, Failure, FetchFailure, Stage};
 use crate::guard::AddressPolicy;
 use crate::proxy::Proxy;
 use crate::tls::Tls;
@@ -51,11 +51,11 @@ impl Progress {
     }
 
     /// Why there is no answer after all that time.
-    pub(crate) fn time_over(&self, after: Duration) -> FailureKind {
+    pub(crate) fn time_over(&self, after: Duration) -> FetchFailure {
         if self.lacks_descriptor.get() {
-            return FailureKind::Connect { reason: ConnectFailure::NoDescriptor, detail: String::new() };
+            return FetchFailure::Connect { reason: ConnectFailure::NoDescriptor, detail: String::new() };
         }
-        FailureKind::Timeout { stage: self.stage(), after }
+        FetchFailure::Timeout { stage: self.stage(), after }
     }
 
     /// What is being waited for.
@@ -117,7 +117,7 @@ impl Connector {
         }
         if let (true, Some(refusal)) = (candidates.is_empty(), refused) {
             progress.address.set(Some(SocketAddr::new(refusal.address, port)));
-            return Err(FailureKind::PrivateAddress(refusal).into());
+            return Err(FetchFailure::PrivateAddress(refusal).into());
         }
         self.first_of(&candidates, Stage::Connect, progress).await
     }
@@ -134,7 +134,7 @@ impl Connector {
     ) -> Result<(TcpStream, SocketAddr), Failure> {
         let literal = host_name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().ok();
         for address in host_addresses.iter().chain(&literal) {
-            self.policy.check(*address).map_err(FailureKind::PrivateAddress)?;
+            self.policy.check(*address).map_err(FetchFailure::PrivateAddress)?;
         }
         let candidates: Vec<SocketAddr> =
             proxy_addresses.iter().map(|address| SocketAddr::new(*address, proxy.port)).collect();
@@ -158,7 +158,7 @@ impl Connector {
             several => race(several, self.stagger, &self.descriptors).await,
         };
         let (stream, address) = outcome.map_err(|error| {
-            let kind = FailureKind::Connect {
+            let kind = FetchFailure::Connect {
                 reason: ConnectFailure::of(&error),
                 detail: match ConnectFailure::of(&error) {
                     ConnectFailure::Other => error.to_string(),
@@ -185,7 +185,7 @@ impl Connector {
         let host_name = url.host_name();
         let bare = host_name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host_name);
         let name = ServerName::try_from(bare.to_owned())
-            .map_err(|error| FailureKind::Tls(format!("'{bare}' is no name for a certificate: {error}")))?;
+            .map_err(|error| FetchFailure::Tls(format!("'{bare}' is no name for a certificate: {error}")))?;
         let config = if verified { &self.tls.config } else { &self.tls.unverified };
         let connector = TlsConnector::from(Arc::clone(config));
         let failure = |error| tls_failure(error, url);
@@ -196,16 +196,16 @@ impl Connector {
 }
 
 fn connect_failure(reason: ConnectFailure, detail: String) -> Failure {
-    FailureKind::Connect { reason, detail }.into()
+    FetchFailure::Connect { reason, detail }.into()
 }
 
 fn tls_failure(error: io::Error, url: &Url) -> Failure {
     let kind = match error.kind() {
         io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted | io::ErrorKind::BrokenPipe => {
-            FailureKind::Tls(String::from("connection reset in the handshake"))
+            FetchFailure::Tls(String::from("connection reset in the handshake"))
         }
-        io::ErrorKind::UnexpectedEof => FailureKind::Tls(String::from("closed in the handshake")),
-        _ => FailureKind::Tls(handshake_error(&error, url)),
+        io::ErrorKind::UnexpectedEof => FetchFailure::Tls(String::from("closed in the handshake")),
+        _ => FetchFailure::Tls(handshake_error(&error, url)),
     };
     Failure::caused(kind, error)
 }
@@ -306,14 +306,14 @@ pub(crate) async fn tunnel(
             io::ErrorKind::UnexpectedEof => String::from("closed before an answer to CONNECT"),
             _ => error.to_string(),
         };
-        Failure::caused(FailureKind::Proxy(format!("{}: {told}", proxy.place())), error)
+        Failure::caused(FetchFailure::Proxy(format!("{}: {told}", proxy.place())), error)
     };
     stream.write_all(&request).await.map_err(broken)?;
     let mut head = Vec::with_capacity(256);
     while !head.ends_with(b"\r\n\r\n") {
         if head.len() >= MAX_TUNNEL_HEAD {
             let told = format!("{}: its answer to CONNECT does not end", proxy.place());
-            return Err(FailureKind::Proxy(told).into());
+            return Err(FetchFailure::Proxy(told).into());
         }
         // Byte by byte, since whatever follows the head belongs to the host. Once per connection.
         head.push(stream.read_u8().await.map_err(broken)?);
@@ -325,10 +325,10 @@ pub(crate) async fn tunnel(
         return Ok(());
     }
     if status == "407" {
-        return Err(FailureKind::Proxy(proxy.refusal()).into());
+        return Err(FetchFailure::Proxy(proxy.refusal()).into());
     }
     let proxy = proxy.place();
-    Err(FailureKind::Proxy(format!("{proxy} answered CONNECT with '{status_line}'")).into())
+    Err(FetchFailure::Proxy(format!("{proxy} answered CONNECT with '{status_line}'")).into())
 }
 
 impl AsyncRead for Stream {

@@ -8,11 +8,11 @@
 )]
 
 use crate::clock::Start;
-use crate::error::{ConnectFailure, FailureKind, FetchError};
+use crate::error::{ConnectFailure, FetchError, FetchFailure};
 use crate::guard::AddressPolicy;
 use crate::port::{Fetch, FetchRequest, SendPermit};
 use crate::profile::{ProfileOptions, RequestProfile, Validators};
-use crate::response::{Fetched, Truncation};
+use crate::response::{Fetched, TruncationCause};
 use argiope_model::Url;
 use bytes::Bytes;
 use http::HeaderValue;
@@ -109,7 +109,7 @@ async fn a_long_body_is_cut_at_the_limit<F: Fetch>(fetcher: &F) {
     let server = Server::start(&format!("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{body}")).await;
     let get = Get { max_body_bytes: 10, ..server.get("/") };
     let fetched = get.from(fetcher).await.unwrap();
-    assert_eq!((fetched.body.len(), fetched.truncated), (10, Some(Truncation::TooLarge { limit: 10 })));
+    assert_eq!((fetched.body.len(), fetched.truncated), (10, Some(TruncationCause::TooLarge { limit: 10 })));
     let get = Get { max_body_bytes: 100, ..server.get("/") };
     let fetched = get.from(fetcher).await.unwrap();
     assert_eq!((fetched.body.len(), fetched.truncated), (100, None));
@@ -119,7 +119,7 @@ async fn a_silent_host_times_out<F: Fetch>(fetcher: &F) {
     let server = Server::start("").await;
     let get = Get { timeout: SHORT, ..server.get("/") };
     let error = get.from(fetcher).await.unwrap_err();
-    assert!(matches!(error.kind, FailureKind::Timeout { after: SHORT, .. }), "{:?}", error.kind);
+    assert!(matches!(error.kind, FetchFailure::Timeout { after: SHORT, .. }), "{:?}", error.kind);
     assert_eq!(error.address, Some(server.address));
     assert_timings(&error.timings, SHORT);
 }
@@ -128,7 +128,7 @@ async fn a_slow_body_is_cut_when_the_time_is_over<F: Fetch>(fetcher: &F) {
     let server = Server::start("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc").await;
     let get = Get { timeout: SHORT, ..server.get("/") };
     let fetched = get.from(fetcher).await.unwrap();
-    assert_eq!(fetched.truncated, Some(Truncation::Timeout { after: SHORT }));
+    assert_eq!(fetched.truncated, Some(TruncationCause::Timeout { after: SHORT }));
     assert_eq!(&*fetched.body, b"abc");
     assert_timings(&fetched.timings, SHORT);
 }
@@ -137,7 +137,7 @@ async fn a_host_without_addresses_is_not_connected_to<F: Fetch>(fetcher: &F) {
     let server = Server::start(OK).await;
     let get = Get { addresses: Vec::new(), ..server.get("/") };
     let error = get.from(fetcher).await.unwrap_err();
-    let no_address = FailureKind::Connect { reason: ConnectFailure::NoAddress, detail: String::new() };
+    let no_address = FetchFailure::Connect { reason: ConnectFailure::NoAddress, detail: String::new() };
     assert_eq!(error.kind.to_string(), no_address.to_string());
     assert_eq!(server.connections.get(), 0);
 }
@@ -145,7 +145,7 @@ async fn a_host_without_addresses_is_not_connected_to<F: Fetch>(fetcher: &F) {
 async fn a_refused_address_is_not_connected_to<F: Fetch>(fetcher: &F) {
     let server = Server::start(OK).await;
     let error = server.get("/").from(fetcher).await.unwrap_err();
-    assert!(matches!(error.kind, FailureKind::PrivateAddress(_)), "{:?}", error.kind);
+    assert!(matches!(error.kind, FetchFailure::PrivateAddress(_)), "{:?}", error.kind);
     assert_eq!(server.connections.get(), 0);
 }
 
@@ -157,7 +157,7 @@ async fn nothing_is_sent_without_a_permit<F: Fetch>(fetcher: &F) {
         let fetched = server.get("/").with_permit(fetcher, SendPermit::while_held(&is_held)).await;
         assert_eq!(fetched.is_ok(), held);
         if let Err(error) = fetched {
-            assert!(matches!(error.kind, FailureKind::NoPermit), "{:?}", error.kind);
+            assert!(matches!(error.kind, FetchFailure::NoPermit), "{:?}", error.kind);
         }
         assert_eq!(server.requests.borrow().len(), requests);
     }
@@ -173,7 +173,7 @@ async fn the_permit_is_checked_after_connecting<F: Fetch>(fetcher: &F) {
         false
     };
     let error = server.get("/").with_permit(fetcher, SendPermit::while_held(&is_held)).await.unwrap_err();
-    assert!(matches!(error.kind, FailureKind::NoPermit), "{:?}", error.kind);
+    assert!(matches!(error.kind, FetchFailure::NoPermit), "{:?}", error.kind);
     assert!(checks.get() > 0);
     assert_eq!(error.address, Some(server.address), "the permit was checked before connecting");
     assert_eq!(server.requests.borrow().len(), 0);

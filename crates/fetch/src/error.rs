@@ -3,7 +3,7 @@
 use crate::dns::{DnsError, Fault};
 use crate::guard::AddressRefused;
 use crate::proxy::Proxy;
-use argiope_model::{FetchTimings, Url};
+use argiope_model::{FailureKind, FetchTimings, Url};
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ pub(crate) type Cause = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Debug, thiserror::Error)]
 #[error("{kind}")]
 pub struct FetchError {
-    pub kind: FailureKind,
+    pub kind: FetchFailure,
     pub url: Url,
     /// The address that was talked to, as far as it came to that.
     pub address: Option<SocketAddr>,
@@ -28,7 +28,7 @@ pub struct FetchError {
 impl FetchError {
     /// An error of the resolver in the shape of any other failed fetch.
     pub fn dns(url: Url, error: DnsError, timings: FetchTimings) -> Box<FetchError> {
-        Box::new(FetchError { kind: FailureKind::Dns(error), url, address: None, timings, source: None })
+        Box::new(FetchError { kind: FetchFailure::Dns(error), url, address: None, timings, source: None })
     }
 }
 
@@ -106,7 +106,7 @@ impl ConnectFailure {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FailureKind {
+pub enum FetchFailure {
     Dns(DnsError),
     PrivateAddress(AddressRefused),
     Connect {
@@ -139,101 +139,77 @@ pub enum FailureKind {
     NoPermit,
 }
 
-impl FailureKind {
+impl FetchFailure {
     /// The word that records and metrics count by.
     pub fn word(&self) -> &'static str {
         match self {
-            FailureKind::Dns(_) => "dns",
-            FailureKind::PrivateAddress(_) => "private_address",
-            FailureKind::Connect { .. } => "connect",
-            FailureKind::Proxy(_) | FailureKind::ProxyConnect { .. } => "proxy",
-            FailureKind::Tls(_) => "tls",
-            FailureKind::Timeout { .. } => "timeout",
-            FailureKind::Reset(_) | FailureKind::Stale(_) => "reset",
-            FailureKind::Protocol(_) => "protocol",
-            FailureKind::HeadersTooLarge => "headers_too_large",
-            FailureKind::Unsendable(_) => "unsendable",
-            FailureKind::NoPermit => "no_permit",
+            FetchFailure::Dns(_) => "dns",
+            FetchFailure::PrivateAddress(_) => "private_address",
+            FetchFailure::Connect { .. } => "connect",
+            FetchFailure::Proxy(_) | FetchFailure::ProxyConnect { .. } => "proxy",
+            FetchFailure::Tls(_) => "tls",
+            FetchFailure::Timeout { .. } => "timeout",
+            FetchFailure::Reset(_) | FetchFailure::Stale(_) => "reset",
+            FetchFailure::Protocol(_) => "protocol",
+            FetchFailure::HeadersTooLarge => "headers_too_large",
+            FetchFailure::Unsendable(_) => "unsendable",
+            FetchFailure::NoPermit => "no_permit",
         }
     }
 
-    /// Whether the same request may well succeed a little later.
-    pub fn is_transient(&self) -> bool {
+    /// The kind that politeness decides by.
+    pub fn kind(&self) -> FailureKind {
         match self {
-            FailureKind::Dns(error) => error.fault() == Fault::Resolver,
-            FailureKind::Connect { reason, .. } | FailureKind::ProxyConnect { reason, .. } => {
-                *reason != ConnectFailure::NoAddress
+            FetchFailure::Dns(error) => match error.fault() {
+                Fault::Host => FailureKind::NameNotFound,
+                Fault::Resolver => FailureKind::NameUnresolved,
+            },
+            FetchFailure::PrivateAddress(_) => FailureKind::AddressRefused,
+            FetchFailure::Connect { .. } | FetchFailure::Proxy(_) | FetchFailure::ProxyConnect { .. } => {
+                FailureKind::Connect
             }
-            FailureKind::Proxy(_)
-            | FailureKind::Tls(_)
-            | FailureKind::Timeout { .. }
-            | FailureKind::Reset(_)
-            | FailureKind::Stale(_)
-            | FailureKind::Protocol(_) => true,
-            FailureKind::PrivateAddress(_)
-            | FailureKind::HeadersTooLarge
-            | FailureKind::Unsendable(_)
-            | FailureKind::NoPermit => false,
-        }
-    }
-
-    /// Whether it tells something about the host's health, and so counts for its breaker.
-    pub fn counts_for_breaker(&self) -> bool {
-        match self {
-            FailureKind::Dns(error) => error.fault() == Fault::Resolver,
-            FailureKind::PrivateAddress(_) | FailureKind::Unsendable(_) | FailureKind::NoPermit => false,
-            FailureKind::Connect { reason, .. } => *reason != ConnectFailure::NoDescriptor,
-            _ => true,
+            FetchFailure::Tls(_) => FailureKind::Tls,
+            FetchFailure::Timeout { .. } => FailureKind::Timeout,
+            FetchFailure::Reset(_) | FetchFailure::Stale(_) => FailureKind::Reset,
+            FetchFailure::Protocol(_)
+            | FetchFailure::HeadersTooLarge
+            | FetchFailure::Unsendable(_)
+            | FetchFailure::NoPermit => FailureKind::Protocol,
         }
     }
 
     /// Whether no connection could be opened for want of a file descriptor: the host has not been asked.
     pub fn is_out_of_descriptors(&self) -> bool {
-        matches!(self, FailureKind::Connect { reason: ConnectFailure::NoDescriptor, .. })
-    }
-
-    /// Whether many of these on many hosts at once mean that the network here is down: no packet of the host has
-    /// been seen.
-    pub fn may_be_network_down(&self) -> bool {
-        match self {
-            FailureKind::Dns(error) => error.fault() == Fault::Resolver,
-            FailureKind::Connect { reason, .. } | FailureKind::ProxyConnect { reason, .. } => {
-                matches!(reason, ConnectFailure::Unreachable | ConnectFailure::TimedOut)
-            }
-            FailureKind::Timeout { stage, .. } => {
-                matches!(stage, Stage::Connect | Stage::ProxyConnect | Stage::FirstByte)
-            }
-            _ => false,
-        }
+        matches!(self, FetchFailure::Connect { reason: ConnectFailure::NoDescriptor, .. })
     }
 }
 
-impl fmt::Display for FailureKind {
+impl fmt::Display for FetchFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            FailureKind::Dns(error) => write!(f, "dns: {error}"),
-            FailureKind::PrivateAddress(refused) => write!(f, "private address: {refused}"),
-            FailureKind::Connect { reason, detail } if detail.is_empty() => {
+            FetchFailure::Dns(error) => write!(f, "dns: {error}"),
+            FetchFailure::PrivateAddress(refused) => write!(f, "private address: {refused}"),
+            FetchFailure::Connect { reason, detail } if detail.is_empty() => {
                 write!(f, "connect: {}", reason.as_str())
             }
-            FailureKind::Connect { reason, detail } => write!(f, "connect: {} ({detail})", reason.as_str()),
-            FailureKind::Proxy(detail) => write!(f, "proxy: {detail}"),
-            FailureKind::ProxyConnect { proxy, reason, detail } if detail.is_empty() => {
+            FetchFailure::Connect { reason, detail } => write!(f, "connect: {} ({detail})", reason.as_str()),
+            FetchFailure::Proxy(detail) => write!(f, "proxy: {detail}"),
+            FetchFailure::ProxyConnect { proxy, reason, detail } if detail.is_empty() => {
                 write!(f, "proxy: {proxy}: {}", reason.as_str())
             }
-            FailureKind::ProxyConnect { proxy, reason, detail } => {
+            FetchFailure::ProxyConnect { proxy, reason, detail } => {
                 write!(f, "proxy: {proxy}: {} ({detail})", reason.as_str())
             }
-            FailureKind::Tls(detail) => write!(f, "tls: {detail}"),
-            FailureKind::Timeout { stage, after } => {
+            FetchFailure::Tls(detail) => write!(f, "tls: {detail}"),
+            FetchFailure::Timeout { stage, after } => {
                 write!(f, "timeout: {} after {}", stage.as_str(), Seconds(*after))
             }
-            FailureKind::Reset(detail) => write!(f, "reset: {detail}"),
-            FailureKind::Stale(detail) => write!(f, "reset: {detail}, on a kept connection"),
-            FailureKind::Protocol(detail) => write!(f, "protocol: {detail}"),
-            FailureKind::HeadersTooLarge => f.write_str("protocol: response headers over the limit"),
-            FailureKind::NoPermit => f.write_str("nothing may be asked for any more"),
-            FailureKind::Unsendable(detail) => write!(f, "unsendable: {detail}"),
+            FetchFailure::Reset(detail) => write!(f, "reset: {detail}"),
+            FetchFailure::Stale(detail) => write!(f, "reset: {detail}, on a kept connection"),
+            FetchFailure::Protocol(detail) => write!(f, "protocol: {detail}"),
+            FetchFailure::HeadersTooLarge => f.write_str("protocol: response headers over the limit"),
+            FetchFailure::NoPermit => f.write_str("nothing may be asked for any more"),
+            FetchFailure::Unsendable(detail) => write!(f, "unsendable: {detail}"),
         }
     }
 }
@@ -255,21 +231,21 @@ impl fmt::Display for Seconds {
 /// A failure on its way out, before URL, address and timings are known to it.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    pub(crate) kind: FailureKind,
+    pub(crate) kind: FetchFailure,
     pub(crate) source: Option<Cause>,
 }
 
 impl Failure {
-    pub(crate) fn caused(kind: FailureKind, source: impl Into<Cause>) -> Failure {
+    pub(crate) fn caused(kind: FetchFailure, source: impl Into<Cause>) -> Failure {
         Failure { kind, source: Some(source.into()) }
     }
 
     /// The connection that failed was to be one to this proxy. Without a descriptor the fault is not the proxy's.
     pub(crate) fn on_the_way_to(self, proxy: &Proxy) -> Failure {
         match self.kind {
-            FailureKind::Connect { reason, detail } if reason != ConnectFailure::NoDescriptor => {
+            FetchFailure::Connect { reason, detail } if reason != ConnectFailure::NoDescriptor => {
                 let proxy = format!("{}:{}", proxy.host, proxy.port);
-                Failure { kind: FailureKind::ProxyConnect { proxy, reason, detail }, ..self }
+                Failure { kind: FetchFailure::ProxyConnect { proxy, reason, detail }, ..self }
             }
             kind => Failure { kind, ..self },
         }
@@ -278,14 +254,14 @@ impl Failure {
     /// No answer came to a request on a connection that was kept from an earlier one.
     pub(crate) fn on_kept_connection(self) -> Failure {
         match self.kind {
-            FailureKind::Reset(detail) => Failure { kind: FailureKind::Stale(detail), ..self },
+            FetchFailure::Reset(detail) => Failure { kind: FetchFailure::Stale(detail), ..self },
             kind => Failure { kind, ..self },
         }
     }
 }
 
-impl From<FailureKind> for Failure {
-    fn from(kind: FailureKind) -> Failure {
+impl From<FetchFailure> for Failure {
+    fn from(kind: FetchFailure) -> Failure {
         Failure { kind, source: None }
     }
 }
@@ -296,27 +272,27 @@ impl From<hyper::Error> for Failure {
     }
 }
 
-fn kind_of(error: &hyper::Error) -> FailureKind {
+fn kind_of(error: &hyper::Error) -> FetchFailure {
     if error.is_parse_too_large() {
-        return FailureKind::HeadersTooLarge;
+        return FetchFailure::HeadersTooLarge;
     }
     if error.is_parse() {
-        return FailureKind::Protocol(deepest(error));
+        return FetchFailure::Protocol(deepest(error));
     }
     if let Some(io) = cause::<io::Error>(error) {
         return match io.kind() {
             io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted | io::ErrorKind::BrokenPipe => {
-                FailureKind::Reset(String::from("connection reset"))
+                FetchFailure::Reset(String::from("connection reset"))
             }
-            io::ErrorKind::UnexpectedEof => FailureKind::Reset(String::from("closed before an answer")),
-            io::ErrorKind::InvalidData => FailureKind::Tls(io.to_string()),
-            _ => FailureKind::Reset(io.to_string()),
+            io::ErrorKind::UnexpectedEof => FetchFailure::Reset(String::from("closed before an answer")),
+            io::ErrorKind::InvalidData => FetchFailure::Tls(io.to_string()),
+            _ => FetchFailure::Reset(io.to_string()),
         };
     }
     if error.is_incomplete_message() || error.is_canceled() || error.is_closed() {
-        return FailureKind::Reset(String::from("closed before an answer"));
+        return FetchFailure::Reset(String::from("closed before an answer"));
     }
-    FailureKind::Protocol(deepest(error))
+    FetchFailure::Protocol(deepest(error))
 }
 
 /// The first cause of type `T` behind an error.
@@ -353,21 +329,21 @@ mod tests {
 
     #[test]
     fn messages_read_as_records_show_them() {
-        let timeout = FailureKind::Timeout { stage: Stage::FirstByte, after: Duration::from_secs(30) };
+        let timeout = FetchFailure::Timeout { stage: Stage::FirstByte, after: Duration::from_secs(30) };
         assert_eq!(timeout.to_string(), "timeout: first byte after 30 s");
-        let short = FailureKind::Timeout { stage: Stage::Connect, after: Duration::from_millis(250) };
+        let short = FetchFailure::Timeout { stage: Stage::Connect, after: Duration::from_millis(250) };
         assert_eq!(short.to_string(), "timeout: connect after 0.25 s");
-        let refused = FailureKind::Connect { reason: ConnectFailure::Refused, detail: String::new() };
+        let refused = FetchFailure::Connect { reason: ConnectFailure::Refused, detail: String::new() };
         assert_eq!(refused.to_string(), "connect: connection refused");
     }
 
     #[test]
     fn what_the_host_is_not_to_blame_for_opens_no_breaker() {
-        let no_such_host = FailureKind::Dns(DnsError::NxDomain { retry_at: Millis(0) });
-        assert!(!no_such_host.counts_for_breaker());
-        assert!(!no_such_host.is_transient());
-        assert!(!no_such_host.may_be_network_down());
-        let silent = FailureKind::Dns(DnsError::Timeout);
-        assert!(silent.counts_for_breaker() && silent.is_transient() && silent.may_be_network_down());
+        let no_such_host = FetchFailure::Dns(DnsError::NxDomain { retry_at: Millis(0) });
+        assert_eq!(no_such_host.kind(), FailureKind::NameNotFound);
+        assert!(!no_such_host.kind().counts_for_breaker());
+        let silent = FetchFailure::Dns(DnsError::Timeout);
+        assert_eq!(silent.kind(), FailureKind::NameUnresolved);
+        assert!(silent.kind().counts_for_breaker());
     }
 }

@@ -1,7 +1,7 @@
 //! The HTTP messages of a fetch: the request as it is written, and the header fields of a response without the buffer that
 //! they came in.
 
-use crate::error::{Failure, FailureKind};
+use crate::error::{Failure, FetchFailure};
 use crate::port::FetchRequest;
 use crate::proxy::Proxy;
 use argiope_model::{Scheme, Url};
@@ -65,7 +65,7 @@ fn host_value(url: &Url) -> Result<HeaderValue, Failure> {
 }
 
 fn unsendable(error: impl std::error::Error + Send + Sync + 'static) -> Failure {
-    Failure::caused(FailureKind::Unsendable(error.to_string()), error)
+    Failure::caused(FetchFailure::Unsendable(error.to_string()), error)
 }
 
 pub(crate) fn without_proxy_credentials(head: &Bytes) -> Bytes {

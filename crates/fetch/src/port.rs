@@ -21,11 +21,11 @@ use std::time::Duration;
 ///   be closed before any byte of the request was sent may be replaced by a new one.)
 /// * **Address guard.** It connects only to [`FetchRequest::addresses`], or to the proxy of the request, and checks each
 ///   address right before it connects. An address that the guard refuses is
-///   [`FailureKind::PrivateAddress`](crate::FailureKind::PrivateAddress), without a connection.
+///   [`FetchFailure::PrivateAddress`](crate::FetchFailure::PrivateAddress), without a connection.
 /// * **Send permit.** It checks [`FetchRequest::permit`] after connecting, right before it sends. Without the permit it sends
-///   nothing and fails with [`FailureKind::NoPermit`](crate::FailureKind::NoPermit).
+///   nothing and fails with [`FetchFailure::NoPermit`](crate::FetchFailure::NoPermit).
 /// * **Time.** The whole fetch takes at most [`FetchRequest::timeout`], counted from [`FetchRequest::start`]. Without response
-///   headers until then it fails with [`FailureKind::Timeout`](crate::FailureKind::Timeout); later, the response has the
+///   headers until then it fails with [`FetchFailure::Timeout`](crate::FetchFailure::Timeout); later, the response has the
 ///   part of the body that arrived, and [`Fetched::truncated`] says so.
 /// * **Bytes.** A body longer than [`FetchRequest::max_body_bytes`] is cut at that length, and [`Fetched::truncated`] says so.
 ///   Response headers are bounded as well. No peer decides how much memory a fetch takes.

@@ -1,7 +1,7 @@
 //! What comes of a fetch.
 
 use crate::error::Seconds;
-use argiope_model::FetchTimings;
+use argiope_model::{FetchTimings, Truncation};
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, StatusCode, Version};
@@ -25,7 +25,7 @@ pub struct Fetched {
     /// The body after transfer decoding and before content decoding: see [`crate::decode()`].
     pub body: Bytes,
     /// Why the body is not all of it.
-    pub truncated: Option<Truncation>,
+    pub truncated: Option<TruncationCause>,
     /// Who answered: the host, or the proxy.
     pub address: SocketAddr,
     pub timings: FetchTimings,
@@ -71,9 +71,9 @@ fn trimmed(text: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// Why a body was cut. Its text is the `error` of the record.
+/// Why a body is not complete, with figures. Its text is the `error` of the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Truncation {
+pub enum TruncationCause {
     /// Longer than is taken.
     TooLarge { limit: u64 },
     /// The time of the whole fetch was over.
@@ -86,21 +86,37 @@ pub enum Truncation {
     Malformed { received: u64 },
 }
 
-impl fmt::Display for Truncation {
+impl TruncationCause {
+    pub fn truncation(self) -> Truncation {
+        match self {
+            TruncationCause::TooLarge { .. } => Truncation::Length,
+            TruncationCause::Timeout { .. } => Truncation::Time,
+            TruncationCause::ShortBody { .. }
+            | TruncationCause::Reset { .. }
+            | TruncationCause::Malformed { .. } => Truncation::Disconnect,
+        }
+    }
+}
+
+impl fmt::Display for TruncationCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Truncation::TooLarge { limit } => write!(f, "truncated: body over {limit} bytes"),
-            Truncation::Timeout { after } => {
+            TruncationCause::TooLarge { limit } => write!(f, "truncated: body over {limit} bytes"),
+            TruncationCause::Timeout { after } => {
                 write!(f, "truncated: body not complete after {}", Seconds(*after))
             }
-            Truncation::ShortBody { received, announced: Some(announced) } => {
+            TruncationCause::ShortBody { received, announced: Some(announced) } => {
                 write!(f, "truncated: short body: {received} of {announced} bytes")
             }
-            Truncation::ShortBody { received, announced: None } => {
+            TruncationCause::ShortBody { received, announced: None } => {
                 write!(f, "truncated: short body: closed after {received} bytes")
             }
-            Truncation::Reset { received } => write!(f, "truncated: connection reset after {received} bytes"),
-            Truncation::Malformed { received } => write!(f, "truncated: malformed after {received} bytes"),
+            TruncationCause::Reset { received } => {
+                write!(f, "truncated: connection reset after {received} bytes")
+            }
+            TruncationCause::Malformed { received } => {
+                write!(f, "truncated: malformed after {received} bytes")
+            }
         }
     }
 }

@@ -4,7 +4,7 @@
 use crate::address::AddressBook;
 use crate::codec::{CodecError, decode_visit};
 use crate::hash::{FastMap, FastSet};
-use crate::host::{Address, Host, Place, RobotsHandle, RobotsRequest, WaitReason};
+use crate::host::{Address, Host, Place, RobotsHandle, RobotsRequest};
 use crate::host_table::HostTable;
 use crate::job::{Activity, Job, JobLimits};
 use crate::network::NetworkWatch;
@@ -17,9 +17,9 @@ use crate::shards::ShardSlot;
 use crate::state::{Change, HostKey, QueueAt, Shards, StateBatch};
 use argiope_model::{
     Fingerprint, FingerprintKey, JobId, Millis, ProxyReach, PublicSuffixes, Scheme, Skip, Url, Visit,
-    shard_of,
+    WaitReason, shard_of,
 };
-use argiope_politeness::{Gate, HostRules, ParkReason, PolitenessRules, WaitReason as Holds};
+use argiope_politeness::{Gate, HostRules, PolitenessRules};
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::net::IpAddr;
@@ -808,10 +808,7 @@ impl Host {
     /// When the host may be asked, as far as politeness, robots.txt and DNS go, and what holds it until then.
     pub(crate) fn due(&self, rules: &HostRules, now: Millis) -> (Millis, WaitReason) {
         let (mut at, mut reason) = match self.politeness.wait(now, rules) {
-            Some(wait) if wait.reason == Holds::Delay && self.politeness.is_asked_for(wait.until) => {
-                (wait.until, WaitReason::RetryAfter)
-            }
-            Some(wait) => (wait.until, wait.reason.into()),
+            Some(wait) => (wait.until, wait.reason),
             None => (now, WaitReason::CrawlDelay),
         };
         let mut later = |other: Millis, why: WaitReason| {
@@ -832,18 +829,5 @@ impl Host {
         }
         later(self.reachability.dns_retry_at, WaitReason::DnsRetry);
         (at, reason)
-    }
-}
-
-impl From<Holds> for WaitReason {
-    fn from(reason: Holds) -> WaitReason {
-        match reason {
-            Holds::Delay => WaitReason::CrawlDelay,
-            Holds::Parked(ParkReason::RetryAfter) => WaitReason::Parked,
-            Holds::Parked(ParkReason::RobotsUnreachable) => WaitReason::RobotsUnreachable,
-            Holds::BreakerOpen => WaitReason::BreakerOpen,
-            Holds::Suspended => WaitReason::Suspended,
-            Holds::Window => WaitReason::OutsideWindow,
-        }
     }
 }

@@ -9,9 +9,8 @@ use crate::queue::JobQueue;
 use crate::reachability::Reachability;
 use crate::ready::Stamp;
 use crate::state::HostKey;
-use argiope_model::{JobId, Millis, Scheme, Url};
+use argiope_model::{JobId, Millis, Scheme, Url, WaitReason};
 use argiope_politeness::{HostRules, Robots};
-use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -29,41 +28,6 @@ pub(crate) enum Place {
     AtAddress,
     /// As many requests in flight as it may, or its name is being resolved.
     Busy,
-}
-
-/// Why a host is not asked now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WaitReason {
-    CrawlDelay,
-    /// It asked for a short wait with Retry-After.
-    RetryAfter,
-    BreakerOpen,
-    /// Too many of its answers were errors.
-    Suspended,
-    /// It asked for a long wait with Retry-After.
-    Parked,
-    RobotsRetry,
-    RobotsUnreachable,
-    OutsideWindow,
-    DnsRetry,
-}
-
-impl WaitReason {
-    /// "a.test is waiting: ..."
-    pub fn words(self) -> &'static str {
-        match self {
-            WaitReason::CrawlDelay => "in its crawl delay",
-            WaitReason::RetryAfter => "asked to by Retry-After",
-            WaitReason::BreakerOpen => "left alone after failures in a row",
-            WaitReason::Suspended => "left alone after too many errors",
-            WaitReason::Parked => "parked by Retry-After",
-            WaitReason::RobotsRetry => "robots.txt could not be had and is asked for again",
-            WaitReason::RobotsUnreachable => "robots.txt cannot be had",
-            WaitReason::OutsideWindow => "outside its time window",
-            WaitReason::DnsRetry => "its name could not be resolved and is asked for again",
-        }
-    }
 }
 
 /// What is known of the robots.txt of one origin, for one user agent.

@@ -64,9 +64,10 @@ pub enum Activity {
     Paused,
 }
 
-/// The counts that are stored with the queue they count.
+/// The URLs of a job by their state in the frontier, stored with the queues they count. What a job has fetched and
+/// stored is counted by the catalogue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct JobCounts {
+pub struct QueueCounts {
     /// In the queues, those being fetched included.
     pub queued: u64,
     /// Not to be served before some time.
@@ -77,16 +78,16 @@ pub struct JobCounts {
     pub done: u64,
 }
 
-impl JobCounts {
+impl QueueCounts {
     /// The same job in another shard.
-    pub fn add(&mut self, other: &JobCounts) {
+    pub fn add(&mut self, other: &QueueCounts) {
         self.queued += other.queued;
         self.delayed += other.delayed;
         self.pages += other.pages;
         self.done += other.done;
     }
 
-    fn remove(&mut self, other: &JobCounts) {
+    fn remove(&mut self, other: &QueueCounts) {
         self.queued = self.queued.saturating_sub(other.queued);
         self.delayed = self.delayed.saturating_sub(other.delayed);
         self.pages = self.pages.saturating_sub(other.pages);
@@ -97,7 +98,7 @@ impl JobCounts {
 /// What a job has in one shard: stored with that shard.
 #[derive(Debug, Default)]
 pub(crate) struct JobShard {
-    pub(crate) counts: JobCounts,
+    pub(crate) counts: QueueCounts,
     /// Pages stored or promised per root domain, where that is limited.
     pub(crate) domain_pages: HashMap<Box<str>, u64>,
     /// URLs that seeds of this shard redirected to.
@@ -114,7 +115,7 @@ pub(crate) struct Job {
     pub(crate) limits: JobLimits,
     pub(crate) activity: Activity,
     /// Of all shards that are here.
-    pub(crate) counts: JobCounts,
+    pub(crate) counts: QueueCounts,
     /// By number of the shard.
     shards: Vec<JobShard>,
     dirty_shards: Vec<u16>,
@@ -158,7 +159,7 @@ impl Job {
             id,
             limits,
             activity: Activity::Running,
-            counts: JobCounts::default(),
+            counts: QueueCounts::default(),
             shards: Vec::new(),
             dirty_shards: Vec::new(),
             in_progress: 0,
@@ -191,7 +192,7 @@ impl Job {
     }
 
     /// Counts in a shard and in all.
-    pub(crate) fn count(&mut self, shard: u16, change: impl Fn(&mut JobCounts)) {
+    pub(crate) fn count(&mut self, shard: u16, change: impl Fn(&mut QueueCounts)) {
         change(&mut self.counts);
         change(&mut self.shard_mut(shard).counts);
     }
@@ -413,7 +414,7 @@ impl JobShard {
     fn encode(&self, sequence: u64) -> Vec<u8> {
         let mut out = Vec::with_capacity(32);
         out.push(VERSION);
-        let JobCounts { queued, delayed, pages, done } = self.counts;
+        let QueueCounts { queued, delayed, pages, done } = self.counts;
         for number in [sequence, queued, delayed, pages, done] {
             put_number(&mut out, number);
         }
@@ -434,7 +435,7 @@ impl JobShard {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct StoredJob {
     pub(crate) sequence: u64,
-    pub(crate) counts: JobCounts,
+    pub(crate) counts: QueueCounts,
     pub(crate) domain_pages: HashMap<Box<str>, u64>,
     pub(crate) scope_hosts: Vec<Box<str>>,
 }
@@ -449,7 +450,7 @@ pub(crate) fn decode_job(bytes: &[u8]) -> Result<StoredJob, CodecError> {
     if sequence >> 62 != 0 {
         return Err(from.error("sequence too large"));
     }
-    let counts = JobCounts {
+    let counts = QueueCounts {
         queued: from.number()?,
         delayed: from.number()?,
         pages: from.number()?,
@@ -478,14 +479,14 @@ mod tests {
     #[test]
     fn counts_are_read_back_as_they_were_written() {
         let mut job = job();
-        job.count(5, |counts| *counts = JobCounts { queued: 10_000_000, delayed: 3, pages: 77, done: 80 });
+        job.count(5, |counts| *counts = QueueCounts { queued: 10_000_000, delayed: 3, pages: 77, done: 80 });
         job.shard_mut(5).domain_pages.insert("example.com".into(), 5);
         job.add_scope_host(5, "https://www.example.com/");
         let records: Vec<(u16, Vec<u8>)> = job.take_records(99).collect();
         let [(5, record)] = &records[..] else { panic!("{records:?}") };
         let stored = StoredJob {
             sequence: 99,
-            counts: JobCounts { queued: 10_000_000, delayed: 3, pages: 77, done: 80 },
+            counts: QueueCounts { queued: 10_000_000, delayed: 3, pages: 77, done: 80 },
             domain_pages: HashMap::from([("example.com".into(), 5u64)]),
             scope_hosts: vec!["https://www.example.com/".into()],
         };

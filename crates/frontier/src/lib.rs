@@ -69,8 +69,8 @@ mod view;
 
 pub use admit::{Discovery, Found, Refused};
 pub use frontier::{Dispatch, Frontier, FrontierConfig, RobotsDispatch, Rule, Step, Ticket, Token};
-pub use host::{RobotsRequest, WaitReason};
-pub use job::{Activity, JobCounts, JobLimits};
+pub use host::RobotsRequest;
+pub use job::{Activity, JobLimits, QueueCounts};
 pub use outbound::Delivered;
 pub use ready::HostIndex;
 pub use recovered::Entered;

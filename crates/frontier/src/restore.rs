@@ -4,7 +4,7 @@
 use crate::admission::pattern::PatternTable;
 use crate::frontier::Frontier;
 use crate::host::{Host, HostQueue, decode_host};
-use crate::job::{Job, JobCounts, JobLimits, decode_job};
+use crate::job::{Job, JobLimits, QueueCounts, decode_job};
 use crate::queue::JobQueue;
 use crate::ready::HostIndex;
 use crate::state::{HostKey, Restore, ShardState, Shards, StateError};
@@ -214,14 +214,14 @@ impl Restore for Reader<'_> {
 }
 
 /// The counts of a job in all shards, if the state has anything of it.
-pub fn stored_job_counts(state: &dyn ShardState, job: JobId) -> Result<Option<JobCounts>, StateError> {
+pub fn stored_job_counts(state: &dyn ShardState, job: JobId) -> Result<Option<QueueCounts>, StateError> {
     let mut record = JobRecord(None);
     state.restore_job(&Shards::All, job, &mut record)?;
     Ok(record.0)
 }
 
 /// The records of one job, added up.
-struct JobRecord(Option<JobCounts>);
+struct JobRecord(Option<QueueCounts>);
 
 impl Restore for JobRecord {
     fn job(&mut self, _: JobId, _: u16, record: &[u8]) -> Result<(), StateError> {
@@ -241,6 +241,6 @@ impl Restore for JobRecord {
 }
 
 /// The counts of a job in one shard as its record tells them, for those who only look.
-pub fn read_job_counts(record: &[u8]) -> Result<JobCounts, StateError> {
+pub fn read_job_counts(record: &[u8]) -> Result<QueueCounts, StateError> {
     decode_job(record).map(|stored| stored.counts).map_err(|e| StateError::Corrupt(e.to_string()))
 }

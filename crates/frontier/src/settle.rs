@@ -10,10 +10,9 @@ use crate::queue::{Entry, OrderKey};
 use crate::ready::{HostIndex, NOWHERE};
 use crate::state::{Change, Delayed, QueueAt, StoredRobots};
 use crate::view::requested;
-use argiope_model::{JobId, Millis, Scheme, Url, Visit};
+use argiope_model::{FailureKind, JobId, Millis, Scheme, Url, Visit};
 use argiope_politeness::{
-    Alert, AnswerOutcome, AnswerResult, FailureKind, Parked, Robots, RobotsAnswer, RobotsNext, RobotsPolicy,
-    RobotsUse,
+    Alert, AnswerOutcome, AnswerResult, Parked, Robots, RobotsAnswer, RobotsNext, RobotsPolicy, RobotsUse,
 };
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -2,10 +2,10 @@
 
 use crate::codec::decode_visit;
 use crate::frontier::{Frontier, InFlight};
-use crate::host::{Host, Place, RobotsHandle, WaitReason};
+use crate::host::{Host, Place, RobotsHandle};
 use crate::queue::{JobQueue, OrderKey};
 use crate::state::HostKey;
-use argiope_model::{Fingerprint, JobId, Millis, Url};
+use argiope_model::{Fingerprint, JobId, Millis, Url, WaitReason};
 use std::collections::BTreeMap;
 
 /// All hosts in a few numbers.
@@ -51,13 +51,6 @@ pub enum QueueView {
 }
 
 const SLOWEST: usize = 3;
-
-impl WaitReason {
-    /// It may hold a host for so long that a crawl does not wait for it.
-    pub(crate) fn blocks(self) -> bool {
-        matches!(self, WaitReason::RobotsUnreachable | WaitReason::Parked)
-    }
-}
 
 impl Frontier {
     /// Goes over all hosts: a few times a second at most.

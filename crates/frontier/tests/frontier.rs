@@ -9,10 +9,10 @@ mod spellings;
 
 use argiope_frontier::{
     Activity, Completion, Disposition, FrontierConfig, JobLimits, LastStop, Notice, RobotsAnswered, Step,
-    Token, Unresolved, WaitReason,
+    Token, Unresolved,
 };
-use argiope_model::{JobId, JobSpec, Millis, NewUrlRate, SkipReason};
-use argiope_politeness::{AnswerResult, FailureKind, PolitenessRules, RobotsAnswer};
+use argiope_model::{FailureKind, JobId, JobSpec, Millis, NewUrlRate, SkipReason, WaitReason};
+use argiope_politeness::{AnswerResult, PolitenessRules, RobotsAnswer};
 use owner::{Asked, JOB, Owner, START, robots_txt, settings, spec, url};
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -5,10 +5,10 @@
 
 use argiope_local::archive::{ArchiveOptions, FileArchive};
 use argiope_local::links::SegmentLinks;
-use argiope_model::JobId;
+use argiope_model::{JobId, LinkKind, Rel};
 use argiope_store::archive::Archive;
 use argiope_store::archive::contract::Sample;
-use argiope_store::links::{Link, LinkBatch, LinkKind, Links, LinksPosition, Rel};
+use argiope_store::links::{Link, LinkBatch, Links, LinksPosition};
 use argiope_store::warc::gzip::GzipWriter;
 use argiope_store::warc::{Digest, VisitEncoder};
 use sha1::{Digest as _, Sha1};

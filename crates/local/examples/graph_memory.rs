@@ -14,10 +14,12 @@ use argiope_frontier::state::ShardState;
 use argiope_frontier::transient::TransientState;
 use argiope_frontier::{Discovery, Found, Frontier, FrontierConfig, JobLimits};
 use argiope_local::graph::GraphStore;
-use argiope_model::{FingerprintKey, JobId, JobSpec, Millis, Page, PublicSuffixes, RequestKind, Url};
+use argiope_model::{
+    FingerprintKey, JobId, JobSpec, LinkKind, Millis, Page, PublicSuffixes, Rel, RequestKind, Url,
+};
 use argiope_politeness::PolitenessRules;
 use argiope_store::catalogue::{Batch, Catalogue, PageRow};
-use argiope_store::links::{Link, LinkBatch, LinkKind, Links, Rel};
+use argiope_store::links::{Link, LinkBatch, Links};
 use std::sync::Arc;
 
 const JOB: JobId = JobId(1);

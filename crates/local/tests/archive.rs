@@ -9,7 +9,7 @@ use argiope_local::archive::{ArchiveOptions, FileArchive};
 use argiope_store::archive::contract::{self, Sample, recovered};
 use argiope_store::archive::{Appended, Archive, ArchiveRef, Position};
 use argiope_store::error::ErrorKind;
-use argiope_store::warc::{Truncation, cdxj};
+use argiope_store::warc::cdxj;
 use filling_disk::FillingDisk;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -305,7 +305,7 @@ fn varied_archive(root: &Path, block_digests: bool) -> Vec<PathBuf> {
     append(&with_head(5, b"HTTP/1.0 301 Moved\nLocation: /x\n\n", b""));
     append(&with_head(6, b"HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n\r\n", &[0x89; 150_000]));
     let mut cut = Sample::page(7, 9000);
-    cut.metadata.truncated = Some(Truncation::Disconnect);
+    cut.metadata.truncated = Some(argiope_model::Truncation::Disconnect);
     append(&cut);
     append(&failed_visit());
     appender.finish().unwrap();

@@ -8,10 +8,10 @@
 )]
 
 use argiope_local::graph::{Beginning, GraphCatalogue, GraphLinks, GraphStore, Happening, KnownNode};
-use argiope_model::{JobId, Page, RequestKind, SkipReason};
+use argiope_model::{JobId, LinkKind, Page, Rel, RequestKind, SkipReason};
 use argiope_store::catalogue::{Batch, Catalogue, FetchOutcome, FetchRow, PageRow, SkippedRow};
 use argiope_store::error::ErrorKind;
-use argiope_store::links::{Link, LinkBatch, LinkKind, Links, Rel};
+use argiope_store::links::{Link, LinkBatch, Links};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};

@@ -4,7 +4,9 @@
 pub mod display;
 mod domain;
 mod duration;
+mod failure;
 mod job;
+mod link;
 mod login;
 mod long_url;
 mod page;
@@ -14,23 +16,29 @@ mod reason;
 mod redirect;
 mod time;
 mod traps;
+mod truncation;
 mod url;
 mod visit;
+mod wait;
 
 pub use domain::{PublicSuffixes, shard_of};
 pub use duration::{format_duration, human_duration, human_optional_duration};
+pub use failure::FailureKind;
 pub use job::{BasicAuth, JobSpec, NewUrlRate, Resources, Scope};
+pub use link::{LinkKind, Rel};
 pub use login::{CookieJar, Login, LoginForm};
 pub use long_url::LongUrl;
 pub use page::{FetchTimings, Page};
 pub use plural::plural;
 pub use proxy::{NoProxy, ProxyReach};
-pub use reason::{BodyCut, Decision, Skip, SkipReason};
+pub use reason::{Decision, Skip, SkipReason};
 pub use redirect::RedirectEnd;
 pub use time::{Millis, parse_duration};
 pub use traps::{TrapOverride, TrapRule, TrapRules, TrapSkip};
+pub use truncation::Truncation;
 pub use url::{Base, Identity, NormalForm, NormalRules, Scheme, Url, UrlError};
 pub use visit::{Fingerprint, FingerprintKey, Hop, JobId, RequestKind, Visit, VisitKey};
+pub use wait::WaitReason;
 
 /// For numbers that are left out of JSON when they are zero.
 pub fn is_zero<N: Default + PartialEq>(number: &N) -> bool {

@@ -99,31 +99,6 @@ impl fmt::Display for SkipReason {
     }
 }
 
-/// What cut the body of a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum BodyCut {
-    /// It is longer than is taken.
-    Size,
-    /// The time of the whole fetch was over.
-    Time,
-    /// It was broken off, or is broken: no setting helps.
-    Server,
-}
-
-impl BodyCut {
-    /// What the detail of a [`SkipReason::BodyTruncated`] begins with tells.
-    pub fn of(detail: &str) -> BodyCut {
-        let begins = |words: &[&str]| words.iter().any(|word| detail.starts_with(word));
-        if begins(&["body over ", "more than "]) {
-            BodyCut::Size
-        } else if begins(&["body not complete after "]) {
-            BodyCut::Time
-        } else {
-            BodyCut::Server
-        }
-    }
-}
-
 /// A refusal with what a person needs to understand it: which rule, which pattern, which limit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skip {

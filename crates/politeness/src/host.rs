@@ -2,11 +2,8 @@
 //! frontier owns it, counts what is in flight itself, and stores the record with every batch.
 
 use crate::codec::{Reader, put_number};
-use crate::{
-    Adaptive, Alert, AnswerClass, Breaker, FailureKind, Gate, HostRules, PolitenessError, RetryAfter,
-    counts_for_breaker,
-};
-use argiope_model::{Millis, RequestKind};
+use crate::{Adaptive, Alert, AnswerClass, Breaker, Gate, HostRules, PolitenessError, RetryAfter};
+use argiope_model::{FailureKind, Millis, RequestKind, WaitReason};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -39,6 +36,15 @@ pub enum ParkReason {
     RobotsUnreachable,
 }
 
+impl From<ParkReason> for WaitReason {
+    fn from(reason: ParkReason) -> WaitReason {
+        match reason {
+            ParkReason::RetryAfter => WaitReason::Parked,
+            ParkReason::RobotsUnreachable => WaitReason::RobotsUnreachable,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parked {
     pub until: Millis,
@@ -50,19 +56,6 @@ pub struct Parked {
 pub struct Reaction {
     pub alert: Option<Alert>,
     pub parked: Option<Parked>,
-}
-
-/// What a host is waiting for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WaitReason {
-    /// Its delay, or a `Retry-After` of less than the time that parks.
-    Delay,
-    Parked(ParkReason),
-    BreakerOpen,
-    Suspended,
-    /// A closed time window.
-    Window,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,11 +104,6 @@ impl HostState {
         self.next_allowed = self.asked_until.max(self.free_after(delay));
     }
 
-    /// Whether a wait until then is one that the host asked for.
-    pub fn is_asked_for(&self, until: Millis) -> bool {
-        until <= self.asked_until
-    }
-
     /// A request has ended, with an answer or without. robots.txt and redirect hops are requests like any other.
     /// `base_delay` and `per_host` are what the rules gave for the jobs at hand.
     pub fn answered(
@@ -152,7 +140,7 @@ impl HostState {
             AnswerResult::Status(status) => FailureKind::Status(status),
             AnswerResult::Failed(kind) => kind,
         };
-        if counts_for_breaker(kind) {
+        if kind.counts_for_breaker() {
             let counted = outcome.request != RequestKind::Robots;
             return counted.then(|| self.breaker.on_failure(ended, rules.breaker())).flatten();
         }
@@ -216,9 +204,10 @@ impl HostState {
 
     /// What the host waits for longest, if it has to wait at all.
     pub fn wait(&self, now: Millis, rules: &HostRules) -> Option<Wait> {
-        let delay = Wait { until: self.next_allowed, reason: WaitReason::Delay };
-        let parked =
-            self.parked.map(|parked| Wait { until: parked.until, reason: WaitReason::Parked(parked.reason) });
+        let is_asked_for = self.next_allowed <= self.asked_until;
+        let reason = if is_asked_for { WaitReason::RetryAfter } else { WaitReason::CrawlDelay };
+        let delay = Wait { until: self.next_allowed, reason };
+        let parked = self.parked.map(|parked| Wait { until: parked.until, reason: parked.reason.into() });
         let breaker = match self.breaker.allows(now) {
             Gate::Shut { until, suspended: true } => Some(Wait { until, reason: WaitReason::Suspended }),
             Gate::Shut { until, suspended: false } => Some(Wait { until, reason: WaitReason::BreakerOpen }),
@@ -231,7 +220,7 @@ impl HostState {
             .max_by_key(|wait| wait.until);
         let free = longest.map_or(now, |wait| wait.until);
         let opens = rules.windows().opens_at(free);
-        if opens > free { Some(Wait { until: opens, reason: WaitReason::Window }) } else { longest }
+        if opens > free { Some(Wait { until: opens, reason: WaitReason::OutsideWindow }) } else { longest }
     }
 
     /// Whether a request may go out only alone, to probe a host that has been failing.

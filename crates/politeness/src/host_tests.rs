@@ -33,7 +33,7 @@ fn the_delay_runs_from_the_end_of_an_answer() {
     assert_eq!(host.ready_at(at(0), &rules), at(1));
     host.answered(at(5), &status(200), &rules, BASE, ONE);
     assert_eq!(host.ready_at(at(5), &rules), at(6));
-    assert_eq!(host.wait(at(5), &rules), Some(Wait { until: at(6), reason: WaitReason::Delay }));
+    assert_eq!(host.wait(at(5), &rules), Some(Wait { until: at(6), reason: WaitReason::CrawlDelay }));
     assert_eq!(host.wait(at(6), &rules), None);
     assert_eq!(host.ready_at(at(9), &rules), at(9));
 }
@@ -141,7 +141,7 @@ fn retry_after_holds_for_the_whole_host() {
     assert_eq!(host.ready_at(at(0), &rules), at(90));
     let parked = host.answered(at(0), &asked(7200), &rules, BASE, ONE).parked;
     assert_eq!(parked, Some(Parked { until: at(7200), reason: ParkReason::RetryAfter }));
-    let reason = WaitReason::Parked(ParkReason::RetryAfter);
+    let reason = WaitReason::Parked;
     assert_eq!(host.wait(at(0), &rules), Some(Wait { until: at(7200), reason }));
     assert_eq!(host.parked(at(7200)), None);
     assert_eq!(host.ready_at(at(7200), &rules), at(7200));
@@ -180,7 +180,7 @@ fn failures_open_the_breaker_but_neither_client_errors_nor_robots_do() {
 fn a_closed_window_holds_the_host_back() {
     let rules = rules(r#"{"windows": [{"from": "11:00", "to": "13:00", "closed": true}]}"#);
     let host = HostState::default();
-    assert_eq!(host.wait(at(0), &rules), Some(Wait { until: at(3600), reason: WaitReason::Window }));
+    assert_eq!(host.wait(at(0), &rules), Some(Wait { until: at(3600), reason: WaitReason::OutsideWindow }));
     assert_eq!(host.ready_at(at(3600), &rules), at(3600));
 }
 
@@ -303,7 +303,7 @@ fn forgotten_failures_close_the_breaker_and_keep_delays_and_what_the_host_asked_
     assert_eq!(host.wait(at(5), &rules).map(|wait| wait.reason), Some(WaitReason::BreakerOpen));
     assert!(host.forget_failures());
     let delay = host.wait(at(4), &rules).unwrap();
-    assert_eq!(delay.reason, WaitReason::Delay);
+    assert_eq!(delay.reason, WaitReason::CrawlDelay);
     assert!(delay.until >= at(5), "{delay:?}");
     host.park(at(7200), ParkReason::RetryAfter);
     assert!(!host.forget_failures());

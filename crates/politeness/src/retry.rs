@@ -1,43 +1,7 @@
 //! What becomes of a visit whose request failed: another attempt after a while, the dead letters, or the end.
 
+use argiope_model::FailureKind;
 use std::time::Duration;
-
-/// How a request failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FailureKind {
-    /// An answer that is an error by its status.
-    Status(u16),
-    /// The whole request, or a part of it with a limit of its own, took too long.
-    Timeout,
-    /// Refused, or no route.
-    Connect,
-    /// The connection broke off before the answer was complete.
-    Reset,
-    Tls,
-    /// The name does not exist.
-    NameNotFound,
-    /// No resolver gave an answer, the backup included.
-    NameUnresolved,
-    /// What came is not HTTP.
-    Protocol,
-    TooManyRedirects,
-    /// The address guard said no.
-    AddressRefused,
-}
-
-/// Whether a failure says something about the health of its host.
-pub fn counts_for_breaker(kind: FailureKind) -> bool {
-    match kind {
-        FailureKind::Status(status) => (500..=599).contains(&status),
-        FailureKind::Timeout
-        | FailureKind::Connect
-        | FailureKind::Reset
-        | FailureKind::Tls
-        | FailureKind::NameUnresolved
-        | FailureKind::Protocol => true,
-        FailureKind::NameNotFound | FailureKind::TooManyRedirects | FailureKind::AddressRefused => false,
-    }
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
@@ -200,23 +164,5 @@ mod tests {
         assert_eq!(policy.decide(FailureKind::Status(503), 0, MIDDLE), after(30));
         assert_eq!(policy.decide(FailureKind::Status(503), 1, MIDDLE), Next::DeadLetter);
         assert_eq!(RetryPolicy::never().decide(FailureKind::Timeout, 0, MIDDLE), Next::DeadLetter);
-    }
-
-    #[test]
-    fn the_breaker_counts_what_the_host_is_to_blame_for() {
-        for kind in
-            [FailureKind::Status(500), FailureKind::Status(503), FailureKind::Timeout, FailureKind::Tls]
-        {
-            assert!(counts_for_breaker(kind), "{kind:?}");
-        }
-        for kind in [
-            FailureKind::Status(404),
-            FailureKind::Status(429),
-            FailureKind::Status(999),
-            FailureKind::NameNotFound,
-        ] {
-            assert!(!counts_for_breaker(kind), "{kind:?}");
-        }
-        assert!(counts_for_breaker(FailureKind::NameUnresolved));
     }
 }

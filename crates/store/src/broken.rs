@@ -275,8 +275,8 @@ impl DeadOrigins<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::links::{LinkKind, Rel};
     use argiope_model::{Hop, NormalForm};
+    use argiope_model::{LinkKind, Rel};
 
     fn broken() -> BrokenUrls {
         BrokenUrls {

@@ -3,7 +3,7 @@
 use crate::catalogue::{CatalogueReader, JobCounts, SkippedRow};
 use crate::error::Result;
 use crate::table::{bytes, grouped};
-use argiope_model::{BodyCut, JobId, SkipReason, TrapSkip};
+use argiope_model::{JobId, SkipReason, TrapSkip, Truncation};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -117,12 +117,12 @@ fn cut_of(row: SkippedRow) -> Cut {
     let count = if row.reason == SkipReason::BodyTruncated { row.amount } else { row.counted() };
     let option = match row.reason {
         SkipReason::TooManyLinks => "--max-links N",
-        SkipReason::BodyTruncated => match BodyCut::of(&row.detail) {
+        SkipReason::BodyTruncated => match Truncation::of_detail(&row.detail) {
             // Of a sitemap, for one, no setting takes more.
-            BodyCut::Size if !row.detail.contains("--max-body") => "-",
-            BodyCut::Size => "--max-body SIZE",
-            BodyCut::Time => TIMEOUT,
-            BodyCut::Server => RETRY,
+            Truncation::Length if !row.detail.contains("--max-body") => "-",
+            Truncation::Length => "--max-body SIZE",
+            Truncation::Time => TIMEOUT,
+            Truncation::Disconnect => RETRY,
         },
         // No setting goes beyond what a URL can have.
         SkipReason::UrlTooLong => "-",

@@ -9,8 +9,7 @@ use crate::progress::{
 };
 use argiope_config::{CrawlSettings, Failure};
 use argiope_engine::{Blocked, Ended, JobOutcome, Phase as Doing, Status};
-use argiope_frontier::WaitReason as Why;
-use argiope_model::{JobId, JobSpec, SkipReason};
+use argiope_model::{JobId, JobSpec, SkipReason, WaitReason as Why};
 use argiope_store::catalogue::{CatalogueReader, HostOrder, Job};
 use argiope_store::clock::now;
 use argiope_store::merged;

@@ -8,7 +8,7 @@ use crate::data::{self, DataDirectory};
 use crate::progress::retries;
 use crate::stores::{Stores, Work};
 use argiope_config::{Failure, GlobalOptions};
-use argiope_frontier::{JobCounts as QueueCounts, stored_job_counts};
+use argiope_frontier::{QueueCounts, stored_job_counts};
 use argiope_model::display::{bytes, count, counted, printable};
 use argiope_model::{JobId, Millis};
 use argiope_store::catalogue::{Job, JobCounts};

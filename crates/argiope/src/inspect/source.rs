@@ -6,8 +6,8 @@ use argiope_config::{
     apply_network, chain, load_config, load_config_to_read, merge_job, profile_of,
 };
 use argiope_fetch::{
-    DecodeScratch, FailureKind, Fetch, FetchRequest, Fetched, FetcherOptions, HttpFetcher, Proxies,
-    RequestProfile, Resolver, SendPermit, Start, Tls, Truncation, decode,
+    DecodeScratch, Fetch, FetchFailure, FetchRequest, Fetched, FetcherOptions, HttpFetcher, Proxies,
+    RequestProfile, Resolver, SendPermit, Start, Tls, TruncationCause, decode,
 };
 use argiope_model::{Base, JobSpec, Millis, NormalRules, Url};
 use bytes::Bytes;
@@ -116,7 +116,7 @@ fn limited(from: impl Read, name: &str, what: What, limit: u64) -> Result<Docume
         return Err(Failure::usage(format!("{name} is longer than {limit}")));
     }
     bytes.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-    let error = is_cut.then(|| Truncation::TooLarge { limit }.to_string());
+    let error = is_cut.then(|| TruncationCause::TooLarge { limit }.to_string());
     Ok(Document { body: Bytes::from(bytes), error, answer: None })
 }
 
@@ -230,11 +230,11 @@ impl Asking<'_> {
             permit: SendPermit::default(),
         };
         self.fetcher.fetch(request).await.map_err(|error| match &error.kind {
-            FailureKind::PrivateAddress(refused) if refused.class.opened_by_allow_private() => {
+            FetchFailure::PrivateAddress(refused) if refused.class.opened_by_allow_private() => {
                 Failure::usage(format!("{url} is refused: {refused}"))
                     .hint("add --allow-private if this machine is yours to ask")
             }
-            FailureKind::PrivateAddress(refused) => Failure::usage(format!("{url} is refused: {refused}"))
+            FetchFailure::PrivateAddress(refused) => Failure::usage(format!("{url} is refused: {refused}"))
                 .hint("name the address in crawl.allow_addresses of argiope.yaml if it is meant to be asked"),
             _ => Failure::failed(format!("cannot fetch {url}: {}", chain(error.as_ref()))),
         })

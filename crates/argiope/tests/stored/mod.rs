@@ -10,7 +10,7 @@
 
 use argiope_frontier::read_job_counts;
 use argiope_frontier::state::{HostKey, QueueAt, Restore, ShardState, Shards, StateError};
-use argiope_frontier::{JobCounts, Ticket};
+use argiope_frontier::{QueueCounts, Ticket};
 use argiope_lab::{AccessEntry, Expected, Fate, HostRule, check};
 use argiope_local::archive::{ArchiveOptions, FileArchive};
 use argiope_local::catalogue::{self, SqliteReader};
@@ -323,7 +323,7 @@ pub(crate) fn output_urls(path: &Path) -> Vec<String> {
 
 #[derive(Default)]
 struct Left {
-    jobs: Vec<(JobId, JobCounts)>,
+    jobs: Vec<(JobId, QueueCounts)>,
     hosts: Vec<HostKey>,
 }
 

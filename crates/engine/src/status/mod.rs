@@ -15,8 +15,8 @@ pub use process::ProcessFigures;
 pub(crate) use process::ProcessMeter;
 pub use rate::RateMeter;
 
-use argiope_frontier::{JobProgress, Overview, WaitReason};
-use argiope_model::{JobId, Millis};
+use argiope_frontier::{JobProgress, Overview};
+use argiope_model::{JobId, Millis, WaitReason};
 use serde::{Deserialize, Serialize};
 
 /// What the crawl as a whole is doing.

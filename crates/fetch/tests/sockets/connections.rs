@@ -1,7 +1,7 @@
 //! Keeping connections, and what happens when the other side did not.
 
 use crate::server::{PATIENCE, Server, fetcher, fetcher_with, ok, private};
-use argiope_fetch::{Descriptors, FailureKind, FetcherOptions};
+use argiope_fetch::{Descriptors, FetchFailure, FetcherOptions};
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -159,7 +159,7 @@ fn a_request_that_a_closing_connection_swallowed_is_a_failure_and_not_sent_again
         let fetcher = fetcher();
         server.get("/a").from(&fetcher).await.unwrap();
         let second = server.get("/b").from(&fetcher).await.unwrap_err();
-        assert!(matches!(second.kind, FailureKind::Stale(_)), "{:?}", second.kind);
+        assert!(matches!(second.kind, FetchFailure::Stale(_)), "{:?}", second.kind);
         assert_eq!(server.requests.borrow().len(), 2, "the host has seen it once");
         // Whoever asks again gets a new connection.
         let third = server.get("/b").from(&fetcher).await.unwrap();

@@ -2,7 +2,7 @@
 
 use crate::server::{Get, SHORT, Server, fetcher, fetcher_with, run};
 use argiope_fetch::{
-    AddressClass, AddressPolicy, ConnectFailure, FailureKind, FetcherOptions, Stage, Truncation,
+    AddressClass, AddressPolicy, ConnectFailure, FetchFailure, FetcherOptions, Stage, TruncationCause,
 };
 use tokio::net::TcpListener;
 
@@ -14,12 +14,12 @@ fn connection_refused() {
         drop(listener);
         let error = Get::new(&format!("http://{address}/")).from(&fetcher()).await.unwrap_err();
         assert!(
-            matches!(error.kind, FailureKind::Connect { reason: ConnectFailure::Refused, .. }),
+            matches!(error.kind, FetchFailure::Connect { reason: ConnectFailure::Refused, .. }),
             "{error}"
         );
         assert_eq!(error.to_string(), "connect: connection refused");
         assert_eq!(error.address, Some(address));
-        assert!(error.kind.is_transient() && error.kind.counts_for_breaker());
+        assert!(error.kind.kind().counts_for_breaker());
     });
 }
 
@@ -29,9 +29,9 @@ fn a_private_address_is_refused_before_a_packet_leaves() {
         let server = Server::always("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await;
         let error = server.get("/").from(&fetcher_with(FetcherOptions::default())).await.unwrap_err();
         assert!(
-            matches!(&error.kind, FailureKind::PrivateAddress(refused) if refused.class == AddressClass::Loopback)
+            matches!(&error.kind, FetchFailure::PrivateAddress(refused) if refused.class == AddressClass::Loopback)
         );
-        assert!(!error.kind.is_transient());
+        assert!(!error.kind.kind().counts_for_breaker());
         assert_eq!(server.connections.get(), 0);
     });
 }
@@ -69,7 +69,7 @@ fn no_address_is_said() {
         let mut get = Get::new("http://nowhere.test/");
         get.addresses.clear();
         let error = get.from(&fetcher()).await.unwrap_err();
-        assert!(matches!(error.kind, FailureKind::Connect { reason: ConnectFailure::NoAddress, .. }));
+        assert!(matches!(error.kind, FetchFailure::Connect { reason: ConnectFailure::NoAddress, .. }));
     });
 }
 
@@ -127,7 +127,7 @@ fn silence_times_out_at_the_first_byte() {
         })
         .await;
         let error = server.get("/").within(SHORT).from(&fetcher()).await.unwrap_err();
-        assert_eq!(error.kind, FailureKind::Timeout { stage: Stage::FirstByte, after: SHORT });
+        assert_eq!(error.kind, FetchFailure::Timeout { stage: Stage::FirstByte, after: SHORT });
         assert_eq!(error.to_string(), "timeout: first byte after 0.5 s");
     });
 }
@@ -145,7 +145,7 @@ fn a_dripping_head_times_out_in_the_head() {
         })
         .await;
         let error = server.get("/").within(SHORT).from(&fetcher()).await.unwrap_err();
-        assert_eq!(error.kind, FailureKind::Timeout { stage: Stage::Head, after: SHORT });
+        assert_eq!(error.kind, FetchFailure::Timeout { stage: Stage::Head, after: SHORT });
     });
 }
 
@@ -167,7 +167,7 @@ fn a_full_backlog_times_out_in_connect() {
             }
         }
         let error = Get::new(&format!("http://{address}/")).within(SHORT).from(&fetcher()).await.unwrap_err();
-        assert_eq!(error.kind, FailureKind::Timeout { stage: Stage::Connect, after: SHORT });
+        assert_eq!(error.kind, FetchFailure::Timeout { stage: Stage::Connect, after: SHORT });
     });
 }
 
@@ -187,7 +187,7 @@ fn a_dripping_body_keeps_its_status_and_what_came() {
         let fetched = server.get("/").within(SHORT).from(&fetcher).await.unwrap();
         assert_eq!(fetched.status, 200);
         assert!(fetched.body.starts_with(b"drip"));
-        assert_eq!(fetched.truncated, Some(Truncation::Timeout { after: SHORT }));
+        assert_eq!(fetched.truncated, Some(TruncationCause::Timeout { after: SHORT }));
         assert_eq!(fetcher.idle_connections(), 0);
     });
 }
@@ -198,7 +198,7 @@ fn a_short_body_says_how_short() {
         let server = Server::once("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this").await;
         let fetched = server.get("/").from(&fetcher()).await.unwrap();
         assert_eq!(fetched.body, "only this");
-        assert_eq!(fetched.truncated, Some(Truncation::ShortBody { received: 9, announced: Some(100) }));
+        assert_eq!(fetched.truncated, Some(TruncationCause::ShortBody { received: 9, announced: Some(100) }));
         assert_eq!(fetched.truncated.unwrap().to_string(), "truncated: short body: 9 of 100 bytes");
     });
 }
@@ -210,7 +210,7 @@ fn a_chunked_body_that_ends_early_is_short() {
             Server::once("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n").await;
         let fetched = server.get("/").from(&fetcher()).await.unwrap();
         assert_eq!(fetched.body, "hello");
-        assert_eq!(fetched.truncated, Some(Truncation::ShortBody { received: 5, announced: None }));
+        assert_eq!(fetched.truncated, Some(TruncationCause::ShortBody { received: 5, announced: None }));
     });
 }
 
@@ -223,7 +223,7 @@ fn a_broken_chunk_keeps_what_came_before() {
         .await;
         let fetched = server.get("/").from(&fetcher()).await.unwrap();
         assert_eq!(fetched.body, "hello");
-        assert_eq!(fetched.truncated, Some(Truncation::Malformed { received: 5 }));
+        assert_eq!(fetched.truncated, Some(TruncationCause::Malformed { received: 5 }));
     });
 }
 
@@ -240,6 +240,6 @@ fn a_reset_within_the_body_keeps_what_came_before() {
         .await;
         let fetched = server.get("/").from(&fetcher()).await.unwrap();
         assert_eq!(fetched.body, "hello");
-        assert_eq!(fetched.truncated, Some(Truncation::Reset { received: 5 }));
+        assert_eq!(fetched.truncated, Some(TruncationCause::Reset { received: 5 }));
     });
 }

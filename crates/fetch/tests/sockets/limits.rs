@@ -1,7 +1,7 @@
 //! Nothing a peer sends is taken without bound.
 
 use crate::server::{Server, fetcher, ok, run};
-use argiope_fetch::{DecodeScratch, FailureKind, Truncation, decode};
+use argiope_fetch::{DecodeScratch, FetchFailure, TruncationCause, decode};
 use std::io::Write;
 
 #[test]
@@ -13,7 +13,7 @@ fn a_body_over_the_limit_is_cut_there() {
         get.max_body_bytes = 1000;
         let fetched = get.from(&fetcher).await.unwrap();
         assert_eq!(fetched.body.len(), 1000);
-        assert_eq!(fetched.truncated, Some(Truncation::TooLarge { limit: 1000 }));
+        assert_eq!(fetched.truncated, Some(TruncationCause::TooLarge { limit: 1000 }));
         assert_eq!(fetcher.idle_connections(), 0);
         get.max_body_bytes = 5000;
         let fetched = get.from(&fetcher).await.unwrap();
@@ -40,7 +40,7 @@ fn an_endless_body_is_cut() {
         get.max_body_bytes = 3_000_000;
         let fetched = get.from(&fetcher()).await.unwrap();
         assert_eq!(fetched.body.len(), 3_000_000);
-        assert_eq!(fetched.truncated, Some(Truncation::TooLarge { limit: 3_000_000 }));
+        assert_eq!(fetched.truncated, Some(TruncationCause::TooLarge { limit: 3_000_000 }));
     });
 }
 
@@ -53,7 +53,7 @@ fn an_announced_length_takes_no_memory_in_advance() {
         let fetched = get.from(&fetcher()).await.unwrap();
         assert_eq!(
             fetched.truncated,
-            Some(Truncation::ShortBody { received: 1, announced: Some(99_999_999_999_999) })
+            Some(TruncationCause::ShortBody { received: 1, announced: Some(99_999_999_999_999) })
         );
     });
 }
@@ -67,7 +67,7 @@ fn too_many_headers_are_refused() {
         };
         let server = Server::always(fields(300)).await;
         let error = server.get("/").from(&fetcher()).await.unwrap_err();
-        assert_eq!(error.kind, FailureKind::HeadersTooLarge, "{error}");
+        assert_eq!(error.kind, FetchFailure::HeadersTooLarge, "{error}");
         let server = Server::always(fields(200)).await;
         assert_eq!(server.get("/").from(&fetcher()).await.unwrap().headers.len(), 201);
     });
@@ -82,7 +82,7 @@ fn giant_headers_are_refused() {
         ))
         .await;
         let error = server.get("/").from(&fetcher()).await.unwrap_err();
-        assert_eq!(error.kind, FailureKind::HeadersTooLarge, "{error}");
+        assert_eq!(error.kind, FetchFailure::HeadersTooLarge, "{error}");
         let server = Server::always(format!(
             "HTTP/1.1 200 OK\r\nX: {}\r\nContent-Length: 0\r\n\r\n",
             "y".repeat(50_000)

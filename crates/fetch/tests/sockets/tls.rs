@@ -1,7 +1,7 @@
 //! TLS with an authority of our own: HTTP/1.1, HTTP/2, tunnels, and certificates that do not hold.
 
 use crate::server::{Get, Peer, SHORT, Server, fetcher, ok, private, resolver, run};
-use argiope_fetch::{FailureKind, HttpFetcher, ProfileOptions, RequestProfile, Stage, Tls, TlsOptions};
+use argiope_fetch::{FetchFailure, HttpFetcher, ProfileOptions, RequestProfile, Stage, Tls, TlsOptions};
 use bytes::Bytes;
 use http::{Request, Response, Version};
 use http_body_util::Full;
@@ -228,7 +228,7 @@ fn a_request_given_up_frees_its_http_2_connection() {
         .await;
         let fetcher = authority.fetcher();
         let error = secure(&server, "two.test", "/never").within(SHORT).from(&fetcher).await.unwrap_err();
-        assert_eq!(error.kind, FailureKind::Timeout { stage: Stage::FirstByte, after: SHORT });
+        assert_eq!(error.kind, FetchFailure::Timeout { stage: Stage::FirstByte, after: SHORT });
         assert_eq!(fetcher.idle_connections(), 1);
         assert!(secure(&server, "two.test", "/").from(&fetcher).await.unwrap().reused);
         assert_eq!(server.connections.get(), 1);
@@ -275,7 +275,7 @@ fn silence_in_the_handshake_times_out_there() {
     run(async {
         let server = Server::start(|peer| peer.hang()).await;
         let error = secure(&server, "site.test", "/").within(SHORT).from(&fetcher()).await.unwrap_err();
-        assert_eq!(error.kind, FailureKind::Timeout { stage: Stage::Tls, after: SHORT });
+        assert_eq!(error.kind, FetchFailure::Timeout { stage: Stage::Tls, after: SHORT });
     });
 }
 

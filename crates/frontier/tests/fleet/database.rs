@@ -5,7 +5,7 @@ use argiope_frontier::memory::MemoryState;
 use argiope_frontier::ownership::{LEASE, Leases, Observation, Seat};
 use argiope_frontier::read_job_counts;
 use argiope_frontier::state::{Change, HostKey, Restore, ShardState, Shards, StateBatch, StateError};
-use argiope_frontier::{JobCounts, LastStop};
+use argiope_frontier::{LastStop, QueueCounts};
 use argiope_model::{Fingerprint, JobId, Millis};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -278,7 +278,7 @@ impl Database {
     }
 
     /// What the records of all shards say, and whether their logs are applied to the end.
-    pub(crate) fn progress(&self) -> (BTreeMap<u32, JobCounts>, bool) {
+    pub(crate) fn progress(&self) -> (BTreeMap<u32, QueueCounts>, bool) {
         let mut records = Records::default();
         self.state.restore(&Shards::All, &mut records, &|_| false).unwrap();
         let applied = (0..self.rows.len() as u16).all(|shard| {
@@ -302,7 +302,7 @@ impl Database {
 
 #[derive(Default)]
 struct Records {
-    jobs: BTreeMap<u32, JobCounts>,
+    jobs: BTreeMap<u32, QueueCounts>,
     received: HashMap<u16, u64>,
 }
 

@@ -4,7 +4,7 @@ mod database;
 mod web;
 mod worker;
 
-use argiope_frontier::{Discovery, HostIndex, JobCounts, Token, message::Message};
+use argiope_frontier::{Discovery, HostIndex, QueueCounts, Token, message::Message};
 use argiope_model::{FingerprintKey, JobId, Millis, PublicSuffixes, Visit, shard_of};
 use argiope_politeness::{HumanDuration, PolitenessRules, PolitenessSettings};
 use database::Database;
@@ -455,7 +455,7 @@ impl Fleet {
         }
         let (counts, applied) = database.progress();
         let spent = plan.max_pages.is_some() && database.pool() == 0 && now > last_request + 600_000;
-        let is_over = |(job, counts): (&u32, &JobCounts)| {
+        let is_over = |(job, counts): (&u32, &QueueCounts)| {
             counts.queued + counts.delayed == 0 || spent && *job == FIRST.0
         };
         applied && counts.iter().all(is_over)

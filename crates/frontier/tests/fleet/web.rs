@@ -1,8 +1,7 @@
 //! The web that is crawled, and what its hosts think of being asked.
 
 use argiope_frontier::Found;
-use argiope_model::{FingerprintKey, RequestKind, Url};
-use argiope_politeness::FailureKind;
+use argiope_model::{FailureKind, FingerprintKey, RequestKind, Url};
 
 /// Redirects lead to a page of this number, which nobody links to.
 const TARGET: u32 = 900;

@@ -10,8 +10,8 @@ use argiope_frontier::{
     Answer, Completion, Discovery, Disposition, Frontier, FrontierConfig, JobLimits, LastStop,
     RobotsAnswered, Step, Ticket, Token,
 };
-use argiope_model::{JobId, JobSpec, Millis, NewUrlRate, RequestKind, Visit};
-use argiope_politeness::{AnswerOutcome, AnswerResult, FailureKind, RobotsAnswer};
+use argiope_model::{FailureKind, JobId, JobSpec, Millis, NewUrlRate, RequestKind, Visit};
+use argiope_politeness::{AnswerOutcome, AnswerResult, RobotsAnswer};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;

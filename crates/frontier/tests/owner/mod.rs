@@ -8,11 +8,10 @@ use argiope_frontier::{
     LastStop, Refused, RobotsAnswered, RobotsDispatch, Step, Ticket, Token, Unresolved,
 };
 use argiope_model::{
-    FingerprintKey, JobId, JobSpec, Millis, NewUrlRate, PublicSuffixes, RequestKind, Skip, Url, Visit,
+    FailureKind, FingerprintKey, JobId, JobSpec, Millis, NewUrlRate, PublicSuffixes, RequestKind, Skip, Url,
+    Visit,
 };
-use argiope_politeness::{
-    AnswerOutcome, AnswerResult, FailureKind, PolitenessRules, PolitenessSettings, RobotsAnswer,
-};
+use argiope_politeness::{AnswerOutcome, AnswerResult, PolitenessRules, PolitenessSettings, RobotsAnswer};
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -2,8 +2,8 @@
 
 use crate::owner::{Asked, JOB, Owner, robots_txt, spec};
 use crate::{HOUR, SECOND};
-use argiope_frontier::{Completion, Discovery, Found, LastStop, Refused, WaitReason};
-use argiope_model::{JobSpec, NormalRules, RequestKind, SkipReason, Url};
+use argiope_frontier::{Completion, Discovery, Found, LastStop, Refused};
+use argiope_model::{JobSpec, NormalRules, RequestKind, SkipReason, Url, WaitReason};
 use argiope_politeness::AnswerResult;
 
 fn offer(owner: &mut Owner, urls: &[&str]) -> Vec<Refused> {

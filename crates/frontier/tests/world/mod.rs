@@ -6,10 +6,10 @@ use argiope_frontier::{
     Answer, Completion, Discovery, Dispatch, Disposition, Found, Frontier, FrontierConfig, JobLimits,
     LastStop, RobotsAnswered, Step, Ticket, Token,
 };
-use argiope_model::{FingerprintKey, JobId, JobSpec, Millis, PublicSuffixes, RequestKind, Url, Visit};
-use argiope_politeness::{
-    AnswerOutcome, AnswerResult, FailureKind, PolitenessRules, PolitenessSettings, RobotsAnswer,
+use argiope_model::{
+    FailureKind, FingerprintKey, JobId, JobSpec, Millis, PublicSuffixes, RequestKind, Url, Visit,
 };
+use argiope_politeness::{AnswerOutcome, AnswerResult, PolitenessRules, PolitenessSettings, RobotsAnswer};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::sync::Arc;

@@ -4,8 +4,8 @@
 
 use super::{Appended, Archive, ArchiveRef, Exchange, Position, RecoveredVisit, Response};
 use crate::error::ErrorKind;
-use crate::warc::{AnswerFacts, Digest, Truncation, VisitMetadata, VisitOutcome};
-use argiope_model::{FetchTimings, Hop, JobId, Millis, RequestKind, Url, Visit};
+use crate::warc::{AnswerFacts, Digest, VisitMetadata, VisitOutcome};
+use argiope_model::{FetchTimings, Hop, JobId, Millis, RequestKind, Truncation, Url, Visit};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// Opens the same archive again, as after a restart.

@@ -1,6 +1,6 @@
 //! What the metadata of a visit holds: all that is needed to complete the visit without a second request.
 
-use argiope_model::{FetchTimings, Millis, Url, Visit, VisitKey};
+use argiope_model::{FetchTimings, Millis, Truncation, Url, Visit, VisitKey};
 use serde::{Deserialize, Serialize};
 
 /// The block of a metadata record, or a field of the response's header, as JSON; what has its usual value is left out. A
@@ -81,23 +81,4 @@ fn one() -> u32 {
 
 fn is_one(number: &u32) -> bool {
     *number == 1
-}
-
-/// Why a body is not whole. The words are those of `WARC-Truncated`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Truncation {
-    Length,
-    Time,
-    Disconnect,
-}
-
-impl Truncation {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Truncation::Length => "length",
-            Truncation::Time => "time",
-            Truncation::Disconnect => "disconnect",
-        }
-    }
 }

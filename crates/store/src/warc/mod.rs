@@ -19,7 +19,7 @@ mod visits;
 mod writer;
 
 pub use digest::Digest;
-pub use metadata::{AnswerFacts, Truncation, VisitMetadata, VisitOutcome};
+pub use metadata::{AnswerFacts, VisitMetadata, VisitOutcome};
 pub use reader::{RecordHead, WarcError, WarcFault, WarcReader};
 pub use record_id::{RecordId, RecordIds};
 pub use visits::{Capture, StoredVisit, VisitReader, read_referred};
