@@ -7,37 +7,28 @@ use argiope_model::{
     Base, FailureKind, FetchTimings, Millis, RedirectEnd, RequestKind, Resources, Url, Visit, plural,
 };
 use argiope_politeness::{AnswerOutcome, AnswerResult, HostRules, Next, parse_retry_after};
-use argiope_store::catalogue::FetchOutcome;
 use argiope_store::warc::VisitOutcome;
 use http::HeaderMap;
 use http::header::RETRY_AFTER;
 use std::time::Duration;
 
-/// A visit's fate, with the error its record shows.
+/// A visit's decision, with the error its record shows.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Fate {
+pub(crate) struct Decision {
     pub(crate) completion: Completion,
     pub(crate) error: Option<String>,
     /// It was tried as often as makes sense.
     pub(crate) dead_letter: bool,
 }
 
-impl Fate {
-    fn last(counted: bool, error: Option<String>) -> Fate {
-        Fate { completion: Completion::Done { counted }, error, dead_letter: false }
+impl Decision {
+    fn last(counted: bool, error: Option<String>) -> Decision {
+        Decision { completion: Completion::Done { counted }, error, dead_letter: false }
     }
 
     /// Sitemaps are no pages, and do not count as such.
-    fn with_answer(visit: &Visit, error: Option<String>) -> Fate {
-        Fate::last(visit.kind == RequestKind::Page, error)
-    }
-
-    pub(crate) fn fetch_outcome(&self) -> FetchOutcome {
-        match self.completion {
-            Completion::Done { .. } => FetchOutcome::Final,
-            Completion::Retry { .. } => FetchOutcome::Retry,
-            Completion::Redirect { .. } => FetchOutcome::Redirect,
-        }
+    fn with_answer(visit: &Visit, error: Option<String>) -> Decision {
+        Decision::last(visit.kind == RequestKind::Page, error)
     }
 
     pub(crate) fn visit_outcome(&self) -> VisitOutcome {
@@ -65,15 +56,15 @@ pub(crate) fn answered(
     head: &Head<'_>,
     rules: &HostRules,
     chance: f64,
-) -> Fate {
+) -> Decision {
     if let Some(location) = head.location {
         return redirected(job, visit, head, location);
     }
     // Many servers answer wrongly where only the head is asked for: what looks broken is asked for again, as a whole. One
     // that is busy is believed.
-    if asks_head_only(job, visit) && head.status >= 400 && !matches!(head.status, 429 | 503) {
+    if sends_head(job, visit) && head.status >= 400 && !matches!(head.status, 429 | 503) {
         let error = Some(format!("http: {} to HEAD", head.status));
-        return Fate { completion: Completion::Retry { due: head.ended }, error, dead_letter: false };
+        return Decision { completion: Completion::Retry { due: head.ended }, error, dead_letter: false };
     }
     // Who maps hosts asks each of them seldom enough: there, 429 is final like any other 4xx.
     if (500..=599).contains(&head.status) || head.status == 429 && job.graph.is_none() {
@@ -85,15 +76,15 @@ pub(crate) fn answered(
         status @ 400.. => Some(format!("http: {status}")),
         _ => None,
     };
-    Fate::with_answer(visit, error)
+    Decision::with_answer(visit, error)
 }
 
-fn failed_status(visit: &Visit, head: &Head<'_>, rules: &HostRules, chance: f64) -> Fate {
+fn failed_status(visit: &Visit, head: &Head<'_>, rules: &HostRules, chance: f64) -> Decision {
     let status = head.status;
     match rules.retries().decide(FailureKind::Status(status), visit.attempt, chance) {
         Next::After(wait) => {
             let due = retry_due(head, wait);
-            Fate {
+            Decision {
                 completion: Completion::Retry { due },
                 error: Some(format!("http: {status}")),
                 dead_letter: false,
@@ -102,9 +93,9 @@ fn failed_status(visit: &Visit, head: &Head<'_>, rules: &HostRules, chance: f64)
         Next::DeadLetter => {
             let attempts = plural(u64::from(visit.attempt) + 1, "attempt", "attempts");
             let error = format!("http: {status} after {attempts}");
-            Fate { dead_letter: true, ..Fate::with_answer(visit, Some(error)) }
+            Decision { dead_letter: true, ..Decision::with_answer(visit, Some(error)) }
         }
-        Next::Final => Fate::with_answer(visit, Some(format!("http: {status}"))),
+        Next::Final => Decision::with_answer(visit, Some(format!("http: {status}"))),
     }
 }
 
@@ -128,13 +119,13 @@ fn retry_due(head: &Head<'_>, wait: Duration) -> Millis {
 
 /// Each hop must pass the job's rules. Of a seed's only the hosts are looked at that are never asked: where it leads is
 /// where the job begins.
-fn redirected(job: &JobContext, visit: &Visit, head: &Head<'_>, location: &str) -> Fate {
+fn redirected(job: &JobContext, visit: &Visit, head: &Head<'_>, location: &str) -> Decision {
     let target = Base::new(&visit.url).join(location, &job.normal);
     let to = match target {
         Ok(to) => to,
-        Err(error) => return Fate::with_answer(visit, Some(format!("redirect: {error}"))),
+        Err(error) => return Decision::with_answer(visit, Some(format!("redirect: {error}"))),
     };
-    let ends = |end: RedirectEnd<'_>| Fate::with_answer(visit, Some(end.to_string()));
+    let ends = |end: RedirectEnd<'_>| Decision::with_answer(visit, Some(end.to_string()));
     let most = job.spec.max_redirects;
     if visit.hops.len() >= most as usize {
         return ends(RedirectEnd::TooMany { most, to: &to });
@@ -153,18 +144,18 @@ fn redirected(job: &JobContext, visit: &Visit, head: &Head<'_>, location: &str) 
     if let Err(skip) = judged {
         return ends(RedirectEnd::Refused { to: &to, skip: &skip });
     }
-    Fate { completion: Completion::Redirect { to, status: head.status }, error: None, dead_letter: false }
+    Decision { completion: Completion::Redirect { to, status: head.status }, error: None, dead_letter: false }
 }
 
 /// A resource is checked by its head, the first time.
-pub(crate) fn asks_head_only(job: &JobContext, visit: &Visit) -> bool {
+pub(crate) fn sends_head(job: &JobContext, visit: &Visit) -> bool {
     visit.kind == RequestKind::Resource && job.spec.resources == Resources::Check && visit.attempt == 0
 }
 
 /// What the host is held to have answered: that it does not know how to answer for a head is no failure of it.
 pub(crate) fn status_of_host(job: &JobContext, visit: &Visit, status: u16) -> u16 {
     match status {
-        500..=502 | 504..=599 if asks_head_only(job, visit) => 405,
+        500..=502 | 504..=599 if sends_head(job, visit) => 405,
         status => status,
     }
 }
@@ -180,15 +171,15 @@ pub(crate) fn failed(
     ended: Millis,
     rules: &HostRules,
     chance: f64,
-) -> Fate {
+) -> Decision {
     match rules.retries().decide(kind, visit.attempt, chance) {
-        Next::After(wait) => Fate {
+        Next::After(wait) => Decision {
             completion: Completion::Retry { due: ended + wait },
             error: Some(message),
             dead_letter: false,
         },
-        Next::DeadLetter => Fate { dead_letter: true, ..Fate::last(false, Some(message)) },
-        Next::Final => Fate::last(false, Some(message)),
+        Next::DeadLetter => Decision { dead_letter: true, ..Decision::last(false, Some(message)) },
+        Next::Final => Decision::last(false, Some(message)),
     }
 }
 

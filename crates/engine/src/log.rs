@@ -1,7 +1,7 @@
 //! What happens, as lines of the log: `info` for what becomes of each request and host, `debug` for the machinery. Nothing
 //! is put together unless somebody listens.
 
-use crate::classify::{Fate, error_text};
+use crate::classify::{Decision, error_text};
 use argiope_fetch::{FetchError, Fetched};
 use argiope_frontier::{Completion, Notice, Unresolved};
 use argiope_model::{FetchTimings, Millis, Skip, Url, Visit};
@@ -22,25 +22,25 @@ fn seconds(from: Millis, until: Millis) -> f64 {
     (until.since(from).as_secs_f64() * 10.0).round() / 10.0
 }
 
-pub(crate) fn answered(visit: &Visit, fetched: &Fetched, fate: &Fate) {
+pub(crate) fn answered(visit: &Visit, fetched: &Fetched, decision: &Decision) {
     let (status, ms, url) = (fetched.status.as_u16(), ms(&fetched.timings), &visit.url);
-    match &fate.completion {
+    match &decision.completion {
         Completion::Redirect { to, .. } => info!(status, ms, %url, %to, "redirected"),
         Completion::Done { .. } | Completion::Retry { .. } => {
-            let error = fate.error.as_deref();
+            let error = decision.error.as_deref();
             info!(status, ms, bytes = fetched.body.len(), %url, error, "fetched");
         }
     }
-    tried_again(visit, fate, fetched.timings.ended);
+    tried_again(visit, decision, fetched.timings.ended);
 }
 
-pub(crate) fn failed(visit: &Visit, error: &FetchError, fate: &Fate) {
+pub(crate) fn failed(visit: &Visit, error: &FetchError, decision: &Decision) {
     info!(error = error_text(error), ms = ms(&error.timings), url = %visit.url, "no answer");
-    tried_again(visit, fate, error.timings.ended);
+    tried_again(visit, decision, error.timings.ended);
 }
 
-fn tried_again(visit: &Visit, fate: &Fate, ended: Millis) {
-    if let Completion::Retry { due } = fate.completion {
+fn tried_again(visit: &Visit, decision: &Decision, ended: Millis) {
+    if let Completion::Retry { due } = decision.completion {
         let attempt = u32::from(visit.attempt) + 2;
         info!(attempt, in_seconds = seconds(ended, due), url = %visit.url, "will be tried again");
     }

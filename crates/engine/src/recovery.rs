@@ -10,16 +10,16 @@
 //! The archive is read twice: links may lead to what is itself among the visits, and those must be known first. A retry
 //! or a hop may be there beside the visit it follows; then the last one of them counts.
 
-use crate::classify::{self, Fate};
+use crate::classify::{self, Decision};
 use crate::committer::{Committer, Load};
-use crate::digest::Buffers;
 use crate::error::EngineError;
 use crate::job::{JobContext, Jobs};
-use crate::processing::{self, RequestContext};
 use crate::robots;
 use crate::scheduler::{marks, offer_sitemaps, settle};
 use crate::scope::ScopeCompiler;
 use crate::visit_record::{Settlement, VisitRecord};
+use crate::worker::processing::{PendingResponse, ProcessedPage, ResponseProcessor};
+use crate::worker::rows::{self, RequestContext};
 use argiope_fetch::{DecodeScratch, Fetched};
 use argiope_frontier::queue::OrderKey;
 use argiope_frontier::state::{QueueAt, ShardState, StateBatch};
@@ -27,12 +27,11 @@ use argiope_frontier::{Answer, Completion, Entered, Frontier, Rule, Ticket};
 use argiope_model::{Fingerprint, FingerprintKey, JobId, Millis, RequestKind, Visit};
 use argiope_politeness::AnswerResult;
 use argiope_store::archive::{Archive, Position, RecoveredVisit, Recovery, StoredExchange};
-use argiope_store::catalogue::{CatalogueReader, RobotsRow};
+use argiope_store::catalogue::CatalogueReader;
 use argiope_store::clock::now;
 use argiope_store::error::{ErrorKind, StoreError};
-use argiope_store::warc::VisitOutcome;
+use argiope_store::warc::{VisitMetadata, VisitOutcome};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version};
-use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -56,6 +55,9 @@ pub struct RecoverySummary {
 }
 
 const BATCH: usize = 500;
+
+/// Named in the rows as the worker.
+const WORKER: &str = "recovery";
 
 pub(crate) struct Recoverer<'e> {
     pub(crate) archive: Arc<dyn Archive>,
@@ -224,7 +226,7 @@ impl Recoverer<'_> {
     ) -> Result<Option<VisitRecord>, StoreError> {
         let Some(job) = self.jobs.get(found.metadata.visit.job) else { return Ok(None) };
         let position = Some(Position { file: found.at.file.clone(), length: found.end });
-        let fate = fate_of(&found);
+        let decision = decision_of(&found);
         let visit = found.metadata.visit.clone();
         let ticket = found.metadata.ticket.as_deref().and_then(|text| text.parse::<Ticket>().ok());
         let catalogued = match visit.kind {
@@ -240,17 +242,24 @@ impl Recoverer<'_> {
             }
             RequestKind::Robots | RequestKind::Sitemap => false,
         };
+        let is_robots = visit.kind == RequestKind::Robots;
         let mut record = if found.has_response {
             let exchange = self.archive.read(&found.at)?;
             let fetched = fetched_again(&found, &exchange);
             self.tell_host(&visit, &fetched);
-            let mut record = self.with_response(&job, &found, &fate, &fetched);
-            if visit.kind == RequestKind::Robots {
-                self.keep_robots(&job, &visit, &fetched, &mut record);
+            let context = context_of(&found.metadata, ticket);
+            let response =
+                PendingResponse { job: Arc::clone(&job), token: None, visit, context, fetched, decision };
+            // Each with fresh buffers: they remember links, and not all of these records reach the frontier.
+            let mut processor = ResponseProcessor::new(String::from(WORKER), self.key.clone());
+            let ProcessedPage { mut record, fetched, .. } = processor.process_response(response);
+            record.archived(&found.at, found.duplicate_of.as_ref());
+            if let Some(settlement) = record.settlement.take_if(|_| is_robots) {
+                self.keep_robots(&job, &settlement.visit, &fetched, &mut record);
             }
             record
         } else {
-            without_response(&found, &fate)
+            without_response(found.metadata, decision, ticket)
         };
         record.position = position;
         if catalogued {
@@ -258,40 +267,10 @@ impl Recoverer<'_> {
             let settlement = record.settlement.take();
             record = VisitRecord { settlement, position: record.position, ..VisitRecord::default() };
         }
-        if let Some(settled) = &mut record.settlement {
-            settled.ticket = ticket;
-        }
-        if visit.kind == RequestKind::Robots {
+        if is_robots {
             record.settlement = None;
         }
         Ok(Some(record))
-    }
-
-    fn with_response(
-        &self,
-        job: &JobContext,
-        found: &RecoveredVisit,
-        fate: &Fate,
-        fetched: &Fetched,
-    ) -> VisitRecord {
-        let metadata = &found.metadata;
-        let visit = metadata.visit.clone();
-        let buffers = RefCell::new(Buffers::new());
-        let decoding = RefCell::new(DecodeScratch::new());
-        let context = context_of(found);
-        let mut processed =
-            processing::process_response(job, &visit, fetched, fate, &context, self.key, &buffers, &decoding);
-        processed.archived(&found.at.to_string(), found.duplicate_of.as_ref());
-        processed.record.settlement = Some(Settlement {
-            token: None,
-            ticket: None,
-            visit,
-            completion: fate.completion.clone(),
-            discoveries: processed.discoveries,
-            note: processed.note,
-            scope_host: processed.scope_host,
-        });
-        processed.record
     }
 
     /// The host may have asked for patience, and been forgotten.
@@ -313,12 +292,7 @@ impl Recoverer<'_> {
         let mut scratch = DecodeScratch::new();
         let Ok(body) = robots::robots_body(fetched, &mut scratch) else { return };
         let body = body.to_vec();
-        record.robots = Some(RobotsRow {
-            origin: origin.origin().to_owned(),
-            fetched_at: ended,
-            status: Some(status),
-            body: body.clone(),
-        });
+        record.robots = Some(robots::robots_row(origin, status, &body, ended));
         record.host = Some(robots::host_row(origin, status, &body, ended));
         let answer = (status, body);
         if let Some(news) = self.frontier.robots_answered_before(origin, &job.agent, answer, ended, now()) {
@@ -337,7 +311,7 @@ fn stopped(failure: &mut Option<EngineError>, error: EngineError) -> StoreError 
     StoreError::new(ErrorKind::Io, "recovery", text)
 }
 
-fn fate_of(found: &RecoveredVisit) -> Fate {
+fn decision_of(found: &RecoveredVisit) -> Decision {
     let metadata = &found.metadata;
     let completion = match &metadata.outcome {
         VisitOutcome::Final => {
@@ -353,41 +327,34 @@ fn fate_of(found: &RecoveredVisit) -> Fate {
     let bad = metadata.status.is_none_or(|status| matches!(status, 429 | 500..=599));
     let last = matches!(metadata.outcome, VisitOutcome::Final) && bad;
     let dead_letter = last && metadata.error.is_some() && metadata.visit.attempt > 0;
-    Fate { completion, error: metadata.error.clone(), dead_letter }
+    Decision { completion, error: metadata.error.clone(), dead_letter }
 }
 
-fn context_of(found: &RecoveredVisit) -> RequestContext<'static> {
-    let metadata = &found.metadata;
+fn context_of(metadata: &VisitMetadata, ticket: Option<Ticket>) -> RequestContext {
+    let rule = metadata.robots_rule.as_deref();
     RequestContext {
-        ticket: metadata.ticket.clone(),
-        rule: metadata
-            .robots_rule
-            .as_deref()
-            .map(|text| Rule { text: text.into(), line: metadata.robots_line }),
+        ticket,
+        rule: rule.map(|text| Rule { text: text.into(), line: metadata.robots_line }),
         delay: Duration::from_millis(metadata.required_delay_ms),
         per_host: metadata.per_host.max(1),
-        worker: "recovery",
     }
 }
 
-fn without_response(found: &RecoveredVisit, fate: &Fate) -> VisitRecord {
-    let metadata = &found.metadata;
-    let visit = metadata.visit.clone();
-    let context = context_of(found);
-    let fetch = context.fetch_row(&visit, metadata, fate);
+fn without_response(metadata: VisitMetadata, decision: Decision, ticket: Option<Ticket>) -> VisitRecord {
+    let visit = &metadata.visit;
     let is_page = visit.kind == RequestKind::Page;
-    let done = matches!(fate.completion, Completion::Done { .. });
     let is_resource = visit.kind == RequestKind::Resource;
+    let done = matches!(decision.completion, Completion::Done { .. });
     VisitRecord {
-        fetch: Some(fetch),
-        resource: (is_resource && done).then(|| processing::resource_row(&visit, metadata)),
-        page: (is_page && done).then(|| processing::failed_page(&visit, metadata, "recovery").capped()),
-        error: is_page.then(|| processing::error_row(&visit, fate, None, metadata.timings.ended)),
+        fetch: Some(rows::fetch_row(&metadata, WORKER)),
+        resource: (is_resource && done).then(|| rows::resource_row(visit, &metadata)),
+        page: (is_page && done).then(|| rows::failed_page(visit, &metadata, WORKER).capped()),
+        error: is_page.then(|| rows::error_row(visit, &decision, None, metadata.timings.ended)),
         settlement: Some(Settlement {
             token: None,
-            ticket: None,
-            visit,
-            completion: fate.completion.clone(),
+            ticket,
+            visit: metadata.visit,
+            completion: decision.completion,
             discoveries: Vec::new(),
             note: None,
             scope_host: None,

@@ -4,7 +4,7 @@ use crate::job::JobContext;
 use argiope_fetch::{DecodeScratch, Fetched, TruncationCause, decode};
 use argiope_model::{Millis, RequestKind, Url, Visit};
 use argiope_politeness::robots::text_of;
-use argiope_store::catalogue::HostRow;
+use argiope_store::catalogue::{HostRow, RobotsRow};
 use argiope_store::clock::now;
 use bytes::Bytes;
 
@@ -55,6 +55,15 @@ pub(crate) fn robots_body(fetched: &Fetched, scratch: &mut DecodeScratch) -> Res
 
 fn is_text(bytes: &[u8]) -> bool {
     !bytes.iter().any(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace())
+}
+
+pub(crate) fn robots_row(origin: &Url, status: u16, body: &[u8], at: Millis) -> RobotsRow {
+    RobotsRow {
+        origin: origin.origin().to_owned(),
+        fetched_at: at,
+        status: Some(status),
+        body: body.to_vec(),
+    }
 }
 
 pub(crate) fn host_row(origin: &Url, status: u16, body: &[u8], at: Millis) -> HostRow {

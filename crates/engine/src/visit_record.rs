@@ -4,7 +4,7 @@
 use argiope_frontier::admission::SeenPage;
 use argiope_frontier::{Completion, Discovery, Ticket, Token};
 use argiope_model::{Url, Visit};
-use argiope_store::archive::Position;
+use argiope_store::archive::{ArchiveRef, Position};
 use argiope_store::catalogue::{
     ErrorRow, FetchRow, HostRow, PageKey, PageRow, ResourceRow, RobotsRow, SkippedRow,
 };
@@ -54,6 +54,18 @@ pub(crate) struct VisitRecord {
 const LINKS_PER_VISIT: usize = 100;
 
 impl VisitRecord {
+    /// Notes where the exchange is in the archive, and which page has the same payload.
+    pub(crate) fn archived(&mut self, at: &ArchiveRef, duplicate_of: Option<&Url>) {
+        if let Some(row) = &mut self.page {
+            row.page.archive = Some(at.to_string());
+            let own = duplicate_of.is_some_and(|url| url.as_str() == row.page.url);
+            row.page.duplicate_of = duplicate_of.filter(|_| !own).map(|url| url.as_str().to_owned());
+        }
+        if let Some(resource) = &mut self.resource {
+            resource.archive = Some(at.to_string());
+        }
+    }
+
     /// How many ordinary visits take as much memory and time: an index page with 10,000 links is not one among others.
     pub(crate) fn weight(&self) -> usize {
         let discovered = self.settlement.iter().flat_map(|settled| &settled.discoveries);

@@ -2,7 +2,7 @@
 
 use super::Scheduler;
 use crate::committer::Stored;
-use crate::digest::{of_job, sitemap_found};
+use crate::content::{of_job, sitemap_found};
 use crate::error::EngineError;
 use crate::job::Jobs;
 use crate::log;

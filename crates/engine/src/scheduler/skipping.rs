@@ -2,9 +2,9 @@
 
 use super::{Scheduler, offer_sitemaps};
 use crate::log;
-use crate::processing;
 use crate::status::{EndedVisit, RetryReason};
 use crate::visit_record::{Settlement, VisitRecord};
+use crate::worker::rows;
 use argiope_frontier::{Completion, RobotsNews, Ticket, Token};
 use argiope_model::{FetchTimings, Millis, RequestKind, Skip, Visit};
 use argiope_store::catalogue::SkippedRow;
@@ -64,10 +64,9 @@ impl Scheduler {
             charset: None,
             answer: None,
         };
-        let resource =
-            (visit.kind == RequestKind::Resource).then(|| processing::resource_row(&visit, &metadata));
+        let resource = (visit.kind == RequestKind::Resource).then(|| rows::resource_row(&visit, &metadata));
         let page = (visit.kind == RequestKind::Page).then(|| {
-            let mut row = processing::failed_page(&visit, &metadata, &self.name);
+            let mut row = rows::failed_page(&visit, &metadata, &self.name);
             if status.is_some() {
                 // Where it led to was not asked.
                 row.page.final_url = visit.hops.last().map(|hop| hop.url.as_str().to_owned());

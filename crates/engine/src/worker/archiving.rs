@@ -1,0 +1,77 @@
+//! Writes exchanges to the archive, several at once, and notes in their records where they are.
+
+use super::Worker;
+use super::processing::ProcessedPage;
+use crate::error::EngineError;
+use argiope_fetch::{Fetch, Fetched};
+use argiope_model::{JobSpec, RequestKind, Resources};
+use argiope_store::archive::{Exchange, Response};
+use argiope_store::warc::{VisitMetadata, VisitOutcome};
+
+/// What of an exchange goes into the archive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kept {
+    Nothing,
+    /// Only that it took place, and its result.
+    Metadata,
+    All,
+}
+
+impl Kept {
+    /// Without an archive, retries and redirects are still recorded: recovery needs them.
+    pub(crate) fn of(spec: &JobSpec, metadata: &VisitMetadata) -> Kept {
+        match metadata.visit.kind {
+            _ if metadata.outcome == VisitOutcome::Final && !spec.archive => Kept::Nothing,
+            RequestKind::Resource if spec.resources != Resources::Keep => Kept::Metadata,
+            _ => Kept::All,
+        }
+    }
+}
+
+impl<F: Fetch> Worker<F> {
+    /// Appends the exchanges to the archive, if there is one, in one write.
+    pub(super) fn archive(&self, pages: &mut [ProcessedPage]) -> Result<(), EngineError> {
+        let mut appender = self.appender.borrow_mut();
+        let Some(appender) = appender.as_mut() else { return Ok(()) };
+        let kept = pages.iter().filter(|page| page.kept != Kept::Nothing);
+        let exchanges: Vec<Exchange<'_>> = kept.map(exchange_of).collect();
+        if exchanges.is_empty() {
+            return Ok(());
+        }
+        let appended = appender.append_all(&exchanges)?;
+        for (page, appended) in pages.iter_mut().filter(|page| page.kept != Kept::Nothing).zip(appended) {
+            if page.kept == Kept::All {
+                page.record.archived(&appended.at, appended.duplicate_of.as_ref());
+            }
+            page.record.position = Some(appended.position());
+        }
+        Ok(())
+    }
+}
+
+fn exchange_of(page: &ProcessedPage) -> Exchange<'_> {
+    match page.kept {
+        Kept::All => whole_exchange(&page.metadata, &page.fetched, page.payload_sha256),
+        Kept::Metadata | Kept::Nothing => Exchange {
+            metadata: &page.metadata,
+            address: Some(page.fetched.address.ip()),
+            request_head: None,
+            response: None,
+            previous: None,
+        },
+    }
+}
+
+pub(super) fn whole_exchange<'a>(
+    metadata: &'a VisitMetadata,
+    fetched: &'a Fetched,
+    body_sha256: Option<[u8; 32]>,
+) -> Exchange<'a> {
+    Exchange {
+        metadata,
+        address: Some(fetched.address.ip()),
+        request_head: Some(&fetched.request_head),
+        response: Some(Response { head: &fetched.head, body: &fetched.body, body_sha256 }),
+        previous: None,
+    }
+}

@@ -1,0 +1,269 @@
+//! A response becomes what is stored of it: the page's row, its links, refusals, errors and resources, and the metadata of its
+//! visit. Recovery processes a response from the archive in the same way.
+
+use super::Worker;
+use super::archiving::Kept;
+use crate::classify::{self, Decision};
+use crate::content::{self, Buffers, ContentReader, ResponseBody};
+use crate::error::EngineError;
+use crate::job::JobContext;
+use crate::scheduler::Report;
+use crate::status::{EndedVisit, RetryReason};
+use crate::visit_record::{Settlement, VisitRecord};
+use crate::worker::rows::{self, RequestContext};
+use argiope_fetch::{DecodeScratch, Fetch, Fetched, TruncationCause, decode};
+use argiope_frontier::{Completion, Token};
+use argiope_model::{FingerprintKey, RequestKind, Visit};
+use argiope_store::catalogue::SkippedRow;
+use argiope_store::clock::now;
+use argiope_store::warc::{AnswerFacts, VisitMetadata};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// A longer sitemap is cut at this length.
+pub(crate) const SITEMAP_BYTES: usize = 50 << 20;
+
+/// With this many pending responses the network is not the bottleneck, and checking the sockets less often is cheaper.
+const MANY_PENDING: usize = 112;
+pub(super) const RESPONSES_OF_A_LONG_TURN: usize = 8;
+/// More than the responses that arrive at once on a worker's share of the connections.
+const MOST_PENDING: usize = 128;
+const MOST_PENDING_BYTES: usize = 32 << 20;
+
+/// A response that the scheduler knows of and that is not processed yet.
+pub(crate) struct PendingResponse {
+    pub(crate) job: Arc<JobContext>,
+    /// None for a visit of an earlier process.
+    pub(crate) token: Option<Token>,
+    pub(crate) visit: Visit,
+    pub(crate) context: RequestContext,
+    pub(crate) fetched: Fetched,
+    pub(crate) decision: Decision,
+}
+
+/// The responses that wait until a worker's thread has nothing more urgent to do.
+#[derive(Default)]
+pub(super) struct PendingResponses {
+    queue: VecDeque<PendingResponse>,
+    bytes: usize,
+}
+
+impl PendingResponses {
+    pub(super) fn push(&mut self, response: PendingResponse) {
+        self.bytes += response.fetched.body.len();
+        self.queue.push_back(response);
+    }
+
+    /// Takes the oldest, at most `most`.
+    fn pop(&mut self, most: usize) -> Vec<PendingResponse> {
+        let responses: Vec<PendingResponse> = self.queue.drain(..most.min(self.queue.len())).collect();
+        let bytes: usize = responses.iter().map(|response| response.fetched.body.len()).sum();
+        self.bytes = self.bytes.saturating_sub(bytes);
+        responses
+    }
+
+    /// So many that hosts have to wait for them.
+    pub(super) fn is_full(&self) -> bool {
+        self.queue.len() >= MOST_PENDING || self.bytes >= MOST_PENDING_BYTES
+    }
+}
+
+/// A processed response: its record is complete but for the place in the archive, to which the rest goes.
+pub(crate) struct ProcessedPage {
+    pub(crate) record: VisitRecord,
+    pub(crate) metadata: VisitMetadata,
+    pub(crate) fetched: Fetched,
+    /// Of the body as received, if it was hashed on the way.
+    pub(crate) payload_sha256: Option<[u8; 32]>,
+    pub(crate) kept: Kept,
+}
+
+/// Processes responses one after the other, with buffers that it keeps.
+pub(crate) struct ResponseProcessor {
+    /// Named in the rows.
+    worker: String,
+    key: FingerprintKey,
+    buffers: Buffers,
+    decoding: DecodeScratch,
+}
+
+impl ResponseProcessor {
+    pub(crate) fn new(worker: String, key: FingerprintKey) -> ResponseProcessor {
+        ResponseProcessor { worker, key, buffers: Buffers::new(), decoding: DecodeScratch::new() }
+    }
+
+    pub(super) fn worker(&self) -> &str {
+        &self.worker
+    }
+
+    pub(super) fn decoding(&mut self) -> &mut DecodeScratch {
+        &mut self.decoding
+    }
+
+    pub(crate) fn process_response(&mut self, response: PendingResponse) -> ProcessedPage {
+        let PendingResponse { job, token, visit, context, fetched, decision } = response;
+        let status = fetched.status.as_u16();
+        let mut metadata = context.metadata(&visit, &decision, fetched.timings, Some(status));
+        metadata.truncated = fetched.truncated.map(TruncationCause::truncation);
+        let mut record = VisitRecord::default();
+        let mut discoveries = Vec::new();
+        let mut note = None;
+        let mut scope_host = None;
+        let mut payload_sha256 = None;
+        match (&decision.completion, visit.kind) {
+            (Completion::Done { .. }, RequestKind::Page) => {
+                let most = usize::try_from(job.spec.max_body).unwrap_or(usize::MAX);
+                let decoded = decode(&fetched.headers, &fetched.body, most, &mut self.decoding);
+                let tags: Vec<&str> =
+                    fetched.headers.get_all("x-robots-tag").iter().filter_map(|v| v.to_str().ok()).collect();
+                let content_type = fetched.content_type();
+                let body = ResponseBody {
+                    status,
+                    content_type: content_type.as_deref(),
+                    x_robots_tag: &tags,
+                    bytes: &decoded.bytes,
+                    payload: job.spec.archive.then_some(&*fetched.body),
+                    now: fetched.timings.ended,
+                };
+                let reader = ContentReader { job: &job, visit: &visit, key: &self.key };
+                let content = reader.page(&body, &mut self.buffers);
+                payload_sha256 = content.payload_hash.map(|hash| hash.0);
+                metadata.charset = content.charset.map(str::to_owned);
+                if metadata.error.is_none() {
+                    metadata.error =
+                        fetched.truncated.map(|cut| cut.to_string()).or_else(|| decoded.problem(most));
+                }
+                let mut row = content.row;
+                row.etag = fetched.header_text("etag").map(|text| text.into_owned());
+                row.last_modified = fetched.header_text("last-modified").map(|text| text.into_owned());
+                rows::complete_page(&mut row, &visit, &metadata, &self.worker);
+                record.page = Some(row.capped());
+                record.links = content.links;
+                record.skipped = content.skipped;
+                record.skipped.extend(cut_body(&visit, metadata.error.as_deref(), &fetched));
+                record.error = decision
+                    .error
+                    .is_some()
+                    .then(|| rows::error_row(&visit, &decision, Some(status), fetched.timings.ended));
+                scope_host = content::scope_host(&job, &visit);
+                discoveries = content.discoveries;
+                note = content.note;
+                self.decoding.recycle(decoded);
+            }
+            (Completion::Done { .. }, RequestKind::Sitemap) if status < 300 => {
+                let decoded = decode(&fetched.headers, &fetched.body, SITEMAP_BYTES, &mut self.decoding);
+                let content_type = fetched.content_type();
+                let body = ResponseBody {
+                    status,
+                    content_type: content_type.as_deref(),
+                    x_robots_tag: &[],
+                    bytes: &decoded.bytes,
+                    payload: None,
+                    now: fetched.timings.ended,
+                };
+                let reader = ContentReader { job: &job, visit: &visit, key: &self.key };
+                (discoveries, record.skipped) = reader.sitemap(&body);
+                let cut =
+                    fetched.truncated.map(|cut| cut.to_string()).or_else(|| decoded.problem(SITEMAP_BYTES));
+                record.skipped.extend(cut_body(&visit, cut.as_deref(), &fetched));
+            }
+            (Completion::Done { .. }, RequestKind::Resource) => {
+                let received = fetched.body.len() as u64;
+                let sent_head = classify::sends_head(&job, &visit);
+                metadata.answer = Some(AnswerFacts {
+                    content_type: fetched.content_type().map(|text| text.into_owned()),
+                    bytes: if sent_head { announced_length(&fetched) } else { Some(received) },
+                });
+                if metadata.error.is_none() {
+                    metadata.error = fetched.truncated.map(|cut| cut.to_string());
+                }
+                record.resource = Some(rows::resource_row(&visit, &metadata));
+            }
+            (Completion::Redirect { to, .. }, _) => {
+                scope_host = (job.graph.is_none() && classify::is_seed(&visit)).then(|| to.clone());
+            }
+            _ => {}
+        }
+        let mut fetch = rows::fetch_row(&metadata, &self.worker);
+        fetch.bytes = fetched.body.len() as u64;
+        fetch.address = Some(fetched.address.ip().to_string());
+        record.fetch = Some(fetch);
+        record.settlement = Some(Settlement {
+            token,
+            ticket: context.ticket,
+            visit,
+            completion: decision.completion,
+            discoveries,
+            note,
+            scope_host,
+        });
+        let kept = Kept::of(&job.spec, &metadata);
+        ProcessedPage { record, metadata, fetched, payload_sha256, kept }
+    }
+}
+
+fn announced_length(fetched: &Fetched) -> Option<u64> {
+    fetched.header_text("content-length").and_then(|text| text.trim().parse().ok())
+}
+
+/// The refusal that records a page whose body is not complete.
+fn cut_body(visit: &Visit, error: Option<&str>, fetched: &Fetched) -> Option<SkippedRow> {
+    let error = error.filter(|error| error.starts_with(content::TRUNCATED))?;
+    Some(content::truncated(visit, error, fetched.body.len() as u64, announced_length(fetched)))
+}
+
+impl<F: Fetch> Worker<F> {
+    /// Processes one response between two looks at the sockets: a page takes as long as a hundred of those.
+    pub(super) async fn process_pending(&self) {
+        loop {
+            let turn = match self.pending.borrow().queue.len() {
+                0 => None,
+                1..MANY_PENDING => Some(1),
+                MANY_PENDING.. => Some(RESPONSES_OF_A_LONG_TURN),
+            };
+            let Some(turn) = turn else {
+                self.has_pending.notified().await;
+                continue;
+            };
+            self.process_oldest(turn);
+            if turn == 1 {
+                // The scheduler, and servers on this machine, have waited for one page at most.
+                std::thread::yield_now();
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Processes the oldest pending responses, at most `most`, and queues their records for the next commit.
+    pub(super) fn process_oldest(&self, most: usize) {
+        let responses = self.pending.borrow_mut().pop(most);
+        match self.records_of(responses) {
+            Ok(records) => self.commit_queue.put_all(records),
+            Err(error) => self.report(Report::Fatal(error)),
+        }
+    }
+
+    /// The records of these responses; their exchanges are in the archive when this returns.
+    fn records_of(&self, responses: Vec<PendingResponse>) -> Result<Vec<VisitRecord>, EngineError> {
+        let mut pages: Vec<ProcessedPage> =
+            responses.into_iter().map(|response| self.process(response)).collect();
+        self.archive(&mut pages)?;
+        Ok(pages.into_iter().map(|page| page.record).collect())
+    }
+
+    fn process(&self, response: PendingResponse) -> ProcessedPage {
+        let (job, started) = (Arc::clone(&response.job), response.fetched.timings.started);
+        let page = self.processor.borrow_mut().process_response(response);
+        if let Some(settlement) = &page.record.settlement {
+            let ended = EndedVisit {
+                host: settlement.visit.url.host(),
+                completion: &settlement.completion,
+                page: page.record.page.as_ref(),
+                retry: RetryReason::Status,
+                took: now().since(started),
+            };
+            self.counters.visit_ended(&job.counters, &ended);
+        }
+        page
+    }
+}
