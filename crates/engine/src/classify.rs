@@ -226,6 +226,7 @@ mod tests {
             scheduled_at: Millis(0),
             hops: Vec::new(),
             source: None,
+            previous: None,
         }
     }
 

@@ -33,6 +33,8 @@ const CHAIN_BYTES: usize = 8 << 20;
 pub(crate) struct ChainKey {
     url: u64,
     round: u32,
+    /// A graph visits the same URL once per depth.
+    depth: u32,
     is_robots: bool,
 }
 
@@ -42,7 +44,7 @@ impl ChainKey {
             (RequestKind::Robots, Some(origin)) => (origin, true),
             _ => (visit.scheduled_url(), false),
         };
-        ChainKey { url: url.identity().key_u64(), round: visit.round, is_robots }
+        ChainKey { url: url.identity().key_u64(), round: visit.round, depth: visit.depth, is_robots }
     }
 }
 
@@ -285,6 +287,7 @@ mod tests {
             scheduled_at: Millis(0),
             hops: Vec::new(),
             source: None,
+            previous: None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! A job that maps hosts: a node is a host, its page is its home page, and the same node may be looked at again at another
-//! depth. It runs on the same frontier, fetcher and extractor as any crawl; only what is made of a page differs. A visit's
-//! round is its depth, so that the seen-set knows a host once per depth.
+//! depth. It runs on the same frontier, fetcher and extractor as any crawl; only what is made of a page differs. The
+//! fingerprint of a node is salted with its depth, so that the seen-set knows a host once per depth.
 
 use crate::job::JobContext;
 use argiope_extract::{Extracted, Scratch, resolve};
@@ -37,6 +37,7 @@ pub(crate) fn found(key: &FingerprintKey, home: Url, depth: u32) -> Found {
         priority: priority(depth),
         url: home,
         kind: RequestKind::Page,
+        previous: None,
     }
 }
 
@@ -92,8 +93,14 @@ pub(crate) fn outbound(
         let found: Vec<Found> = followed.map(|target| self::found(key, target.home, depth)).collect();
         // Nobody asks where a node was found first, and there may be many to remember it for.
         let source = None;
-        outbound.discovery =
-            (!found.is_empty()).then_some(Discovery { job: visit.job, round: depth, depth, source, found });
+        outbound.discovery = (!found.is_empty()).then_some(Discovery {
+            job: visit.job,
+            round: 0,
+            depth,
+            source,
+            found,
+            not_before: None,
+        });
     }
     outbound
 }

@@ -66,5 +66,6 @@ pub fn visit_of(row: &PageRow, rules: &NormalRules) -> Option<Visit> {
         scheduled_at: row.scheduled_at,
         hops: Vec::new(),
         source: row.source.as_deref().and_then(url),
+        previous: None,
     })
 }

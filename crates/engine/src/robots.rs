@@ -28,6 +28,7 @@ pub(crate) fn unqueued_visit(job: &JobContext, kind: RequestKind, url: &Url) -> 
         scheduled_at: now(),
         hops: Vec::new(),
         source: None,
+        previous: None,
     }
 }
 

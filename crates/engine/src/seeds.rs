@@ -28,10 +28,11 @@ pub(crate) fn offer(
                 priority: priority(url, 0, true, SitemapHints::default(), 0, at),
                 url: url.clone(),
                 kind: RequestKind::Page,
+                previous: None,
             }),
         })
         .collect();
-    let discovery = Discovery { job, round: 0, depth: 0, source: None, found };
+    let discovery = Discovery { job, round: 0, depth: 0, source: None, found, not_before: None };
     let (refused, _) = frontier.discover(discovery, at);
     if graph.is_some() { Vec::new() } else { refused_rows(refused) }
 }

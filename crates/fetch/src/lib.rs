@@ -50,7 +50,7 @@ pub use error::{ConnectFailure, FetchError, FetchFailure, Stage};
 pub use form::encode_form;
 pub use guard::{AddressClass, AddressPolicy, AddressRefused, classify};
 pub use port::{Fetch, FetchRequest, SendPermit};
-pub use profile::{ProfileOptions, RequestProfile, Validators, default_user_agent};
+pub use profile::{ProfileOptions, RequestProfile, default_user_agent};
 pub use proxy::{Proxies, Proxy};
 pub use resolver::{Resolver, ResolverOptions};
 pub use response::{Fetched, TruncationCause};

@@ -4,9 +4,9 @@
 use crate::error::{Failure, FetchFailure};
 use crate::port::FetchRequest;
 use crate::proxy::Proxy;
-use argiope_model::{Scheme, Url};
+use argiope_model::{Scheme, Url, Validators};
 use bytes::{Bytes, BytesMut};
-use http::header::{CONTENT_TYPE, COOKIE, HOST, PROXY_AUTHORIZATION};
+use http::header::{CONTENT_TYPE, COOKIE, HOST, IF_MODIFIED_SINCE, IF_NONE_MATCH, PROXY_AUTHORIZATION};
 use http::{HeaderMap, HeaderValue, Method, Request, Uri};
 use http_body_util::Full;
 
@@ -35,7 +35,7 @@ fn message(
     mut headers: HeaderMap,
 ) -> Result<Request<Full<Bytes>>, Failure> {
     if let Some(validators) = request.validators {
-        validators.add_to(&mut headers);
+        add_validators(&mut headers, validators);
     }
     if let Some(cookie) = request.cookie {
         // Those of the profile are sent with every request, and first.
@@ -58,6 +58,17 @@ fn message(
     *message.uri_mut() = Uri::try_from(target).map_err(unsendable)?;
     *message.headers_mut() = headers;
     Ok(message)
+}
+
+/// A validator that came from the net and cannot be sent back is left out: the server then sends the whole response.
+fn add_validators(headers: &mut HeaderMap, validators: &Validators) {
+    let value = |text: &Option<String>| HeaderValue::try_from(text.as_deref()?).ok();
+    if let Some(etag) = value(&validators.etag) {
+        headers.insert(IF_NONE_MATCH, etag);
+    }
+    if let Some(date) = value(&validators.last_modified) {
+        headers.insert(IF_MODIFIED_SINCE, date);
+    }
 }
 
 fn host_value(url: &Url) -> Result<HeaderValue, Failure> {

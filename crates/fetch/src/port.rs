@@ -2,9 +2,9 @@
 
 use crate::clock::Start;
 use crate::error::FetchError;
-use crate::profile::{RequestProfile, Validators};
+use crate::profile::RequestProfile;
 use crate::response::Fetched;
-use argiope_model::Url;
+use argiope_model::{Url, Validators};
 use bytes::Bytes;
 use http::HeaderValue;
 use std::fmt;

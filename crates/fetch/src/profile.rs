@@ -5,8 +5,7 @@ use crate::proxy::{Proxies, Proxy, basic};
 use argiope_model::Url;
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT,
-    HOST, IF_MODIFIED_SINCE, IF_NONE_MATCH, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
-    USER_AGENT,
+    HOST, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, USER_AGENT,
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
 use std::sync::Arc;
@@ -126,25 +125,6 @@ fn value(name: &str, text: &str) -> Result<HeaderValue, String> {
 fn sensitive(mut value: HeaderValue) -> HeaderValue {
     value.set_sensitive(true);
     value
-}
-
-/// What is known of an earlier answer, to be told only if the page has changed since.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Validators {
-    pub etag: Option<String>,
-    pub last_modified: Option<String>,
-}
-
-impl Validators {
-    /// A validator that came from the net and cannot be sent back is left out: the answer is then a whole one.
-    pub(crate) fn add_to(&self, headers: &mut HeaderMap) {
-        if let Some(value) = self.etag.as_deref().and_then(|etag| HeaderValue::try_from(etag).ok()) {
-            headers.insert(IF_NONE_MATCH, value);
-        }
-        if let Some(value) = self.last_modified.as_deref().and_then(|date| HeaderValue::try_from(date).ok()) {
-            headers.insert(IF_MODIFIED_SINCE, value);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::queue::{Entry, JobQueue, OrderKey};
 use crate::ready::HostIndex;
 use crate::state::{Change, Delayed, QueueAt};
 use argiope_model::{
-    Fingerprint, JobId, Millis, RequestKind, Skip, SkipReason, Url, Visit, plural, shard_of,
+    Fingerprint, JobId, Millis, PreviousFetch, RequestKind, Skip, SkipReason, Url, Visit, plural, shard_of,
 };
 
 /// A URL that passed its job's rules.
@@ -21,6 +21,8 @@ pub struct Found {
     pub fingerprint: Fingerprint,
     pub priority: u8,
     pub kind: RequestKind,
+    /// The last fetch of the URL, if this is a recrawl.
+    pub previous: Option<Box<PreviousFetch>>,
 }
 
 /// URLs of one source: the links of a page, a sitemap, a list of seeds.
@@ -31,6 +33,8 @@ pub struct Discovery {
     pub depth: u32,
     /// The page they stand on; seeds have none, and are not held to the rate of new URLs.
     pub source: Option<Url>,
+    /// When they are due: they are admitted at once and requested no earlier. At once if there is none.
+    pub not_before: Option<Millis>,
     pub found: Vec<Found>,
 }
 
@@ -57,7 +61,7 @@ impl Frontier {
         only: Option<u16>,
         now: Millis,
     ) -> (Vec<Refused>, usize) {
-        let Discovery { job, round, depth, source, found } = discovery;
+        let Discovery { job, round, depth, source, not_before, found } = discovery;
         let mut refused = Vec::new();
         let mut new = 0;
         // A page's links mostly lead to one shard.
@@ -107,7 +111,7 @@ impl Frontier {
                 }
                 continue;
             }
-            let origin = Origin { job, round, depth, source: source.as_ref() };
+            let origin = Origin { job, round, depth, source: source.as_ref(), not_before };
             match self.admit(index, &origin, &one, now) {
                 Ok(()) => {
                     new += 1;
@@ -142,7 +146,7 @@ impl Frontier {
     }
 
     fn admit(&mut self, index: HostIndex, origin: &Origin<'_>, one: &Found, now: Millis) -> Result<(), Skip> {
-        let Origin { job, round, depth, source } = *origin;
+        let Origin { job, round, depth, source, not_before } = *origin;
         let rank = match one.kind {
             RequestKind::Resource => OrderKey::RESOURCE,
             RequestKind::Page | RequestKind::Robots | RequestKind::Sitemap => OrderKey::rank_of(one.priority),
@@ -171,13 +175,14 @@ impl Frontier {
             state.evictions.queued(rank);
         }
         let rate = state.limits.new_urls_per_source;
-        let not_before = match source {
+        let allowed = match source {
             // A host's own pages are fetched at its own pace, however many it names: only others have to be spared.
             Some(source) if source.host() != one.url.host() => {
                 self.source_allows(source, rate.per_second, rate.burst, now)
             }
             _ => now,
         };
+        let not_before = not_before.map_or(allowed, |due| due.max(allowed));
         let sequence = self.new_sequence();
         let order = OrderKey { rank, depth: u8::try_from(depth).unwrap_or(u8::MAX), sequence };
         let facts = VisitFacts {
@@ -189,6 +194,7 @@ impl Frontier {
             url: &one.url,
             source,
             hops: &[],
+            previous: one.previous.as_deref(),
         };
         if let Some(state) = self.jobs.get_mut(&job).filter(|job| job.limits.max_visits_per_host.is_some()) {
             *state.host_visits.entry(index).or_default() += 1;
@@ -304,6 +310,7 @@ struct Origin<'d> {
     round: u32,
     depth: u32,
     source: Option<&'d Url>,
+    not_before: Option<Millis>,
 }
 
 /// Counted once it is admitted: a visit in the queue is one that will be made.

@@ -1,9 +1,11 @@
 //! The stored form of a queued visit: short, self-describing by a version byte, decoded only when its turn comes.
 
-use argiope_model::{Hop, JobId, Millis, RequestKind, Url, Visit};
+use argiope_model::{ArchiveRef, Hop, JobId, Millis, PreviousFetch, RequestKind, Url, Validators, Visit};
 use std::borrow::Cow;
 
 const VERSION: u8 = 1;
+/// The same, followed by the last fetch of the URL: the visit is a recrawl.
+const VERSION_WITH_PREVIOUS: u8 = 2;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a stored {what} cannot be read: {why}")]
@@ -22,6 +24,7 @@ pub(crate) struct VisitFacts<'v> {
     pub(crate) url: &'v Url,
     pub(crate) source: Option<&'v Url>,
     pub(crate) hops: &'v [Hop],
+    pub(crate) previous: Option<&'v PreviousFetch>,
 }
 
 pub fn encode_visit(visit: &Visit) -> Box<[u8]> {
@@ -34,6 +37,7 @@ pub fn encode_visit(visit: &Visit) -> Box<[u8]> {
         url: &visit.url,
         source: visit.source.as_ref(),
         hops: &visit.hops,
+        previous: visit.previous.as_deref(),
     }
     .encode()
 }
@@ -48,7 +52,7 @@ impl VisitFacts<'_> {
         let numbers = [self.round.into(), self.depth.into(), self.scheduled_at.0, self.hops.len() as u64];
         let length = 3 + text_length(&url) + text_length(&source) + hops.sum::<usize>();
         let mut out = Vec::with_capacity(length + numbers.into_iter().map(length_of).sum::<usize>());
-        out.push(VERSION);
+        out.push(if self.previous.is_some() { VERSION_WITH_PREVIOUS } else { VERSION });
         out.push(match self.kind {
             RequestKind::Page => 0,
             RequestKind::Robots => 1,
@@ -66,15 +70,20 @@ impl VisitFacts<'_> {
             put_number(&mut out, u64::from(hop.status));
             put_text(&mut out, &hop.url.to_stored());
         }
+        if let Some(previous) = self.previous {
+            put_previous(&mut out, previous);
+        }
         out.into_boxed_slice()
     }
 }
 
 pub fn decode_visit(job: JobId, priority: u8, bytes: &[u8]) -> Result<Visit, CodecError> {
     let mut from = Reader { bytes, what: "visit" };
-    if from.byte()? != VERSION {
-        return Err(from.error("unknown version"));
-    }
+    let has_previous = match from.byte()? {
+        VERSION => false,
+        VERSION_WITH_PREVIOUS => true,
+        _ => return Err(from.error("unknown version")),
+    };
     let kind = match from.byte()? {
         0 => RequestKind::Page,
         1 => RequestKind::Robots,
@@ -96,7 +105,29 @@ pub fn decode_visit(job: JobId, priority: u8, bytes: &[u8]) -> Result<Visit, Cod
         let status = u16::try_from(from.number()?).map_err(|_| from.error("bad status"))?;
         hops.push(Hop { url: from.url()?, status });
     }
-    Ok(Visit { job, kind, url, round, attempt, depth, priority, scheduled_at, hops, source })
+    let previous = if has_previous { Some(Box::new(take_previous(&mut from)?)) } else { None };
+    Ok(Visit { job, kind, url, round, attempt, depth, priority, scheduled_at, hops, source, previous })
+}
+
+pub(crate) fn put_previous(out: &mut Vec<u8>, previous: &PreviousFetch) {
+    let PreviousFetch { url, validators, archive } = previous;
+    put_text(out, &url.to_stored());
+    for validator in [&validators.etag, &validators.last_modified] {
+        put_optional_text(out, validator.as_deref());
+    }
+    let archive = archive.as_ref().map(ArchiveRef::to_string);
+    put_optional_text(out, archive.as_deref());
+}
+
+pub(crate) fn take_previous(from: &mut Reader<'_>) -> Result<PreviousFetch, CodecError> {
+    let url = from.url()?;
+    let etag = from.optional_text()?.map(str::to_owned);
+    let last_modified = from.optional_text()?.map(str::to_owned);
+    let archive = match from.optional_text()? {
+        Some(place) => Some(place.parse().map_err(|_| from.error("bad place in the archive"))?),
+        None => None,
+    };
+    Ok(PreviousFetch { url, validators: Validators { etag, last_modified }, archive })
 }
 
 pub(crate) fn put_number(out: &mut Vec<u8>, mut number: u64) {
@@ -119,6 +150,14 @@ fn text_length(text: &str) -> usize {
 pub(crate) fn put_text(out: &mut Vec<u8>, text: &str) {
     put_number(out, text.len() as u64);
     out.extend_from_slice(text.as_bytes());
+}
+
+/// Nothing and the empty text are told apart.
+fn put_optional_text(out: &mut Vec<u8>, text: Option<&str>) {
+    out.push(u8::from(text.is_some()));
+    if let Some(text) = text {
+        put_text(out, text);
+    }
 }
 
 /// What `write` writes, after its length.
@@ -177,6 +216,14 @@ impl<'b> Reader<'b> {
         std::str::from_utf8(self.take()?).map_err(|_| self.error("not UTF-8"))
     }
 
+    fn optional_text(&mut self) -> Result<Option<&'b str>, CodecError> {
+        match self.byte()? {
+            0 => Ok(None),
+            1 => self.text().map(Some),
+            _ => Err(self.error("neither a text nor none")),
+        }
+    }
+
     pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], CodecError> {
         let (taken, rest) = self.bytes.split_first_chunk().ok_or_else(|| self.error("too short"))?;
         self.bytes = rest;
@@ -210,9 +257,29 @@ mod tests {
             scheduled_at: Millis(1_767_323_045_678),
             hops: vec![Hop { url: url("https://example.com/a"), status: 301 }],
             source: Some(url("https://example.com/")),
+            previous: None,
         };
         let bytes = encode_visit(&visit);
-        assert_eq!(decode_visit(JobId(7), 41, &bytes), Ok(visit));
+        assert_eq!(decode_visit(JobId(7), 41, &bytes), Ok(visit.clone()));
+        let previous = |etag: Option<&str>, archive: Option<&str>| {
+            let validators = Validators { etag: etag.map(String::from), last_modified: Some(String::new()) };
+            let archive = archive.map(|place| place.parse().unwrap());
+            Some(Box::new(PreviousFetch { url: url("https://www.example.com/b"), validators, archive }))
+        };
+        for previous in [previous(Some("\"a\""), Some("w-1.warc.gz:77")), previous(None, None)] {
+            let again = Visit { previous, ..visit.clone() };
+            assert_eq!(decode_visit(JobId(7), 41, &encode_visit(&again)), Ok(again));
+        }
+    }
+
+    #[test]
+    fn entries_of_earlier_versions_are_read() {
+        let mut bytes = vec![1, 0, 0, 0, 2, 9, 15];
+        bytes.extend_from_slice(b"http://a.test/x");
+        bytes.extend_from_slice(&[0, 0]);
+        let visit = decode_visit(JobId(1), 50, &bytes).unwrap();
+        assert_eq!((visit.url.as_str(), visit.depth, &visit.previous), ("http://a.test/x", 2, &None));
+        assert_eq!(*encode_visit(&visit), *bytes, "a visit that is no recrawl is written as before");
     }
 
     #[test]

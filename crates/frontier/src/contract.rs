@@ -7,11 +7,12 @@
     reason = "a test suite: a failure is a panic"
 )]
 
+use crate::codec::{decode_visit, encode_visit};
 use crate::queue::{Entry, OrderKey};
 use crate::state::{
     Change, Delayed, HostKey, QueueAt, Restore, ShardState, Shards, StateBatch, StateError, StoredRobots,
 };
-use argiope_model::{Fingerprint, JobId, Millis};
+use argiope_model::{Fingerprint, JobId, Millis, PreviousFetch, RequestKind, Url, Validators, Visit};
 use std::collections::BTreeSet;
 
 /// `fresh` makes an empty state each time.
@@ -20,6 +21,7 @@ pub fn shard_state<S: ShardState>(fresh: &mut dyn FnMut() -> S) {
     removed_entries_are_gone(&mut fresh());
     queues_do_not_mix(&mut fresh());
     delayed_entries_come_by_time(&mut fresh());
+    a_recrawl_keeps_its_due_time_and_its_last_fetch(&mut fresh());
     robots_are_kept_per_origin(&mut fresh());
     a_restart_is_told_everything(&mut fresh());
     an_owner_is_told_of_its_shards_only(&mut fresh());
@@ -39,12 +41,18 @@ pub fn survives_reopening<S: ShardState>(reopen: &mut dyn FnMut() -> S) {
     {
         let mut state = reopen();
         let seen = Change::Seen { job: JobId(1), shard: 3, fingerprints: vec![Fingerprint(2)] };
-        apply(&mut state, vec![put(at(1, 1), order(5, 2)), seen]);
+        let entry = Entry { order: order(51, 3), value: encode_visit(&recrawl()) };
+        let later = Change::Delay(Delayed { due: Millis(90), at: at(1, 2), entry });
+        apply(&mut state, vec![put(at(1, 1), order(5, 2)), seen, later]);
         state.sync().unwrap();
     }
     let state = reopen();
     assert_eq!(orders(&state, at(1, 1), None, 10), vec![order(5, 1), order(5, 2)]);
     assert_eq!(told(&state).seen, BTreeSet::from([(1, 3, 1), (1, 3, 2)]));
+    let (delayed, _) = state.load_due(&Shards::All, Millis(90), 10).unwrap();
+    let visits: Vec<Visit> =
+        delayed.iter().map(|delayed| decode_visit(JobId(1), 50, &delayed.entry.value).unwrap()).collect();
+    assert_eq!(visits, [recrawl()]);
 }
 
 fn at(job: u32, number: u32) -> QueueAt {
@@ -131,6 +139,39 @@ fn delayed_entries_come_by_time(state: &mut impl ShardState) {
     let gone = Change::Undelay { due: soon.due, at: soon.at, order: soon.entry.order };
     apply(state, vec![gone]);
     assert_eq!(state.load_due(&Shards::All, Millis(999), 10).unwrap(), (vec![middle, late], None));
+}
+
+/// A visit that fetches a URL again.
+fn recrawl() -> Visit {
+    let url = Url::from_stored("https://a.test/x?\u{e9}").unwrap();
+    let validators = Validators { etag: Some(String::from("W/\"\u{e9}\"")), last_modified: None };
+    let archive = Some("w-1/a.warc.gz:12345678901".parse().unwrap());
+    Visit {
+        job: JobId(1),
+        kind: RequestKind::Page,
+        url: url.clone(),
+        round: 3,
+        attempt: 0,
+        depth: 2,
+        priority: 50,
+        scheduled_at: Millis(1),
+        hops: Vec::new(),
+        source: None,
+        previous: Some(Box::new(PreviousFetch { url, validators, archive })),
+    }
+}
+
+fn a_recrawl_keeps_its_due_time_and_its_last_fetch(state: &mut impl ShardState) {
+    let (here, visit) = (at(1, 1), recrawl());
+    let entry = |sequence| Entry { order: order(51, sequence), value: encode_visit(&visit) };
+    let due = Millis(1_900_000_000_000);
+    let later = Change::Delay(Delayed { due, at: here, entry: entry(2) });
+    apply(state, vec![Change::Queue { at: here, entry: entry(1) }, later]);
+    let queued = state.load_queue(here, None, 10).unwrap();
+    assert_eq!(decode_visit(JobId(1), 50, &queued[0].value).unwrap(), visit);
+    assert_eq!(state.load_due(&Shards::All, Millis(due.0 - 1), 10).unwrap(), (vec![], Some(due)));
+    let (delayed, _) = state.load_due(&Shards::All, due, 10).unwrap();
+    assert_eq!(decode_visit(JobId(1), 50, &delayed[0].entry.value).unwrap(), visit);
 }
 
 fn robots_are_kept_per_origin(state: &mut impl ShardState) {

@@ -202,6 +202,7 @@ impl Frontier {
             scheduled_at: now,
             hops: Vec::new(),
             source: None,
+            previous: None,
         };
         let skip = Skip::new(SkipReason::NotCrawlable, format!("damaged queue entry {order:?}: {error}"));
         self.refuse(index, visit, skip, now)

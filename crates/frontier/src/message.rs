@@ -5,12 +5,19 @@
 //! [`Message::decode`] takes no more memory than a few times their number.
 
 use crate::admit::{Discovery, Found};
-use crate::codec::{CodecError, Reader, decode_visit, encode_visit, put_number, put_sized, put_text};
-use argiope_model::{Fingerprint, JobId, RequestKind, Url, Visit};
+use crate::codec::{
+    CodecError, Reader, decode_visit, encode_visit, put_number, put_previous, put_sized, put_text,
+    take_previous,
+};
+use argiope_model::{Fingerprint, JobId, Millis, RequestKind, Url, Visit};
 use argiope_politeness::RobotsAnswer;
 use std::borrow::Cow;
 
 const VERSION: u8 = 1;
+
+/// Kinds of [`Message::Found`]: of a crawl, and with due time and last fetches, of a recrawl.
+const FOUND: u8 = 1;
+const FOUND_AGAIN: u8 = 9;
 
 /// URLs that one message should hold at most. Logs have limits for what they take in one piece: of the longest URLs, so
 /// many stay below 900,000 bytes.
@@ -70,7 +77,7 @@ impl Message {
     pub fn job_of(bytes: &[u8]) -> Option<JobId> {
         let mut from = Reader { bytes, what: "message" };
         let (version, kind) = (from.byte().ok()?, from.byte().ok()?);
-        let has_job = version == VERSION && matches!(kind, 1 | 2 | 3 | 5..=8);
+        let has_job = version == VERSION && matches!(kind, 1 | 2 | 3 | 5..=9);
         if has_job { from.small().ok().map(JobId) } else { None }
     }
 
@@ -78,8 +85,13 @@ impl Message {
         let mut out = vec![VERSION];
         match self {
             Message::Found(discovery) => {
-                out.push(1);
+                let is_recrawl = discovery.not_before.is_some()
+                    || discovery.found.iter().any(|one| one.previous.is_some());
+                out.push(if is_recrawl { FOUND_AGAIN } else { FOUND });
                 put_found(&mut out, discovery);
+                if is_recrawl {
+                    put_recrawl(&mut out, discovery);
+                }
             }
             Message::Continue(visit) | Message::Again(visit) => {
                 out.push(if matches!(self, Message::Continue(_)) { 2 } else { 6 });
@@ -121,7 +133,12 @@ impl Message {
             return Err(from.error("unknown version"));
         }
         let message = match from.byte()? {
-            1 => Message::Found(take_found(&mut from)?),
+            FOUND => Message::Found(take_found(&mut from)?),
+            FOUND_AGAIN => {
+                let mut discovery = take_found(&mut from)?;
+                take_recrawl(&mut from, &mut discovery)?;
+                Message::Found(discovery)
+            }
             kind @ (2 | 6) => {
                 let job = JobId(from.small()?);
                 let priority = from.byte()?;
@@ -193,9 +210,32 @@ fn take_found(from: &mut Reader<'_>) -> Result<Discovery, CodecError> {
         before.truncate(shared);
         before.push_str(from.text()?);
         let url = Url::from_stored(&before).map_err(|_| from.error("bad URL"))?;
-        found.push(Found { url, fingerprint, priority, kind });
+        found.push(Found { url, fingerprint, priority, kind, previous: None });
     }
-    Ok(Discovery { job, round, depth, source, found })
+    Ok(Discovery { job, round, depth, source, not_before: None, found })
+}
+
+/// The due time, or 0, then for each URL whether its last fetch is known, and that.
+fn put_recrawl(out: &mut Vec<u8>, discovery: &Discovery) {
+    put_number(out, discovery.not_before.map_or(0, |due| due.0));
+    for one in &discovery.found {
+        out.push(u8::from(one.previous.is_some()));
+        if let Some(previous) = &one.previous {
+            put_previous(out, previous);
+        }
+    }
+}
+
+fn take_recrawl(from: &mut Reader<'_>, discovery: &mut Discovery) -> Result<(), CodecError> {
+    discovery.not_before = Some(Millis(from.number()?)).filter(|due| *due != Millis(0));
+    for one in &mut discovery.found {
+        one.previous = match from.byte()? {
+            0 => None,
+            1 => Some(Box::new(take_previous(from)?)),
+            _ => return Err(from.error("neither a last fetch nor none")),
+        };
+    }
+    Ok(())
 }
 
 fn shared_start(one: &str, other: &str) -> u8 {
@@ -255,7 +295,7 @@ fn whole_lines(body: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use argiope_model::{Hop, Millis};
+    use argiope_model::{Hop, PreviousFetch, Validators};
     use proptest::prelude::*;
 
     fn url(text: &str) -> Url {
@@ -263,7 +303,13 @@ mod tests {
     }
 
     fn found(text: &str, fingerprint: u64) -> Found {
-        Found { url: url(text), fingerprint: Fingerprint(fingerprint), priority: 61, kind: RequestKind::Page }
+        Found {
+            url: url(text),
+            fingerprint: Fingerprint(fingerprint),
+            priority: 61,
+            kind: RequestKind::Page,
+            previous: None,
+        }
     }
 
     fn all() -> Vec<Message> {
@@ -273,6 +319,12 @@ mod tests {
             found("https://b.test/news/2?a=1", 3),
             found("http://c.test/", 4),
         ];
+        let mut recrawled = links.clone();
+        recrawled[1].previous = Some(Box::new(PreviousFetch {
+            url: url("https://b.test/news/1?final"),
+            validators: Validators { etag: Some(String::from("W/\"1\"")), last_modified: None },
+            archive: Some("w-1/a.warc.gz:12345678901".parse().unwrap()),
+        }));
         let visit = Visit {
             job: JobId(7),
             kind: RequestKind::Page,
@@ -284,6 +336,7 @@ mod tests {
             scheduled_at: Millis(1_800_000_000_000),
             hops: vec![Hop { url: url("https://a.test/here"), status: 301 }],
             source: None,
+            previous: None,
         };
         let (job, origin) = (JobId(9), url("https://a.test/"));
         let told = |answer, body: &str| Message::RobotsTold {
@@ -297,9 +350,25 @@ mod tests {
                 round: 1,
                 depth: 5,
                 source: Some(url("https://b.test/news/")),
-                found: links,
+                not_before: None,
+                found: links.clone(),
             }),
-            Message::Found(Discovery { job, round: 0, depth: 0, source: None, found: Vec::new() }),
+            Message::Found(Discovery {
+                job,
+                round: 2,
+                depth: 0,
+                source: None,
+                not_before: Some(Millis(1_800_000_000_000)),
+                found: recrawled,
+            }),
+            Message::Found(Discovery {
+                job,
+                round: 0,
+                depth: 0,
+                source: None,
+                not_before: None,
+                found: Vec::new(),
+            }),
             Message::Continue(visit.clone()),
             Message::Again(visit),
             Message::Begin { job, fresh: false },
@@ -336,7 +405,8 @@ mod tests {
     fn links_that_begin_alike_take_little_room() {
         let links = (0..100).map(|n| found(&format!("https://www.example.com/products/item-{n}"), n));
         let source = Some(url("https://www.example.com/"));
-        let discovery = Discovery { job: JobId(1), round: 0, depth: 1, source, found: links.collect() };
+        let discovery =
+            Discovery { job: JobId(1), round: 0, depth: 1, source, not_before: None, found: links.collect() };
         assert!(Message::Found(discovery).encode().len() < 100 * 20);
     }
 
@@ -345,7 +415,8 @@ mod tests {
         let long = |n: usize| format!("https://h{n}.test/{}", "x".repeat(Url::MAX_LENGTH - 18));
         let links = (100..100 + MOST_FOUND).map(|n| found(&long(n), n as u64));
         let source = Some(url(&long(999)));
-        let discovery = Discovery { job: JobId(1), round: 0, depth: 1, source, found: links.collect() };
+        let discovery =
+            Discovery { job: JobId(1), round: 0, depth: 1, source, not_before: None, found: links.collect() };
         assert_eq!(discovery.found[0].url.as_str().len(), Url::MAX_LENGTH);
         assert!(Message::Found(discovery).encode().len() <= 900_000);
     }
@@ -362,7 +433,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rubbish_is_an_error_and_never_a_panic(kind in 0u8..9, bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn rubbish_is_an_error_and_never_a_panic(kind in 0u8..10, bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = Message::decode(&[&[VERSION, kind], &bytes[..]].concat());
         }
     }

@@ -152,7 +152,7 @@ impl Frontier {
         if !self.owns(shard) {
             return (Vec::new(), 0);
         }
-        let Discovery { job, round, depth, source, found } = discovery;
+        let Discovery { job, round, depth, source, not_before, found } = discovery;
         let mut own = Vec::with_capacity(found.len());
         let mut others: Vec<(u16, Vec<Found>)> = Vec::new();
         // A page's links mostly lead to few hosts, one after the other.
@@ -176,20 +176,24 @@ impl Frontier {
             }
         }
         for (to, found) in others {
-            self.send_found(shard, to, Discovery { job, round, depth, source: source.clone(), found });
+            self.send_found(
+                shard,
+                to,
+                Discovery { job, round, depth, source: source.clone(), not_before, found },
+            );
         }
-        self.admit_found(Discovery { job, round, depth, source, found: own }, Some(shard), now)
+        self.admit_found(Discovery { job, round, depth, source, not_before, found: own }, Some(shard), now)
     }
 
     fn send_found(&mut self, from: u16, to: u16, discovery: Discovery) {
-        let Discovery { job, round, depth, source, found } = discovery;
+        let Discovery { job, round, depth, source, not_before, found } = discovery;
         let fingerprints = found.iter().map(|one| one.fingerprint).collect();
         for found in found.chunks(MOST_FOUND) {
             let found = found.to_vec();
             self.send(
                 from,
                 to,
-                &Message::Found(Discovery { job, round, depth, source: source.clone(), found }),
+                &Message::Found(Discovery { job, round, depth, source: source.clone(), not_before, found }),
             );
         }
         let batch = self.outbound.batches;

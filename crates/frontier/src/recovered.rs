@@ -207,14 +207,25 @@ mod tests {
             scheduled_at: START,
             hops: Vec::new(),
             source: Some(url("http://a.test/")),
+            previous: None,
         }
     }
 
     fn discover(frontier: &mut Frontier, text: &str) -> usize {
-        let found =
-            Found { fingerprint: key().of(text, 0), url: url(text), priority: 50, kind: RequestKind::Page };
+        let found = Found {
+            fingerprint: key().of(text, 0),
+            url: url(text),
+            priority: 50,
+            kind: RequestKind::Page,
+            previous: None,
+        };
         let source = Some(url("http://a.test/"));
-        frontier.discover(Discovery { job: JOB, round: 0, depth: 1, source, found: vec![found] }, START).1
+        frontier
+            .discover(
+                Discovery { job: JOB, round: 0, depth: 1, source, not_before: None, found: vec![found] },
+                START,
+            )
+            .1
     }
 
     #[test]

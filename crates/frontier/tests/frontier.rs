@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test")]
 
 mod owner;
+mod recrawls;
 mod reruns;
 mod shards;
 mod spellings;

@@ -174,7 +174,7 @@ fn make_links(
         for first in (0..count).step_by(LINKS as usize) {
             let found = (first..count.min(first + LINKS)).map(|n| found(&key, number(n))).collect();
             let source = Some(url_of(scatter(first) % QUEUED));
-            batch.push(Discovery { job: JOB, round: 0, depth: 2, source, found });
+            batch.push(Discovery { job: JOB, round: 0, depth: 2, source, found, not_before: None });
             if batch.len() == SOURCES
                 && to.send(std::mem::replace(&mut batch, Vec::with_capacity(SOURCES))).is_err()
             {
@@ -190,7 +190,13 @@ fn make_links(
 fn found(key: &FingerprintKey, number: u64) -> Found {
     let url = url_of(number);
     let fingerprint = key.of(url.as_str(), 0);
-    Found { fingerprint, url, priority: (40 + scatter(number) % 20) as u8, kind: RequestKind::Page }
+    Found {
+        fingerprint,
+        url,
+        priority: (40 + scatter(number) % 20) as u8,
+        kind: RequestKind::Page,
+        previous: None,
+    }
 }
 
 /// Written by hand: `format!` would take more of the machine than what is measured.

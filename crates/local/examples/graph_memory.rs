@@ -67,8 +67,16 @@ fn main() {
             url: url.clone(),
             priority: 1,
             kind: RequestKind::Page,
+            previous: None,
         });
-        let discovery = Discovery { job: JOB, round: 1, depth: 1, source: None, found: found.collect() };
+        let discovery = Discovery {
+            job: JOB,
+            round: 0,
+            depth: 1,
+            source: None,
+            found: found.collect(),
+            not_before: None,
+        };
         frontier.discover(discovery, Millis(2));
         state.apply(frontier.take_changes()).expect("applied");
         let mut links = LinkBatch::new();

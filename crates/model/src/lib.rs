@@ -1,6 +1,7 @@
 //! The nouns of Argiope. Every other room speaks in these: a [`Url`] that can only be in normal form, the host
 //! it belongs to, jobs, visits, pages, and the reasons for every decision. No I/O, no runtime, no clock.
 
+mod archive_ref;
 pub mod display;
 mod domain;
 mod duration;
@@ -11,6 +12,7 @@ mod login;
 mod long_url;
 mod page;
 mod plural;
+mod previous;
 mod proxy;
 mod reason;
 mod redirect;
@@ -21,6 +23,7 @@ mod url;
 mod visit;
 mod wait;
 
+pub use archive_ref::{ArchiveRef, ArchiveRefError};
 pub use domain::{PublicSuffixes, shard_of};
 pub use duration::{format_duration, human_duration, human_optional_duration};
 pub use failure::FailureKind;
@@ -30,6 +33,7 @@ pub use login::{CookieJar, Login, LoginForm};
 pub use long_url::LongUrl;
 pub use page::{FetchTimings, Page};
 pub use plural::plural;
+pub use previous::{PreviousFetch, Validators};
 pub use proxy::{NoProxy, ProxyReach};
 pub use reason::{Decision, Skip, SkipReason};
 pub use redirect::RedirectEnd;

@@ -1,6 +1,6 @@
 //! The visit is the unit of work: one attempt, in one round, at one URL of one job.
 
-use crate::{Millis, Url, is_zero};
+use crate::{Millis, PreviousFetch, Url, Validators, is_zero};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use xxhash_rust::xxh3;
@@ -15,8 +15,8 @@ impl fmt::Display for JobId {
     }
 }
 
-/// Keyed 64-bit fingerprint of (normal form, round): what the seen-set holds. The key is drawn once per data
-/// directory, so that nobody outside can prepare collisions.
+/// Keyed 64-bit fingerprint of (normal form, salt): what the seen-set holds. The key is drawn once per data directory, so
+/// that nobody outside can prepare collisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fingerprint(pub u64);
 
@@ -49,10 +49,12 @@ impl FingerprintKey {
         FingerprintKey { secret }
     }
 
-    pub fn of(&self, url: &str, round: u32) -> Fingerprint {
+    /// `salt` tells visits apart that may be made to the same URL: a crawl salts with the round, a graph, which visits a
+    /// host once per depth, with the depth.
+    pub fn of(&self, url: &str, salt: u32) -> Fingerprint {
         let base = xxh3::xxh3_64_with_secret(url.as_bytes(), self.secret.as_slice());
-        // A round is mixed in with an odd multiplier, so that round 0 costs nothing and no two rounds collide.
-        Fingerprint(base ^ u64::from(round).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        // Mixed in with an odd multiplier, so that salt 0 costs nothing and no two salts collide.
+        Fingerprint(base ^ u64::from(salt).wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 }
 
@@ -138,12 +140,21 @@ pub struct Visit {
     /// The page this URL was first found on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Url>,
+    /// The last fetch of the URL, if this visit is a recrawl.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<Box<PreviousFetch>>,
 }
 
 impl Visit {
     /// The URL under which the result is recorded.
     pub fn scheduled_url(&self) -> &Url {
         self.hops.first().map_or(&self.url, |hop| &hop.url)
+    }
+
+    /// What makes the request conditional: the validators of the last fetch, if that was sent by this very URL.
+    pub fn validators(&self) -> Option<&Validators> {
+        let previous = self.previous.as_deref().filter(|previous| previous.url.same_request(&self.url))?;
+        Some(&previous.validators)
     }
 
     pub fn key(&self) -> VisitKey {
@@ -162,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fingerprints_depend_on_key_url_and_round() {
+    fn fingerprints_depend_on_key_url_and_salt() {
         let one = FingerprintKey::new([1; 16]);
         let two = FingerprintKey::new([2; 16]);
         let a = one.of("https://example.com/", 0);
@@ -178,5 +189,35 @@ mod tests {
         assert_eq!(page.for_kind(RequestKind::Page), page);
         assert_eq!(page.for_kind(RequestKind::Sitemap), page);
         assert_ne!(page.for_kind(RequestKind::Resource), page);
+    }
+
+    #[test]
+    fn validators_are_sent_to_the_url_they_came_from_alone() {
+        let url = |text: &str| Url::from_stored(text).unwrap();
+        let validators = Validators { etag: Some(String::from("\"x\"")), last_modified: None };
+        let previous =
+            PreviousFetch { url: url("https://b.test/"), validators, archive: "a.warc.gz:7".parse().ok() };
+        let mut visit = Visit {
+            job: JobId(1),
+            kind: RequestKind::Page,
+            url: url("https://a.test/"),
+            round: 1,
+            attempt: 0,
+            depth: 0,
+            priority: 50,
+            scheduled_at: Millis(1),
+            hops: Vec::new(),
+            source: None,
+            previous: Some(Box::new(previous.clone())),
+        };
+        assert_eq!(visit.validators(), None);
+        visit.url = url("https://b.test/");
+        assert_eq!(visit.validators(), Some(&previous.validators));
+        let json = serde_json::to_value(&visit).unwrap();
+        assert_eq!(json["previous"]["etag"], "\"x\"");
+        assert_eq!(json["previous"]["archive"], "a.warc.gz:7");
+        assert_eq!(serde_json::from_value::<Visit>(json).unwrap(), visit);
+        visit.previous = None;
+        assert!(!serde_json::to_string(&visit).unwrap().contains("previous"));
     }
 }

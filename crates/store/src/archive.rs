@@ -25,6 +25,7 @@ pub mod payload;
 pub mod reading;
 mod spool;
 
+pub use argiope_model::ArchiveRef;
 pub use spool::{ArchiveSpool, Elsewhere};
 
 #[cfg(any(test, feature = "contract"))]
@@ -33,43 +34,8 @@ pub mod contract;
 use crate::error::{ErrorKind, Result, StoreError};
 use crate::warc::{Digest, VisitMetadata};
 use argiope_model::{Millis, Url};
-use std::fmt;
 use std::net::IpAddr;
-use std::str::FromStr;
 use std::sync::Arc;
-
-/// Where a visit's first record is: `FILE:OFFSET`, FILE relative to the archive's root.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ArchiveRef {
-    pub file: Arc<str>,
-    pub offset: u64,
-}
-
-impl fmt::Display for ArchiveRef {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.file, self.offset)
-    }
-}
-
-impl FromStr for ArchiveRef {
-    type Err = StoreError;
-
-    fn from_str(text: &str) -> Result<ArchiveRef> {
-        let wrong = || {
-            StoreError::new(
-                ErrorKind::Usage,
-                text,
-                "not a place in the archive; it is written FILE:OFFSET, as in the field archive of a page",
-            )
-        };
-        let (file, offset) = text.rsplit_once(':').ok_or_else(wrong)?;
-        let steps_outside = file.split('/').any(|part| part.is_empty() || part == "." || part == "..");
-        if steps_outside || file.contains(['\\', '\0', '\r', '\n']) || offset.starts_with('+') {
-            return Err(wrong());
-        }
-        Ok(ArchiveRef { file: file.into(), offset: offset.parse().map_err(|_| wrong())? })
-    }
-}
 
 /// How far a file is valid.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -212,25 +178,4 @@ pub trait Archive: Send + Sync {
 
     /// Reads all of a file up to its position; the first damage is the error, with its offset.
     fn verify(&self, position: &Position) -> Result<u64>;
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_place_in_the_archive_is_written_file_and_offset() {
-        let at: ArchiveRef = "a-1:2.warc.gz:77".parse().unwrap();
-        assert_eq!(at, ArchiveRef { file: "a-1:2.warc.gz".into(), offset: 77 });
-        assert_eq!(at.to_string(), "a-1:2.warc.gz:77");
-    }
-
-    #[test]
-    fn a_place_outside_the_archive_is_refused() {
-        for text in
-            ["", "x", "x:", ":1", "../x:1", "/etc/passwd:0", "a//b:1", "a:-1", "a:+1", "a/./b:1", "a\n:1"]
-        {
-            assert_eq!(text.parse::<ArchiveRef>().unwrap_err().kind, ErrorKind::Usage, "{text}");
-        }
-    }
 }

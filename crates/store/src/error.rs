@@ -60,6 +60,13 @@ pub struct StoreError {
     pub source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
+impl From<argiope_model::ArchiveRefError> for StoreError {
+    fn from(error: argiope_model::ArchiveRefError) -> StoreError {
+        let message = error.to_string();
+        StoreError::new(ErrorKind::Usage, error.text, message)
+    }
+}
+
 impl StoreError {
     pub fn new(kind: ErrorKind, subject: impl Into<String>, message: impl Into<String>) -> StoreError {
         StoreError { kind, subject: subject.into(), message: message.into(), source: None }

@@ -66,13 +66,20 @@ impl Addressing<'_> {
         for (url, priority) in urls {
             let shard = shard_of(self.suffixes.root_domain(url.host()), self.shards);
             let fingerprint = self.key.of(url.normal(), 0);
-            let found = Found { fingerprint, priority, url, kind: RequestKind::Page };
+            let found = Found { fingerprint, priority, url, kind: RequestKind::Page, previous: None };
             by_shard.entry(shard).or_default().push(found);
         }
         let mut outgoing = Vec::new();
         for (shard, found) in by_shard {
             for piece in found.chunks(MOST_FOUND) {
-                let discovery = Discovery { job, round: 0, depth: 0, source: None, found: piece.to_vec() };
+                let discovery = Discovery {
+                    job,
+                    round: 0,
+                    depth: 0,
+                    source: None,
+                    found: piece.to_vec(),
+                    not_before: None,
+                };
                 let message = Message::Found(discovery).encode();
                 outgoing.push(Outgoing { shard, job: job.0, message });
             }

@@ -103,6 +103,7 @@ impl ContentReader<'_> {
                 priority: priority(&url, depth, false, hints, rules.authority(&url), now),
                 url,
                 kind: RequestKind::Page,
+                previous: None,
             });
             content.discoveries.push(self.discovery(depth, found.collect()));
         }
@@ -130,7 +131,7 @@ impl ContentReader<'_> {
             match rules.judge_resource(&link.url) {
                 Ok(()) => {
                     let (url, kind) = (link.url.clone(), RequestKind::Resource);
-                    urls.push(Found { fingerprint, priority: 0, url, kind });
+                    urls.push(Found { fingerprint, priority: 0, url, kind, previous: None });
                 }
                 Err(skip) => content.skipped.push(self.skipped_row(&link.url, skip)),
             }

@@ -136,7 +136,7 @@ impl ContentReader<'_> {
     fn discovery(&self, depth: u32, found: Vec<Found>) -> Discovery {
         let visit = self.visit;
         let source = Some(visit.scheduled_url().clone());
-        Discovery { job: visit.job, round: visit.round, depth, source, found }
+        Discovery { job: visit.job, round: visit.round, depth, source, found, not_before: None }
     }
 }
 

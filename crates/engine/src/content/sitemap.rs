@@ -128,6 +128,7 @@ impl ContentReader<'_> {
                         priority: priority(&url, depth, false, hints, rules.authority(&url), now),
                         url,
                         kind: RequestKind::Page,
+                        previous: None,
                     });
                 }
                 Err(skip) => skipped.push(self.skipped_row(&url, skip)),
@@ -147,5 +148,11 @@ pub(crate) fn of_job(rules: &JobRules, url: &Url) -> Result<(), Skip> {
 }
 
 pub(crate) fn sitemap_found(url: Url, round: u32, key: &FingerprintKey) -> Found {
-    Found { fingerprint: key.of(url.normal(), round), url, priority: 5, kind: RequestKind::Sitemap }
+    Found {
+        fingerprint: key.of(url.normal(), round),
+        url,
+        priority: 5,
+        kind: RequestKind::Sitemap,
+        previous: None,
+    }
 }

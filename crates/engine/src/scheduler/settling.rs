@@ -99,7 +99,7 @@ pub(crate) fn offer_sitemaps(
         }
         let source = Some(news.origin.clone());
         let shard = frontier.shard_of(&news.origin);
-        let discovery = Discovery { job: job.id, round: 0, depth: 0, source, found };
+        let discovery = Discovery { job: job.id, round: 0, depth: 0, source, found, not_before: None };
         rows.extend(discover(frontier, shard, discovery, at));
     }
     rows

@@ -2,8 +2,9 @@
 
 use crate::server::{Get, Server, fetcher, ok, run};
 use argiope_fetch::{
-    Fetch, FetchRequest, ProfileOptions, RequestProfile, SendPermit, Start, Validators, default_user_agent,
+    Fetch, FetchRequest, ProfileOptions, RequestProfile, SendPermit, Start, default_user_agent,
 };
+use argiope_model::Validators;
 use http::{StatusCode, Version};
 
 #[test]

@@ -322,7 +322,14 @@ impl Fleet {
         database.jobs.insert(job.0);
         let seed = web.found(key, 0, 0);
         let to = shard_of(suffixes.root_domain(seed.url.host()), SHARDS);
-        let message = Message::Found(Discovery { job, round: 0, depth: 0, source: None, found: vec![seed] });
+        let message = Message::Found(Discovery {
+            job,
+            round: 0,
+            depth: 0,
+            source: None,
+            found: vec![seed],
+            not_before: None,
+        });
         database.append(to, &message.encode());
         self.world.ring_all();
     }

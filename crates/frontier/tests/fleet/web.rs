@@ -50,7 +50,7 @@ impl Web {
     pub(crate) fn found(&self, key: &FingerprintKey, host: u32, page: u32) -> Found {
         let url = Web::url(host, page);
         let priority = (self.chance(host, page, 1) % 90) as u8;
-        Found { fingerprint: key.of(url.as_str(), 0), url, priority, kind: RequestKind::Page }
+        Found { fingerprint: key.of(url.as_str(), 0), url, priority, kind: RequestKind::Page, previous: None }
     }
 
     /// Pages of a host are a tree, and so are the first pages of all hosts: each is needed to reach those behind it. The

@@ -699,8 +699,14 @@ impl Worker {
             let (host, page) = Web::place(visit.scheduled_url());
             let found = world.web.links(&world.key, host, page);
             let source = Some(visit.scheduled_url().clone());
-            let discovery =
-                Discovery { job: visit.job, round: visit.round, depth: visit.depth + 1, source, found };
+            let discovery = Discovery {
+                job: visit.job,
+                round: visit.round,
+                depth: visit.depth + 1,
+                source,
+                found,
+                not_before: None,
+            };
             let (refused, _) = self.frontier.discover_in(shard, discovery, now);
             assert!(refused.is_empty(), "seed {}: {refused:?}", world.plan.seed);
         }

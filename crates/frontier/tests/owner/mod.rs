@@ -94,9 +94,16 @@ impl Owner {
             fingerprint: self.key.of(text, 0),
             priority: *priority,
             kind: RequestKind::Page,
+            previous: None,
         });
-        let discovery =
-            Discovery { job, round: 0, depth: 0, source: source.map(url), found: found.collect() };
+        let discovery = Discovery {
+            job,
+            round: 0,
+            depth: 0,
+            source: source.map(url),
+            found: found.collect(),
+            not_before: None,
+        };
         self.frontier.discover(discovery, self.now).0
     }
 

@@ -55,12 +55,12 @@ fn page(owner: &Owner, shard: u16, path: &str) -> String {
 
 fn found(text: &str) -> Found {
     let fingerprint = FingerprintKey::new([3; 16]).of(text, 0);
-    Found { url: url(text), fingerprint, priority: 50, kind: RequestKind::Page }
+    Found { url: url(text), fingerprint, priority: 50, kind: RequestKind::Page, previous: None }
 }
 
 fn links(source: &str, to: &[&str]) -> Discovery {
     let found = to.iter().map(|text| found(text)).collect();
-    Discovery { job: JOB, round: 0, depth: 1, source: Some(url(source)), found }
+    Discovery { job: JOB, round: 0, depth: 1, source: Some(url(source)), found, not_before: None }
 }
 
 /// What is in the log of a shard and was not applied.

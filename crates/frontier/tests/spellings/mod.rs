@@ -10,9 +10,10 @@ fn offer(owner: &mut Owner, urls: &[&str]) -> Vec<Refused> {
     let found = urls.iter().map(|text| {
         let url = Url::parse(text, &NormalRules::default()).unwrap();
         let fingerprint = owner.frontier.fingerprint(&url, 0);
-        Found { url, fingerprint, priority: 50, kind: RequestKind::Page }
+        Found { url, fingerprint, priority: 50, kind: RequestKind::Page, previous: None }
     });
-    let discovery = Discovery { job: JOB, round: 0, depth: 0, source: None, found: found.collect() };
+    let discovery =
+        Discovery { job: JOB, round: 0, depth: 0, source: None, found: found.collect(), not_before: None };
     owner.frontier.discover(discovery, owner.now).0
 }
 

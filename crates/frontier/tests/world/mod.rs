@@ -225,6 +225,7 @@ impl Simulation {
             url,
             priority: priority_of(host, page),
             kind: RequestKind::Page,
+            previous: None,
         }
     }
 
@@ -240,7 +241,8 @@ impl Simulation {
             }
         }
         let now = self.millis();
-        let (refused, _) = self.frontier.discover(Discovery { job, round: 0, depth, source, found }, now);
+        let (refused, _) =
+            self.frontier.discover(Discovery { job, round: 0, depth, source, found, not_before: None }, now);
         assert!(refused.is_empty(), "seed {}: {refused:?}", self.plan.seed);
     }
 

@@ -85,6 +85,7 @@ pub fn metadata(url: &str) -> VisitMetadata {
             scheduled_at: Millis(1_767_323_000_000),
             hops: Vec::new(),
             source: Some(Url::from_stored("https://example.com/from").unwrap()),
+            previous: None,
         },
         outcome: VisitOutcome::Final,
         status: Some(200),

@@ -54,7 +54,7 @@ pub fn referred(open: Open<'_>, at: &ArchiveRef) -> Result<Referred> {
 /// The place a revisit record refers to.
 fn place_of(head: &RecordHead) -> Result<Option<ArchiveRef>> {
     match (head.kind(), head.get(field::REFERS_TO_PLACE)) {
-        ("revisit", Some(place)) => place.parse().map(Some),
+        ("revisit", Some(place)) => Ok(Some(place.parse()?)),
         _ => Ok(None),
     }
 }
