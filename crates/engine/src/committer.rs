@@ -1,10 +1,11 @@
-//! The committer closes batches. For each: archive synced, links synced, catalogue committed, output written; then the
-//! frontier is told. It sleeps until a batch is old or large enough, or somebody has nothing else to do.
+//! The committer closes batches. For each: archive synced, links synced, catalogue committed; then frontier
+//! and followers are told. It sleeps until a batch is old or large enough, or somebody has nothing else to do.
 
 use crate::duplicate_bodies::DuplicateBodies;
 use crate::error::EngineError;
 use crate::job::Jobs;
 use crate::log;
+use crate::output_follower::OutputFollower;
 use crate::scheduler::Report;
 use crate::status::ProcessCounters;
 use crate::visit_record::{Settlement, VisitRecord};
@@ -12,7 +13,7 @@ use argiope_frontier::Completion;
 use argiope_store::archive::{Appender, Archive, Exchange, Position};
 use argiope_store::catalogue::{Batch, Catalogue, Committed, FilePosition, JobUpdate};
 use argiope_store::clock::now;
-use argiope_store::export::Output;
+use argiope_store::follower::Followers;
 use argiope_store::links::{LinkBatch, Links};
 use crossbeam_channel::Sender;
 use std::collections::HashMap;
@@ -158,7 +159,9 @@ pub(crate) struct Committer {
     /// For the records of failures.
     pub(crate) appender: Option<Box<dyn Appender>>,
     pub(crate) links: Box<dyn Links>,
-    pub(crate) output: Option<Output>,
+    /// Told of every batch.
+    pub(crate) followers: Followers,
+    pub(crate) output: Option<OutputFollower>,
     /// Whose cookies may have to be kept.
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) cookies_kept_at: Option<Instant>,
@@ -272,12 +275,10 @@ impl Committer {
         let positions: Vec<Position> =
             positions.into_iter().map(|(file, length)| Position { file, length }).collect();
         let committed = self.store(&mut batch, links, &positions)?;
-        if let Some(output) = &mut self.output {
-            output.write(&batch.pages, &committed)?;
-        }
         let took = started.elapsed();
         self.counters.committed(took);
         log::stored(&batch, committed.batch, took);
+        self.followers.commits().publish(batch.pages, &committed);
         if self.in_cluster {
             count_once(&mut settled, &pages_of, &committed);
         }
@@ -303,12 +304,9 @@ impl Committer {
             self.links.append(links)?;
             batch.links = Some(self.links.sync()?);
         }
-        if let Some(output) = &mut self.output
-            && batch.forgotten.iter().any(|key| key.job == output.job())
-        {
-            output.out_of_date();
+        if let Some(output) = &self.output {
+            batch.outputs.push(output.position(batch.forgotten.iter().map(|key| key.job)));
         }
-        batch.outputs.extend(self.output.as_ref().map(Output::position));
         let committed = self.catalogue.commit(batch)?;
         if let Some(reached) = batch.links {
             self.links.committed(reached);
@@ -334,8 +332,9 @@ impl Committer {
         if let Some(appender) = self.appender.take() {
             appender.finish()?;
         }
-        if let Some(output) = self.output.take() {
-            let position = output.finish(self.catalogue.reader()?.as_ref())?;
+        if let Some(output) = self.output.take()
+            && let Some(position) = output.finish()?
+        {
             self.catalogue.commit(&Batch { at: now(), outputs: vec![position], ..Batch::default() })?;
         }
         Ok(self.catalogue)

@@ -198,7 +198,8 @@ impl Engine {
         let at = now();
         let status = Arc::new(Mutex::new(Status { at, started_at: at, ..Status::default() }));
         let Channels { reports_to, reports, commit_queue, .. } = channels;
-        let handle = EngineHandle::new(reports_to.clone(), commit_queue, Arc::clone(&status));
+        let followers = setup.committer.followers.clone();
+        let handle = EngineHandle::new(reports_to.clone(), commit_queue, Arc::clone(&status), followers);
         let end = Arc::new(EndSignal::default());
         let signal = SignalOnDrop(Arc::clone(&end));
         let supervisor = thread::Builder::new()

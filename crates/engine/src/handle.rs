@@ -11,6 +11,7 @@ use argiope_frontier::member::MemberEvent;
 use argiope_model::{JobId, JobSpec, Url};
 use argiope_politeness::PolitenessRules;
 use argiope_store::catalogue::{Catalogue, StoredPage};
+use argiope_store::follower::Followers;
 use crossbeam_channel::{Sender, bounded};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -26,6 +27,7 @@ pub struct EngineHandle {
     reports: Sender<Vec<Report>>,
     commit_queue: Arc<CommitQueue>,
     status: Arc<Mutex<Status>>,
+    followers: Followers,
 }
 
 /// A command that was not carried out.
@@ -44,12 +46,18 @@ impl EngineHandle {
         reports: Sender<Vec<Report>>,
         commit_queue: Arc<CommitQueue>,
         status: Arc<Mutex<Status>>,
+        followers: Followers,
     ) -> EngineHandle {
-        EngineHandle { reports, commit_queue, status }
+        EngineHandle { reports, commit_queue, status, followers }
     }
 
     pub fn status(&self) -> Status {
         self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What follows the commits of this crawl. A follower that is added is woken by them and is in [`Status::followers`].
+    pub fn followers(&self) -> &Followers {
+        &self.followers
     }
 
     fn command(&self, command: Command) {

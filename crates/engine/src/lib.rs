@@ -5,7 +5,8 @@
 //!
 //! * the scheduler owns the frontier and only decides;
 //! * workers, one per core, fetch, decode, extract, hash and archive, each with its own connections and archive file;
-//! * the committer closes batches: archive synced, links synced, catalogue committed, output written;
+//! * the committer closes batches: archive synced, links synced, catalogue committed;
+//! * followers pass on what is committed: the file of `-o` is one ([`argiope_store::follower`]);
 //! * the syncer makes the frontier's batches durable, so that nobody waits for the disk.
 //!
 //! The order for a page is archive, catalogue, frontier: any prefix of it can be repeated after a crash ([`recovery`]).
@@ -25,6 +26,7 @@ mod job;
 mod killed;
 mod log;
 mod login;
+mod output_follower;
 mod pipeline;
 mod recent;
 mod recovery;

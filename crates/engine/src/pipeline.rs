@@ -57,6 +57,7 @@ pub(crate) fn run(
         .map_err(|e| EngineError::Settings(format!("dns: {e}")))?;
     let tls = Tls::load(&config.tls).map_err(|e| EngineError::Settings(e.to_string()))?;
     let archive = committer.archive.clone();
+    let followers = committer.followers.clone();
     let mut orders = Vec::new();
     let mut workers = Vec::new();
     let starts = Arc::new(RequestStarts::default());
@@ -101,6 +102,7 @@ pub(crate) fn run(
         key,
         counters,
         status: Arc::clone(&status),
+        followers,
         grace: config.grace,
         scope: scope.clone(),
         run: RunState::default(),

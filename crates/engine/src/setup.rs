@@ -9,6 +9,7 @@ use crate::job::{JobContext, JobStart, Jobs};
 use crate::killed;
 use crate::log;
 use crate::login;
+use crate::output_follower::OutputFollower;
 use crate::recovery::{KnownVisits, Recoverer, RecoverySummary};
 use crate::retry;
 use crate::scheduler::{CATALOGUE, Report};
@@ -23,6 +24,7 @@ use argiope_store::archive::Position;
 use argiope_store::catalogue::{Batch, Catalogue, JobState, JobUpdate, StoredPage};
 use argiope_store::clock::now;
 use argiope_store::export::Output;
+use argiope_store::follower::Followers;
 use crossbeam_channel::Sender;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -138,6 +140,7 @@ impl EngineSetup {
             links,
             jobs: Arc::clone(&jobs),
             cookies_kept_at: None,
+            followers: Followers::default(),
             output: None,
             copies: starts.iter().all(|start| start.graph.is_none()).then(DuplicateBodies::default),
             counters: Arc::clone(counters),
@@ -276,8 +279,10 @@ impl EngineSetup {
         // First of all: a file that cannot be written to leaves the job as it was.
         if let Some(OutputFile { job, path }) = output {
             let noindex = self.jobs.get(job).is_some_and(|job| job.spec.index_noindex);
-            self.committer.output =
-                Some(Output::open(self.committer.catalogue.as_mut(), job, &path, noindex, at)?);
+            let Committer { catalogue, followers, reports, .. } = &mut self.committer;
+            let output = Output::open(catalogue.as_mut(), job, &path, noindex, at)?;
+            let output = OutputFollower::start(output, catalogue.reader()?, followers, reports.clone())?;
+            self.committer.output = Some(output);
         }
         let mut marks = vec![(CLEAN.into(), 0)];
         if self.last_stop == LastStop::Unclean {

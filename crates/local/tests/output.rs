@@ -10,9 +10,15 @@ use argiope_local::catalogue::{CatalogueSettings, SqliteCatalogue};
 use argiope_model::{JobId, Millis, Page};
 use argiope_store::catalogue::{Batch, Catalogue, NewJob, OutputPosition, PageQuery, PageRow, url_key};
 use argiope_store::error::ErrorKind;
-use argiope_store::export::{Format, Output, export_pages, export_skipped, write_atomically};
+use argiope_store::export::{Format, Output, OutputProgress, export_pages, export_skipped, write_atomically};
+use argiope_store::follower::contract::SinkFixture;
+use argiope_store::follower::{CatalogueSource, PageSink, PagesFollower};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The file, and its way from the catalogue.
+type Following = PagesFollower<CatalogueSource, Output>;
 
 struct Crawl {
     directory: tempfile::TempDir,
@@ -33,20 +39,30 @@ impl Crawl {
         self.directory.path().join(name)
     }
 
-    fn open(&mut self, path: &Path) -> argiope_store::error::Result<Output> {
-        Output::open(&mut self.catalogue, self.job, path, false, Millis(0))
+    /// Opens the output and writes what it lacks, as a crawl does when it starts.
+    fn open(&mut self, path: &Path) -> argiope_store::error::Result<Following> {
+        let output = Output::open(&mut self.catalogue, self.job, path, false, Millis(0))?;
+        let source = CatalogueSource::new(self.catalogue.reader()?, Some(self.job));
+        let mut following = PagesFollower::new(source, output);
+        following.catch_up()?;
+        Ok(following)
     }
 
-    /// Commits pages with the position of the output so far, then writes them: what a committer does.
-    fn step(&mut self, output: &mut Output, pages: Vec<PageRow>) {
-        let batch = Batch { pages, outputs: vec![output.position()], ..Batch::default() };
-        let committed = self.catalogue.commit(&batch).unwrap();
-        output.write(&batch.pages, &committed).unwrap();
+    /// Commits pages with the position of the output so far; then the follower writes them.
+    fn step(&mut self, following: &mut Following, pages: Vec<PageRow>) {
+        let outputs = vec![following.sink().progress().position()];
+        self.catalogue.commit(&Batch { pages, outputs, ..Batch::default() }).unwrap();
+        following.catch_up().unwrap();
     }
 
     fn pages(&self, numbers: std::ops::Range<u64>) -> Vec<PageRow> {
         numbers.map(|number| page(self.job, number)).collect()
     }
+}
+
+fn finish(mut following: Following) -> OutputPosition {
+    following.finish_all().unwrap();
+    following.sink().progress().position()
 }
 
 fn new_job(catalogue: &mut SqliteCatalogue) -> JobId {
@@ -89,7 +105,7 @@ fn the_file_follows_the_catalogue() {
     let other = new_job(&mut crawl.catalogue);
     crawl.step(&mut output, vec![hidden, page(other, 4), page(crawl.job, 5), page(crawl.job, 0)]);
     assert_eq!(numbers(&path), [0, 1, 2, 5], "no noindex page, no other job's, none twice");
-    let end = output.finish(crawl.catalogue.reader().unwrap().as_ref()).unwrap();
+    let end = finish(output);
     assert_eq!(end.length, fs::metadata(&path).unwrap().len());
 }
 
@@ -118,7 +134,7 @@ fn a_killed_crawl_resumed_at_any_byte_has_every_page_once() {
     let mut output = crawl.open(&path).unwrap();
     crawl.step(&mut output, crawl.pages(0..4));
     crawl.step(&mut output, crawl.pages(4..8));
-    let stored = output.position();
+    let stored = output.sink().progress().position();
     drop(output);
     crawl.catalogue.commit(&Batch { outputs: vec![stored.clone()], ..Batch::default() }).unwrap();
     let whole = fs::read(&path).unwrap();
@@ -198,11 +214,11 @@ fn a_file_whose_pages_were_asked_for_again_is_written_anew() {
     crawl.step(&mut output, crawl.pages(0..4));
     // In the middle of a run: the file has both until its end.
     let forgotten = vec![page(crawl.job, 1).key()];
-    output.out_of_date();
-    let outputs = vec![output.position()];
+    output.sink().progress().out_of_date();
+    let outputs = vec![output.sink().progress().position()];
     crawl.catalogue.commit(&Batch { forgotten, outputs, ..Batch::default() }).unwrap();
     crawl.step(&mut output, vec![page(crawl.job, 1)]);
-    let end = output.finish(crawl.catalogue.reader().unwrap().as_ref()).unwrap();
+    let end = finish(output);
     assert_eq!(numbers(&path), [0, 2, 3, 1]);
     assert_eq!(end.length, fs::metadata(&path).unwrap().len());
     crawl.catalogue.commit(&Batch { outputs: vec![end], ..Batch::default() }).unwrap();
@@ -220,7 +236,7 @@ fn a_device_takes_what_it_gets() {
     let mut crawl = Crawl::new();
     let mut output = crawl.open(Path::new("/dev/null")).unwrap();
     crawl.step(&mut output, crawl.pages(0..3));
-    assert!(output.finish(crawl.catalogue.reader().unwrap().as_ref()).unwrap().length > 0);
+    assert!(finish(output).length > 0);
 }
 
 #[test]
@@ -267,4 +283,51 @@ fn refusals_are_exported_with_their_reason() {
     let line: serde_json::Value = serde_json::from_slice(&text).unwrap();
     assert_eq!(line["reason"], "robots_disallowed");
     assert_eq!(line["source"], serde_json::Value::Null);
+}
+
+/// An output whose position goes with somebody else's commits.
+struct File {
+    crawl: Crawl,
+    progress: Option<Arc<OutputProgress>>,
+}
+
+impl SinkFixture for File {
+    fn open(&mut self) -> Box<dyn PageSink> {
+        let path = self.crawl.file("pages.jsonl");
+        let output =
+            Output::open(&mut self.crawl.catalogue, self.crawl.job, &path, false, Millis(0)).unwrap();
+        self.progress = Some(Arc::clone(output.progress()));
+        Box::new(output)
+    }
+
+    fn store_position(&mut self) {
+        let outputs = self.progress.iter().map(|progress| progress.position()).collect();
+        self.crawl.catalogue.commit(&Batch { outputs, ..Batch::default() }).unwrap();
+    }
+
+    fn taken(&mut self) -> Vec<String> {
+        let text = fs::read_to_string(self.crawl.file("pages.jsonl")).unwrap();
+        let urls: Vec<String> =
+            text.lines().map(|line| serde_json::from_str::<Page>(line).unwrap().url).collect();
+        let mut once = urls.clone();
+        once.sort();
+        once.dedup();
+        assert_eq!(once.len(), urls.len(), "a file has every page once");
+        urls
+    }
+
+    fn job(&self) -> JobId {
+        self.crawl.job
+    }
+}
+
+mod sink {
+    use super::{Crawl, File};
+    use argiope_store::follower::contract::SinkFixture;
+
+    fn open() -> Box<dyn SinkFixture> {
+        Box::new(File { crawl: Crawl::new(), progress: None })
+    }
+
+    argiope_store::page_sink_contract!(open);
 }

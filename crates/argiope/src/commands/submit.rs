@@ -23,6 +23,7 @@ use argiope_model::{CookieJar, JobId, JobSpec, Scope, Url};
 use argiope_store::catalogue::{Batch, Catalogue, CatalogueReader, Job, JobState};
 use argiope_store::clock::now;
 use argiope_store::export::Output;
+use argiope_store::follower::{CatalogueSource, PagesFollower};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -161,6 +162,9 @@ fn hand_in(
     set_job_state(session, job.id, JobState::Running.as_str(), Some(&spec), None).map_err(failed)
 }
 
+/// The file of `-o`. It looks for pages whenever the job is looked at.
+type OutputFollower = PagesFollower<CatalogueSource, Output>;
+
 enum Followed {
     Ended(Job),
     Interrupted,
@@ -193,8 +197,12 @@ impl Following<'_> {
         let mut output = match &self.settings.output {
             Some(output) => {
                 let (path, noindex) = (output_path(output), self.settings.job.index_noindex);
-                let open = || Output::open(catalogue, self.job, &path, noindex, now()).map_err(store);
-                Some(outages.outlast(open)?)
+                let mut open = || {
+                    let output = Output::open(catalogue, self.job, &path, noindex, now())?;
+                    let source = CatalogueSource::new(catalogue.reader()?, Some(self.job));
+                    Ok(PagesFollower::new(source, output))
+                };
+                Some(outages.outlast(|| open().map_err(store))?)
             }
             None => None,
         };
@@ -234,7 +242,7 @@ impl Following<'_> {
         &mut self,
         session: &mut Session,
         reader: &dyn CatalogueReader,
-        output: Option<&mut Output>,
+        output: Option<&mut OutputFollower>,
         display: &Display,
     ) -> Result<Option<Job>, Failure> {
         let store = |e| data::store_failure(&e);
@@ -244,7 +252,7 @@ impl Following<'_> {
             .ok_or_else(|| Failure::failed(format!("job {} was deleted meanwhile", self.job)))?;
         // After the job was looked at: what it had when it ended is among the pages.
         if let Some(output) = output {
-            output.catch_up(reader).map_err(store)?;
+            output.catch_up().map_err(store)?;
         }
         if job.state.is_finished() || job.state == JobState::Paused {
             return Ok(Some(job));
@@ -305,13 +313,13 @@ fn pause(session: &mut Session, job: JobId) -> Result<(), Failure> {
 
 fn finish(
     catalogue: &mut PostgresCatalogue,
-    output: Option<Output>,
+    output: Option<OutputFollower>,
     outages: Outages<'_>,
 ) -> Result<(), Failure> {
-    let Some(output) = output else { return Ok(()) };
+    let Some(mut output) = output else { return Ok(()) };
     let store = |e| data::store_failure(&e);
-    let reader = outages.outlast(|| catalogue.reader().map_err(store))?;
-    let position = output.finish(reader.as_ref()).map_err(store)?;
+    outages.outlast(|| output.finish_all().map_err(store))?;
+    let position = output.sink().progress().position();
     let batch = Batch { at: now(), outputs: vec![position], ..Batch::default() };
     outages.outlast(|| catalogue.commit(&batch).map(|_| ()).map_err(store))
 }

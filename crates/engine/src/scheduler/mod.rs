@@ -29,6 +29,7 @@ use argiope_frontier::state::{ShardState, StateBatch};
 use argiope_frontier::{Frontier, RobotsNews, Step, Token};
 use argiope_model::{FingerprintKey, JobId, Millis, Url};
 use argiope_store::clock::now;
+use argiope_store::follower::Followers;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use publishing::{Meters, STATUS_EVERY};
 use settling::Settling;
@@ -49,6 +50,8 @@ pub(crate) struct Scheduler {
     pub(crate) key: FingerprintKey,
     pub(crate) counters: Arc<ProcessCounters>,
     pub(crate) status: Arc<Mutex<Status>>,
+    /// For their status only.
+    pub(crate) followers: Followers,
     pub(crate) grace: Duration,
     pub(crate) scope: crate::scope::ScopeCompiler,
     pub(crate) run: RunState,

@@ -38,6 +38,7 @@ impl Scheduler {
             domains: self.counters.domains(),
             jobs: self.job_statuses(),
             process: self.run.meters.process.figures(),
+            followers: self.followers.statuses(),
             events: self.run.notices.iter().cloned().collect(),
             ..Status::default()
         };

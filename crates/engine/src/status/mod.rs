@@ -17,6 +17,7 @@ pub use rate::RateMeter;
 
 use argiope_frontier::{JobProgress, Overview};
 use argiope_model::{JobId, Millis, WaitReason};
+use argiope_store::follower::FollowerStatus;
 use serde::{Deserialize, Serialize};
 
 /// What the crawl as a whole is doing.
@@ -63,6 +64,8 @@ pub struct Status {
     /// When the first URL that waits for its own time is due: a retry, mostly.
     pub next_retry: Option<Millis>,
     pub process: ProcessFigures,
+    /// What passes on committed pages, and how far behind it is.
+    pub followers: Vec<FollowerStatus>,
     /// Recent events that concern an operator, oldest first.
     pub events: Vec<String>,
 }

@@ -1,14 +1,15 @@
 //! Results for users: pages, links, refusals and more as JSON lines, JSON or CSV, streamed to any writer.
-//! [`Output`] is the file of `crawl -o`, which follows the catalogue while it grows.
+//! [`Output`] is the file of `crawl -o`, a sink of a follower ([`crate::follower`]).
 
 mod file;
 mod output;
+mod output_target;
 mod record;
 mod row;
 mod writer;
 
 pub use file::write_atomically;
-pub use output::{Output, STDOUT};
+pub use output::{Output, OutputProgress, STDOUT};
 pub use record::{
     BrokenRecord, FailedRecord, HostRecord, LinkRecord, PageWithHtml, Record, RedirectRecord, ResourceRecord,
     SkippedRecord,

@@ -28,3 +28,17 @@ pub trait PageSink: Send {
         Ok(Finished::Yes)
     }
 }
+
+impl<Sink: PageSink> PageSink for &mut Sink {
+    fn position(&mut self) -> Result<Position> {
+        (**self).position()
+    }
+
+    fn store(&mut self, batch: &CommittedPages) -> Result<()> {
+        (**self).store(batch)
+    }
+
+    fn finish(&mut self) -> Result<Finished> {
+        (**self).finish()
+    }
+}

@@ -38,6 +38,12 @@ pub trait PageSource: Send {
     fn read_after(&mut self, position: Position) -> Result<Arc<CommittedPages>>;
 }
 
+impl<Source: PageSource> PageSource for &mut Source {
+    fn read_after(&mut self, position: Position) -> Result<Arc<CommittedPages>> {
+        (**self).read_after(position)
+    }
+}
+
 /// Reads from a catalogue, in this process or another's.
 pub struct CatalogueSource {
     reader: Box<dyn CatalogueReader>,

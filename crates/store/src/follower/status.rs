@@ -1,18 +1,18 @@
 //! How followers are doing, for whoever shows it.
 
 use super::{Commits, Follower};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// What a follower's lag is counted in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LagUnit {
     Pages,
     Bytes,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FollowerStatus {
     pub name: String,
     /// How much is committed and not followed yet.
