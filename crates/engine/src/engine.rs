@@ -9,7 +9,7 @@ use crate::job::{JobContext, JobStart};
 use crate::pipeline;
 use crate::recovery::RecoverySummary;
 use crate::scheduler::Report;
-use crate::scope::ScopeCompiler;
+use crate::scope::{ScopeCompiler, domain_policy};
 use crate::setup::{self, EngineSetup};
 use crate::status::{ProcessCounters, Status};
 use crate::why::{self, Why};
@@ -252,14 +252,15 @@ pub fn why_at_rest(
 ) -> Result<Why, EngineError> {
     let at = now();
     let mut frontier = setup::new_frontier(config, at, leased);
-    let job = JobContext::new(start, &config.suffixes, at)?;
+    let policy = domain_policy(&config.politeness)?;
+    let job = JobContext::new(start, &config.suffixes, Arc::clone(&policy), at)?;
     let opens = HashMap::from([(start.id, job.limits())]);
     if leased {
         frontier.restore_shard(state, frontier.shard_of(url), &opens, LastStop::Clean, at)?;
     } else {
         frontier.restore(state, &opens, LastStop::Clean, at)?;
     }
-    let scope = ScopeCompiler::new(&config.suffixes, std::slice::from_ref(start));
+    let scope = ScopeCompiler::new(&config.suffixes, policy, std::slice::from_ref(start));
     scope.widen(&job, &frontier);
     let stored = state.load_robots(url.origin())?;
     frontier.show_robots(url, &job.agent, stored, at);

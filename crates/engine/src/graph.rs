@@ -74,7 +74,9 @@ pub(crate) fn outbound(
     let anchors = resolved.links.iter().filter(|link| link.in_anchor);
     let links = anchors.map(|link| (&link.url, page_nofollow || link.rel.has(Rel::NOFOLLOW)));
     let own = [node.host(), visit.url.host()];
-    let targets = select_targets(&own, links, &job.rules(), rules.max_outbound_links as usize);
+    let admission = job.rules();
+    let respects_nofollow = admission.respects_nofollow(&visit.url);
+    let targets = select_targets(&own, links, &admission, rules.max_outbound_links as usize);
     let mut outbound =
         Outbound { count: u32::try_from(targets.len()).unwrap_or(u32::MAX), ..Outbound::default() };
     if targets.is_empty() {
@@ -89,7 +91,7 @@ pub(crate) fn outbound(
     outbound.edges.push(visit.job, node.as_str(), edges);
     let depth = visit.depth.saturating_add(1);
     if job.spec.max_depth.is_none_or(|most| depth <= most) {
-        let followed = targets.into_iter().filter(|target| !(target.nofollow && job.spec.respect_nofollow));
+        let followed = targets.into_iter().filter(|target| !(target.nofollow && respects_nofollow));
         let found: Vec<Found> = followed.map(|target| self::found(key, target.home, depth)).collect();
         // Nobody asks where a node was found first, and there may be many to remember it for.
         let source = None;

@@ -2,7 +2,7 @@
 
 use argiope_fetch::{ProfileOptions, RequestProfile};
 use argiope_frontier::JobLimits;
-use argiope_frontier::admission::JobRules;
+use argiope_frontier::admission::{DomainPolicy, JobRules};
 use argiope_model::{JobId, JobSpec, Millis, NormalRules, PublicSuffixes, Url};
 use argiope_politeness::robots::product_token;
 use argiope_politeness::{DomainRules, HostRules};
@@ -55,13 +55,17 @@ impl JobContext {
     pub(crate) fn new(
         start: &JobStart,
         suffixes: &Arc<PublicSuffixes>,
+        policy: Arc<DomainPolicy>,
         now: Millis,
     ) -> Result<JobContext, EngineError> {
         let Session { cookies, keeper, .. } = &start.session;
         let cookies = JobCookies::new(start.spec.cookie_jar(), cookies, keeper.clone(), suffixes, now);
         let graph = start.graph.clone().map(|rules| GraphRules { visited: Vec::new(), ..rules });
         let shared = (Arc::new(cookies), Arc::default());
-        JobContext::compile(start.id, start.spec.clone(), &start.seeds, graph, shared, suffixes, now)
+        let job =
+            JobContext::compile(start.id, start.spec.clone(), &start.seeds, graph, shared, suffixes, now)?;
+        job.set_domain_policy(policy);
+        Ok(job)
     }
 
     /// The same job with other settings. Cookies and counters are kept.
@@ -73,7 +77,9 @@ impl JobContext {
         now: Millis,
     ) -> Result<JobContext, EngineError> {
         let shared = (Arc::clone(&self.cookies), Arc::clone(&self.counters));
-        JobContext::compile(self.id, spec, seeds, self.graph.clone(), shared, suffixes, now)
+        let job = JobContext::compile(self.id, spec, seeds, self.graph.clone(), shared, suffixes, now)?;
+        job.set_domain_policy(Arc::clone(self.rules().domain_policy()));
+        Ok(job)
     }
 
     fn compile(
@@ -172,9 +178,12 @@ impl JobContext {
         }
     }
 
-    /// The configuration has changed: profiles are made anew.
-    pub(crate) fn forget_profiles(&self) {
+    /// The configuration was reloaded: request profiles are built again, and URLs are judged by the new policy.
+    pub(crate) fn set_domain_policy(&self, policy: Arc<DomainPolicy>) {
         self.domain_profiles.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
+        *rules = Arc::new(JobRules::clone(&rules).with_domain_policy(policy));
+        self.rules_version.fetch_add(1, Ordering::Relaxed);
     }
 }
 

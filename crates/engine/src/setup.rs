@@ -13,7 +13,7 @@ use crate::output_follower::OutputFollower;
 use crate::recovery::{KnownVisits, Recoverer, RecoverySummary};
 use crate::retry;
 use crate::scheduler::{CATALOGUE, Report};
-use crate::scope::ScopeCompiler;
+use crate::scope::{ScopeCompiler, domain_policy};
 use crate::seeds;
 use crate::status::ProcessCounters;
 use argiope_frontier::member::{Forever, Lease, Member, Membership};
@@ -111,8 +111,9 @@ impl EngineSetup {
         let mut frontier = new_frontier(config, at, leased);
         let jobs = Arc::new(Jobs::default());
         let mut opens = HashMap::new();
+        let policy = domain_policy(&config.politeness)?;
         for start in starts {
-            let job = JobContext::new(start, &config.suffixes, at)?;
+            let job = JobContext::new(start, &config.suffixes, Arc::clone(&policy), at)?;
             opens.insert(start.id, job.limits());
             jobs.insert(Arc::new(job));
         }
@@ -126,7 +127,7 @@ impl EngineSetup {
         if config.forget_failures {
             frontier.forget_failures(at);
         }
-        let scope = ScopeCompiler::new(&config.suffixes, starts);
+        let scope = ScopeCompiler::new(&config.suffixes, policy, starts);
         for (id, limits) in opens {
             frontier.open_job(id, limits);
             if let Some(job) = jobs.get(id) {

@@ -92,7 +92,7 @@ impl Scheduler {
             netscape::parse(spec.cookies_text.as_deref().unwrap_or_default(), self.scope.suffixes());
         let session = Session { cookies: cookies.map_err(EngineError::Settings)?, ..Session::default() };
         let start = &JobStart { id, spec, seeds, graph: None, session };
-        let context = JobContext::new(start, self.scope.suffixes(), at)?;
+        let context = JobContext::new(start, self.scope.suffixes(), self.scope.domain_policy(), at)?;
         let limits = context.limits();
         self.scope.insert(start);
         self.jobs.insert(Arc::new(context));

@@ -130,6 +130,11 @@ impl PolitenessRules {
         }
     }
 
+    /// The entries of `domain_overrides`, in no order.
+    pub fn domains(&self) -> impl Iterator<Item = &DomainRules> {
+        self.domains.values().map(Arc::as_ref)
+    }
+
     /// The rules for a host: its name, with `:port` where that is not the scheme's own. An entry fits the host itself
     /// and everything below it; the most specific one applies.
     pub fn for_host(&self, host: &str) -> HostRules {

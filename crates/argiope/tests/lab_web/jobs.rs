@@ -114,6 +114,39 @@ fn a_domain_has_settings_of_its_own() {
 }
 
 #[test]
+fn nofollow_and_noindex_are_ignored_for_the_domains_that_say_so() {
+    let (desk, lab) = (Desk::new(), lab(&[SiteKind::Directives, SiteKind::Directives], 3, 0));
+    let overrides = "  domain_overrides:\n    127.0.0.2: {respect_nofollow: false, respect_noindex: false}\n";
+    desk.write("argiope.yaml", &format!("{BRISK}{overrides}"));
+    desk.crawl(&lab.seeds(), &[]).ok();
+    let pages = sorted(&desk.pages(), "url");
+    let has = |site: usize, path: &str| {
+        let url = format!("{}{path}", lab.seeds()[site].trim_end_matches('/'));
+        pages.contains(&url)
+    };
+    for path in ["/m/noindex", "/m/x-noindex", "/m/behind-meta", "/m/behind-header"] {
+        assert_eq!((has(0, path), has(1, path)), (false, true), "{path}: {pages:?}");
+    }
+}
+
+#[test]
+fn a_domain_filters_its_own_urls_and_says_so() {
+    let (desk, lab) = (Desk::new(), lab(&[SiteKind::Directives, SiteKind::Directives], 3, 0));
+    let overrides = "  domain_overrides:\n    127.0.0.2: {filters: {exclude: ['/m/after-']}}\n";
+    desk.write("argiope.yaml", &format!("{BRISK}{overrides}"));
+    desk.crawl(&lab.seeds(), &[]).ok();
+    let log = lab.access_log();
+    let asked = |site| log.iter().any(|entry| entry.site == site && entry.path == "/m/after-noindex");
+    assert_eq!((asked(0), asked(1)), (true, false));
+    let skipped = desk.run(&["export", "--what", "skipped"]).ok().json_lines();
+    let row =
+        skipped.iter().find(|row| row["url"].as_str().is_some_and(|url| url.contains("/m/after-noindex")));
+    let row = row.expect("a row for the URL that was not requested");
+    assert_eq!(row["reason"], "filtered");
+    assert_eq!(row["detail"], "matches exclude '/m/after-' of domain_overrides '127.0.0.2'");
+}
+
+#[test]
 fn without_an_archive_everything_else_is_there() {
     let (desk, lab) = (Desk::new(), lab(&[SiteKind::Ordinary, SiteKind::Duplicates], 8, 0));
     desk.write("argiope.yaml", BRISK);

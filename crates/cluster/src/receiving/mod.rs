@@ -13,7 +13,7 @@ use crate::kafka::{Kafka, RecordRun, Topic, Topics};
 use crate::members::{Addressing, MessageSender, OpenJob, leads, open_jobs, recently_fetched};
 use crate::server_error::{Result as Answered, ServerError, ServerErrorKind};
 use crate::transport::Transport;
-use argiope_frontier::admission::JobRules;
+use argiope_frontier::admission::{DomainPolicy, JobRules};
 use argiope_model::{FingerprintKey, JobId, JobSpec, PublicSuffixes, Url};
 use argiope_store::catalogue::url_key;
 use argiope_store::clock::now;
@@ -46,6 +46,8 @@ pub struct Addresses {
     pub suffixes: Arc<PublicSuffixes>,
     pub key: FingerprintKey,
     pub shards: u16,
+    /// The filters of single domains, as they were when the worker started.
+    pub policy: Arc<DomainPolicy>,
     pub read_url: ReadUrl,
 }
 
@@ -286,6 +288,7 @@ impl Receiving {
         for OpenJob { name, job } in open_jobs(session, &numbers, &names)? {
             match JobRules::compile(&job.spec, &job.seeds, &self.addresses.suffixes, now()) {
                 Ok(rules) => {
+                    let rules = rules.with_domain_policy(Arc::clone(&self.addresses.policy));
                     jobs.by_name.extend(name.map(|name| (name, job.id)));
                     jobs.open.insert(job.id, Job { id: job.id, spec: job.spec, rules });
                 }

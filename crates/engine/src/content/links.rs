@@ -48,7 +48,7 @@ impl ContentReader<'_> {
         let rules = job.rules();
         let depth = visit.depth + 1;
         let resources = self.resources(&resolved.resources, &rules, recent, content);
-        let page_nofollow = extracted.robots.nofollow && job.spec.respect_nofollow;
+        let respects_nofollow = rules.respects_nofollow(&visit.url);
         let version = job.rules_version();
         let mut urls = Vec::new();
         let nofollow: Vec<bool> = match resolved.respelled.is_empty() {
@@ -65,7 +65,7 @@ impl ContentReader<'_> {
             if recent.check(job.id, version, spelling) {
                 continue;
             }
-            let nofollow = page_nofollow || (nofollow && job.spec.respect_nofollow);
+            let nofollow = respects_nofollow && (extracted.robots.nofollow || nofollow);
             match judge(&rules, &url, depth, nofollow) {
                 Ok(()) => {
                     recent.put(job.id, version, spelling);

@@ -87,7 +87,7 @@ impl ContentReader<'_> {
         };
         let extracted = extract(&input, scratch);
         let mut content = PageContent {
-            row: row_of(visit, body, &extracted),
+            row: row_of(job, visit, body, &extracted),
             links: None,
             discoveries: Vec::new(),
             skipped: Vec::new(),
@@ -152,7 +152,7 @@ fn text_of(extracted: &Extracted) -> PageText {
     PageText { words, title: extracted.title.as_deref().map_or(0, hash_without_numbers) }
 }
 
-fn row_of(visit: &Visit, body: &ResponseBody<'_>, extracted: &Extracted) -> PageRow {
+fn row_of(job: &JobContext, visit: &Visit, body: &ResponseBody<'_>, extracted: &Extracted) -> PageRow {
     let scheduled = visit.scheduled_url();
     let property = |name: &str| extracted.open_graph.iter().find(|(p, _)| p == name).map(|(_, v)| v.clone());
     let page = Page {
@@ -179,7 +179,7 @@ fn row_of(visit: &Visit, body: &ResponseBody<'_>, extracted: &Extracted) -> Page
         image: property("og:image"),
         kind: property("og:type"),
     };
-    row.noindex = extracted.robots.noindex;
+    row.noindex = extracted.robots.noindex && job.rules().respects_noindex(&visit.url);
     row.nofollow = extracted.robots.nofollow;
     row
 }

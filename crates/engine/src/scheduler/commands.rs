@@ -5,6 +5,7 @@ use crate::engine::Stop;
 use crate::error::EngineError;
 use crate::log;
 use crate::retry;
+use crate::scope::domain_policy;
 use crate::visit_record::VisitRecord;
 use crate::why::{self, Why};
 use argiope_model::{JobId, Millis, Url};
@@ -46,8 +47,16 @@ impl Scheduler {
                 self.run.stopping = Some(stop);
             }
             Command::Politeness(rules) => {
+                let policy = match domain_policy(&rules) {
+                    Ok(policy) => policy,
+                    Err(error) => {
+                        tracing::error!(%error, "cannot use the new configuration; the old one stays in effect");
+                        return Ok(());
+                    }
+                };
+                self.scope.set_domain_policy(Arc::clone(&policy));
                 for job in self.jobs.all() {
-                    job.forget_profiles();
+                    job.set_domain_policy(Arc::clone(&policy));
                 }
                 self.apply(Vec::new())?;
                 self.frontier.set_politeness(rules, at);

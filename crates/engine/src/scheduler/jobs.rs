@@ -62,7 +62,7 @@ impl Scheduler {
         if self.run.stopping.is_some() || self.run.deleting.contains_key(&start.id) {
             return Err(CommandError::Ending);
         }
-        let job = Arc::new(JobContext::new(start, self.scope.suffixes(), at)?);
+        let job = Arc::new(JobContext::new(start, self.scope.suffixes(), self.scope.domain_policy(), at)?);
         self.apply(Vec::new())?;
         self.scope.insert(start);
         self.frontier

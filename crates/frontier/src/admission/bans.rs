@@ -7,7 +7,7 @@ use argiope_model::{JobSpec, Skip, SkipReason, Url};
 use regex::RegexSet;
 
 /// The blacklist and `exclude_domains` of a job.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Bans {
     pub(super) blacklist: DomainTable<()>,
     pub(super) domains: RegexSet,

@@ -8,12 +8,18 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// A value per host or domain. An entry with a port is for that host alone; one without is for the name on any port
 /// and for everything below it. The nearest entry is the one that counts.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct DomainTable<V> {
     entries: HashMap<Box<str>, V, BuildHasherDefault<NameHasher>>,
 }
 
-/// Names that are asked for at every link.
+impl<V> Default for DomainTable<V> {
+    fn default() -> DomainTable<V> {
+        DomainTable { entries: HashMap::default() }
+    }
+}
+
+/// Names that are looked up for every link.
 pub(super) type NameSet = HashSet<Box<str>, BuildHasherDefault<NameHasher>>;
 
 /// A fast hash without a key: these tables hold what the user wrote and nothing from outside, so that nobody can

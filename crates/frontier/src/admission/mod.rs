@@ -2,6 +2,7 @@
 //! a page are judged here before they are routed to the shard that owns them, and `why` runs the same functions.
 //!
 //! * [`rules`]: scope, filters, limits and static traps of one job, compiled once
+//! * [`DomainPolicy`]: what the configuration says of single domains, for all jobs
 //! * [`priority`]: who goes first
 //! * [`pattern`]: traps that show only by their pages
 //! * [`targets`]: which links of a home page are edges of the graph of hosts
@@ -12,11 +13,13 @@ pub mod priority;
 pub mod rules;
 pub mod targets;
 
+mod domain_policy;
 mod domains;
 mod error;
 mod traps;
 
 pub use bans::Bans;
+pub use domain_policy::DomainPolicy;
 pub use domains::is_domain_entry;
 pub use error::AdmissionError;
 pub use pattern::{PageText, PatternTable, SeenPage, pattern_of};

@@ -3,6 +3,7 @@
 
 use super::AdmissionError;
 use super::bans::Bans;
+use super::domain_policy::DomainPolicy;
 use super::domains::{DomainTable, NameSet, suffixes};
 use super::pattern::pattern_text;
 use super::traps::{PathShape, calendar_year_outside, repeated_segment, session_id};
@@ -17,7 +18,7 @@ use std::sync::Arc;
 /// The longest extension that can be configured: longer endings are names, not types.
 const LONGEST_EXTENSION: usize = 15;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct JobRules {
     scope: ScopeRule,
     max_depth: Option<u32>,
@@ -33,10 +34,13 @@ pub struct JobRules {
     /// Where a domain has its own.
     domain_traps: DomainTable<Traps>,
     authority: DomainTable<u8>,
+    respect_nofollow: bool,
+    respect_noindex: bool,
+    domain_policy: Arc<DomainPolicy>,
 }
 
 /// The rules on traps in one place, as they hold today.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Traps {
     rules: TrapRules,
     calendar_years: RangeInclusive<u16>,
@@ -66,13 +70,18 @@ struct Check {
 }
 
 /// Scope is first: it is what refuses most links.
-const CHECKS: [Check; 10] = [
+const CHECKS: [Check; 11] = [
     Check { name: "scope", judge: JobRules::check_scope, passes: JobRules::tell_scope },
     Check { name: "depth", judge: JobRules::check_depth, passes: JobRules::tell_depth },
     Check { name: "blacklist", judge: JobRules::check_blacklist, passes: JobRules::tell_blacklist },
     Check { name: "exclude_domains", judge: JobRules::check_domains, passes: JobRules::tell_domains },
     Check { name: "include", judge: JobRules::check_include, passes: JobRules::tell_include },
     Check { name: "exclude", judge: JobRules::check_exclude, passes: JobRules::tell_exclude },
+    Check {
+        name: "domain_filters",
+        judge: JobRules::check_domain_filters,
+        passes: JobRules::tell_domain_filters,
+    },
     Check { name: "extension", judge: JobRules::check_extension, passes: JobRules::tell_extension },
     Check { name: "length", judge: JobRules::check_length, passes: JobRules::tell_length },
     Check { name: "parameters", judge: JobRules::check_parameters, passes: JobRules::tell_parameters },
@@ -111,7 +120,30 @@ impl JobRules {
             traps: Traps::of(&spec.traps, now),
             domain_traps: DomainTable::compile("traps.domains", domain_traps)?,
             authority: DomainTable::compile("authority", authority)?,
+            respect_nofollow: spec.respect_nofollow,
+            respect_noindex: spec.respect_noindex,
+            domain_policy: Arc::default(),
         })
+    }
+
+    /// With what the configuration says of single domains.
+    pub fn with_domain_policy(mut self, policy: Arc<DomainPolicy>) -> JobRules {
+        self.domain_policy = policy;
+        self
+    }
+
+    pub fn domain_policy(&self) -> &Arc<DomainPolicy> {
+        &self.domain_policy
+    }
+
+    /// Whether `nofollow` on this page, and on links of it, is respected: by the job and for the page's host.
+    pub fn respects_nofollow(&self, page: &Url) -> bool {
+        self.respect_nofollow && self.domain_policy.respects_nofollow(page)
+    }
+
+    /// Whether `noindex` on this page is respected: by the job and for the page's host.
+    pub fn respects_noindex(&self, page: &Url) -> bool {
+        self.respect_noindex && self.domain_policy.respects_noindex(page)
     }
 
     /// May a URL found at this depth be fetched? The first rule against it is the reason.
@@ -129,6 +161,7 @@ impl JobRules {
     pub fn judge_resource(&self, url: &Url) -> Result<(), Skip> {
         self.bans.check(url)?;
         self.check_exclude(url, 0)?;
+        self.domain_policy.check_exclude(url)?;
         self.check_length(url, 0)
     }
 
@@ -224,6 +257,14 @@ impl JobRules {
 
     fn tell_exclude(&self, _url: &Url, _depth: u32) -> String {
         format!("matches none of {}", patterns_of(&self.exclude))
+    }
+
+    fn check_domain_filters(&self, url: &Url, _depth: u32) -> Result<(), Skip> {
+        self.domain_policy.check(url)
+    }
+
+    fn tell_domain_filters(&self, url: &Url, _depth: u32) -> String {
+        self.domain_policy.explain(url)
     }
 
     fn check_extension(&self, url: &Url, _depth: u32) -> Result<(), Skip> {
@@ -335,6 +376,7 @@ impl JobRules {
 }
 
 /// Which hosts belong to the job.
+#[derive(Clone)]
 struct ScopeRule {
     scope: Scope,
     /// Hosts of the seeds, or their root domains.

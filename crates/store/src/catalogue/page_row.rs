@@ -27,6 +27,7 @@ pub struct PageRow {
     pub timings: FetchTimings,
     pub open_graph: OpenGraph,
     pub headings: Vec<String>,
+    /// The page says `noindex`, and that is respected: it is left out of exports and search.
     pub noindex: bool,
     pub nofollow: bool,
     pub priority: u8,
