@@ -164,16 +164,11 @@ impl Default for DnsSection {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServerSection {
-    pub listen: SocketAddr,
-}
-
-impl Default for ServerSection {
-    fn default() -> ServerSection {
-        ServerSection { listen: SocketAddr::from(([127, 0, 0, 1], 3001)) }
-    }
+    /// Where a worker serves HTTP, unless its own option says it.
+    pub listen: Option<SocketAddr>,
 }
 
 /// How discovered URLs reach the owner of their shard.

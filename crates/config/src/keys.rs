@@ -212,9 +212,11 @@ macro_rules! with_job_keys {
                 .about("Check no certificate: whoever is on the way can read and change everything."),
             Key::new("respect_robots", Kind::Flag)
                 .about("Obey robots.txt. Switch it off for sites of your own only."),
-            Key::new("respect_nofollow", Kind::Flag).about("Do not follow links that say `nofollow`."),
-            Key::new("respect_noindex", Kind::Flag).about("No effect yet: `index_noindex` of a job shows such pages."),
-            Key::new("index_noindex", Kind::Flag).about("Export pages that say `noindex`, too."),
+            Key::new("respect_nofollow", Kind::Flag)
+                .about("Do not follow links with `rel=nofollow`, nor any link of a page whose robots meta tag or `X-Robots-Tag` says `nofollow`."),
+            Key::new("respect_noindex", Kind::Flag)
+                .about("Fetch pages whose robots meta tag or `X-Robots-Tag` says `noindex`, and follow their links, but leave them out of exports."),
+            Key::new("index_noindex", Kind::Flag).about("Export pages that say `noindex`, too; they stay marked."),
             Key::new("allow_private", Kind::Flag).about("Allow loopback and private addresses."),
             Key::new("archive", Kind::Flag).about("Keep requests and answers in the WARC archive."),
             Key::new("sitemaps", Kind::Flag).about("Read the sitemaps that robots.txt names."),
@@ -364,8 +366,9 @@ const STORAGE: &[Key] = &[
         .example("redis://cache.example:6379/0")
         .otherwise("none"),
     Key::new("cache_ttl", Kind::Duration)
+        .not_in_effect()
         .alias(&[("cache_ttl_seconds", Unit::Seconds)])
-        .about("Not in use yet.")
+        .about("How long answers of the API come from the cache.")
         .example("10m"),
     Key::new("html_bucket", Kind::Text)
         .or_null()
@@ -408,11 +411,13 @@ const STORAGE: &[Key] = &[
 
 const TOPICS: &[Key] = &[
     Key::new("top_n", U32_AT_LEAST_ONE)
-        .about("Topics of a page. Not in use yet.")
+        .not_in_effect()
+        .about("Topics of a page.")
         .unit("topics")
         .example("10"),
     Key::new("ngram_range", Kind::Fixed(2, &Kind::Whole { least: 1, most: 5 }))
-        .about("Words of a topic, fewest and most. Not in use yet.")
+        .not_in_effect()
+        .about("Words of a topic, fewest and most.")
         .unit("words")
         .example("[1, 3]"),
 ];
@@ -452,8 +457,10 @@ const DNS: &[Key] = &[
 ];
 
 const SERVER: &[Key] = &[Key::new("listen", Kind::Parsed(forms::LISTEN))
-    .about("Not in use yet; a worker takes `--listen`.")
-    .example("0.0.0.0:3001")];
+    .or_null()
+    .about("Where a worker serves /health, /ready and /metrics, unless `--listen` is given.")
+    .example("0.0.0.0:9464")
+    .otherwise("nowhere")];
 
 const CLUSTER: &[Key] = &[
     Key::new("name", Kind::Text)
@@ -508,9 +515,9 @@ pub(crate) const CONFIG: &[Key] = &[
     Key::new("workers", Kind::Section(WORKERS)).about("How many requests a process has in flight."),
     Key::new("storage", Kind::Section(STORAGE))
         .about("Where a cluster keeps things, and limits of the disk."),
-    Key::new("topics", Kind::Section(TOPICS)).about("Topics of pages. Not in use yet."),
+    Key::new("topics", Kind::Section(TOPICS)).about("Topics of pages."),
     Key::new("dns", Kind::Section(DNS)).about("How host names become addresses."),
-    Key::new("server", Kind::Section(SERVER)).about("Not in use yet."),
+    Key::new("server", Kind::Section(SERVER)).about("What a worker serves over HTTP."),
     Key::new("cluster", Kind::Section(CLUSTER)).about("What the workers of a cluster share."),
     Key::new("retention", Kind::Section(&[])).about("Has no keys yet: everything is kept."),
 ];

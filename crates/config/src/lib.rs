@@ -47,7 +47,8 @@ pub use job::{
 };
 pub use options::{CrawlOptions, GlobalOptions, NetworkOptions};
 pub use read::{
-    Environment, FileKind, JobFile, check_file, process_environment, read_config, read_graph, read_job,
+    CheckedFile, Environment, FileKind, JobFile, ReadConfig, check_file, process_environment, read_config,
+    read_graph, read_job, retain_in_effect,
 };
 pub use reference::reference;
 pub use schema::Unset;

@@ -86,8 +86,10 @@ const RETRIES: &[Key] = &[
 ];
 
 const ROBOTS: &[Key] = &[
-    Key::new("client_error", WHEN_UNAVAILABLE).about("What a 4xx for robots.txt means for the host."),
-    Key::new("unreachable", WHEN_UNAVAILABLE).about("What a 5xx or no answer for robots.txt means."),
+    Key::new("client_error", WHEN_UNAVAILABLE)
+        .about("What a 4xx other than 429 for robots.txt means for the host."),
+    Key::new("unreachable", WHEN_UNAVAILABLE)
+        .about("What a 429, a 5xx or no answer for robots.txt means, once it has been retried."),
     Key::new("retry_after", Kind::List(&Kind::Duration))
         .about("The waits before each further try.")
         .example("[10s, 1m]"),
@@ -136,10 +138,10 @@ const WINDOW: &[Key] = &[
 
 const FILTERS: &[Key] = &[
     Key::new("include", Kind::List(&Kind::Pattern))
-        .about("Patterns on the URL. Not in use yet.")
+        .about("Patterns on the whole URL: where there are any, one must match.")
         .example("['/docs/']"),
     Key::new("exclude", Kind::List(&Kind::Pattern))
-        .about("Patterns on the URL. Not in use yet.")
+        .about("Patterns on the whole URL: none may match.")
         .example("['/tag/']"),
 ];
 
@@ -167,10 +169,10 @@ const DOMAIN: &[Key] = &[
     Key::new("retries", Kind::Switch(RETRIES)).about("What is repeated, how often and when."),
     Key::new("respect_robots", Kind::Flag).about("Obey robots.txt.").example("false"),
     Key::new("respect_nofollow", Kind::Flag)
-        .about("Do not follow links that say `nofollow`.")
+        .about("Respect `nofollow` on pages of the domain.")
         .example("false"),
     Key::new("respect_noindex", Kind::Flag)
-        .about("No effect yet: `index_noindex` of a job shows such pages.")
+        .about("Respect `noindex` on pages of the domain.")
         .example("false"),
     Key::new("headers", HEADERS)
         .about("Headers sent to the domain.")
@@ -181,11 +183,16 @@ const DOMAIN: &[Key] = &[
         .about("An HTTP proxy for requests to the domain.")
         .example("http://proxy.example:3128"),
     Key::new("insecure", Kind::Flag).about("Do not check the certificates of the domain.").example("true"),
-    Key::new("rendering", Kind::Word(&["never", "auto", "always"])).about("Not in use yet."),
-    Key::new("filters", Kind::Section(FILTERS)).about("Not in use yet."),
+    Key::new("rendering", Kind::Word(&["never", "auto", "always"]))
+        .not_in_effect()
+        .about("Whether pages of the domain are rendered in a browser."),
+    Key::new("filters", Kind::Section(FILTERS)).about(
+        "Which URLs of the domain are requested, beside the filters of the job. Seeds are requested anyway.",
+    ),
     Key::new("extraction", Kind::Free)
         .alias(&[("extraction_rules", Unit::Same)])
-        .about("Not in use yet.")
+        .not_in_effect()
+        .about("Rules for what is extracted from pages of the domain.")
         .example("{}"),
 ];
 
@@ -231,9 +238,10 @@ pub(crate) const POLITENESS: &[Key] = &[
         .unit("requests")
         .example("4"),
     Key::new("respect_robots", Kind::Flag).about("Obey robots.txt."),
-    Key::new("respect_nofollow", Kind::Flag).about("Do not follow links that say `nofollow`."),
+    Key::new("respect_nofollow", Kind::Flag)
+        .about("Respect `nofollow`, for jobs that do; see [job files](#job-files)."),
     Key::new("respect_noindex", Kind::Flag)
-        .about("No effect yet: `index_noindex` of a job shows such pages."),
+        .about("Respect `noindex`, for jobs that do; see [job files](#job-files)."),
     Key::new("robots_cache_ttl", Kind::Duration)
         .alias(&[("robots_cache_ttl_hours", Unit::Hours), ("robots_cache_ttl_seconds", Unit::Seconds)])
         .about("How long a robots.txt holds before it is requested again.")

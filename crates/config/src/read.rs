@@ -4,7 +4,7 @@ use crate::error::{ConfigError, Position};
 use crate::file::ConfigFile;
 use crate::graph_file::GraphFile;
 use crate::nearest::nearest;
-use crate::schema::{Checker, Key, Unset};
+use crate::schema::{self, Checker, Key, Kind, Unset};
 use crate::yaml::{Node, NodeValue};
 use crate::{environment, keys, place, validation, yaml};
 use argiope_model::JobSpec;
@@ -45,6 +45,24 @@ pub struct JobFile {
     pub content: Vec<u8>,
 }
 
+/// `argiope.yaml` as it was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReadConfig {
+    pub file: ConfigFile,
+    /// Values whose variables are not set, and which `file` lacks.
+    pub unset: Vec<Unset>,
+    /// Keys that are given and not in effect yet.
+    pub not_in_effect: Vec<ConfigError>,
+}
+
+/// A file in which no error was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckedFile {
+    pub kind: FileKind,
+    /// Keys that are given and not in effect yet.
+    pub not_in_effect: Vec<ConfigError>,
+}
+
 /// Reads environment variables.
 pub type Environment<'e> = &'e dyn Fn(&str) -> Option<String>;
 
@@ -53,10 +71,7 @@ pub fn process_environment(name: &str) -> Option<String> {
 }
 
 /// Values whose variables are not set are left out and named beside it: who needs one of them says so.
-pub fn read_config(
-    path: &Path,
-    environment: Environment<'_>,
-) -> Result<(ConfigFile, Vec<Unset>), Vec<ConfigError>> {
+pub fn read_config(path: &Path, environment: Environment<'_>) -> Result<ReadConfig, Vec<ConfigError>> {
     let name = path.display().to_string();
     let text = read_text(path, &name)?;
     config_from_text(&name, &text, environment)
@@ -66,8 +81,11 @@ fn config_from_text(
     name: &str,
     text: &str,
     environment: Environment<'_>,
-) -> Result<(ConfigFile, Vec<Unset>), Vec<ConfigError>> {
-    checked(name, text, Some(FileKind::Config), environment)?.config()
+) -> Result<ReadConfig, Vec<ConfigError>> {
+    let mut checked = checked(name, text, Some(FileKind::Config), environment)?;
+    let not_in_effect = std::mem::take(&mut checked.not_in_effect);
+    let (file, unset) = checked.config()?;
+    Ok(ReadConfig { file, unset, not_in_effect })
 }
 
 pub fn read_job(path: &Path, environment: Environment<'_>) -> Result<JobFile, Vec<ConfigError>> {
@@ -93,20 +111,30 @@ fn whole<T>((typed, unset): (T, Vec<Unset>)) -> Result<T, Vec<ConfigError>> {
 }
 
 /// Finds everything that is wrong with a file, whichever of the three it is.
-pub fn check_file(path: &Path, environment: Environment<'_>) -> Result<FileKind, Vec<ConfigError>> {
+pub fn check_file(path: &Path, environment: Environment<'_>) -> Result<CheckedFile, Vec<ConfigError>> {
     let name = path.display().to_string();
     let text = read_text(path, &name)?;
-    let checked = checked(&name, &text, None, environment)?;
-    match checked.kind {
-        FileKind::Config => checked.config().and_then(whole).map(|_| FileKind::Config),
-        FileKind::Job => checked.job().and_then(whole).map(|_| FileKind::Job),
-        FileKind::Graph => checked.graph().and_then(whole).map(|_| FileKind::Graph),
-    }
+    let mut checked = checked(&name, &text, None, environment)?;
+    let (kind, not_in_effect) = (checked.kind, std::mem::take(&mut checked.not_in_effect));
+    match kind {
+        FileKind::Config => checked.config().and_then(whole).map(drop),
+        FileKind::Job => checked.job().and_then(whole).map(drop),
+        FileKind::Graph => checked.graph().and_then(whole).map(drop),
+    }?;
+    Ok(CheckedFile { kind, not_in_effect })
 }
 
 /// The names of the sections, in the order they are shown.
 pub(crate) fn section_names() -> impl Iterator<Item = &'static str> {
     keys::CONFIG.iter().map(|key| key.name)
+}
+
+/// What of the values of a section is in effect.
+pub fn retain_in_effect(section: &str, values: &mut Value) {
+    let keys = keys::CONFIG.iter().find(|key| key.name == section).map(|key| key.kind);
+    if let (Some(Kind::Section(keys)), Some(values)) = (keys, values.as_object_mut()) {
+        schema::retain_in_effect(keys, values);
+    }
 }
 
 /// A file whose keys have been looked at one by one.
@@ -121,6 +149,8 @@ struct Checked {
     errors: Vec<ConfigError>,
     /// Those that cannot be known, for a variable is not set.
     unset: Vec<Unset>,
+    /// Those that nothing uses yet.
+    not_in_effect: Vec<ConfigError>,
 }
 
 impl Checked {
@@ -143,7 +173,7 @@ impl Checked {
         self,
         problems: impl FnOnce(&T) -> Vec<validation::Problem>,
     ) -> Result<(T, Vec<Unset>), Vec<ConfigError>> {
-        let Checked { name, kind, keys, root, mut errors, unset } = self;
+        let Checked { name, kind, keys, root, mut errors, unset, not_in_effect: _ } = self;
         let typed: T = match serde_json::from_value(Value::Object(keys)) {
             Ok(typed) => typed,
             Err(error) => {
@@ -221,6 +251,7 @@ fn checked(
             root: None,
             errors: Vec::new(),
             unset: Vec::new(),
+            not_in_effect: Vec::new(),
         });
     };
     let looks_like = kind_of(&node, kind);
@@ -257,9 +288,9 @@ fn checked(
     // A reference that is misspelt stands for whatever was meant to be there.
     let misspelt = |error: &ConfigError| left.errors.iter().any(|misspelt| misspelt.at == error.at);
     let others: Vec<ConfigError> = checker.errors.into_iter().filter(|error| !misspelt(error)).collect();
-    let unset = checker.left_out;
+    let (unset, not_in_effect) = (checker.left_out, checker.not_in_effect);
     let errors = left.errors.into_iter().chain(others).collect();
-    Ok(Checked { name: name.to_owned(), kind, keys, root: Some(node), errors, unset })
+    Ok(Checked { name: name.to_owned(), kind, keys, root: Some(node), errors, unset, not_in_effect })
 }
 
 /// Of a job file.

@@ -88,6 +88,9 @@ impl Document {
         for key in keys {
             let default = defaults.and_then(|defaults| defaults.get(key.name));
             let mut about = String::from(key.about);
+            if key.not_in_effect {
+                about.push_str(" Not in effect yet.");
+            }
             let mut takes = takes(&key.kind, key.unit);
             if let Some((inner, place)) = section_of(key, path) {
                 let names: Vec<&'static str> = inner.iter().map(|key| key.name).collect();

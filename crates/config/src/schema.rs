@@ -86,6 +86,8 @@ pub(crate) struct Key {
     pub(crate) example: Option<&'static str>,
     /// What holds where it is not given, if its default does not say so.
     pub(crate) otherwise: Option<&'static str>,
+    /// It is read and checked, and nothing uses it yet: a start that has it warns.
+    pub(crate) not_in_effect: bool,
 }
 
 impl Key {
@@ -100,6 +102,7 @@ impl Key {
             unit: None,
             example: None,
             otherwise: None,
+            not_in_effect: false,
         }
     }
 
@@ -121,6 +124,12 @@ impl Key {
 
     pub(crate) const fn otherwise(mut self, otherwise: &'static str) -> Key {
         self.otherwise = Some(otherwise);
+        self
+    }
+
+    /// Nothing uses the key yet. `scripts/check_house` fails when a key without this mark is read nowhere.
+    pub(crate) const fn not_in_effect(mut self) -> Key {
+        self.not_in_effect = true;
         self
     }
 
@@ -184,6 +193,28 @@ pub(crate) struct Checker<'f> {
     pub(crate) unset: &'f [(Position, String)],
     /// Those that were, by their paths.
     pub(crate) left_out: Vec<Unset>,
+    /// Keys that are given and that nothing uses yet.
+    pub(crate) not_in_effect: Vec<ConfigError>,
+}
+
+/// Removes the keys that are not in effect from the values of a section.
+pub(crate) fn retain_in_effect(keys: &[Key], values: &mut Map<String, Value>) {
+    for key in keys {
+        if key.not_in_effect {
+            values.remove(key.name);
+            continue;
+        }
+        match (key.kind, values.get_mut(key.name)) {
+            (Kind::Section(inner), Some(Value::Object(values))) => retain_in_effect(inner, values),
+            (Kind::Named(_, Kind::Section(inner)), Some(Value::Object(named))) => {
+                named
+                    .values_mut()
+                    .filter_map(Value::as_object_mut)
+                    .for_each(|one| retain_in_effect(inner, one));
+            }
+            _ => {}
+        }
+    }
 }
 
 /// A value that is given, by a variable that is not set.
@@ -197,7 +228,7 @@ pub struct Unset {
 
 impl<'f> Checker<'f> {
     pub(crate) fn new(file: &'f str, root: &'static [Key], unset: &'f [(Position, String)]) -> Checker<'f> {
-        Checker { file, root, errors: Vec::new(), unset, left_out: Vec::new() }
+        Checker { file, root, errors: Vec::new(), unset, left_out: Vec::new(), not_in_effect: Vec::new() }
     }
 
     /// Whether a value, or one inside it that is taken as it stands, cannot be known; it has been noted then.
@@ -244,6 +275,10 @@ impl<'f> Checker<'f> {
             lines.push((key.name, entry.at));
             let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
             let (written, proper) = (below(&entry.key), below(key.name));
+            if key.not_in_effect {
+                let message = format!("'{proper}' is not in effect yet");
+                self.not_in_effect.push(ConfigError::new(self.file, Some(entry.at), message));
+            }
             let already = self.left_out.len();
             if let Some(value) = self.keyed(entry, key, unit, &written) {
                 found.insert(key.name.to_owned(), value);

@@ -8,12 +8,13 @@ pub use effective::effective;
 
 use crate::cookies::{login_form, parse_cookies, read_cookies_file};
 use crate::disk::DiskLimits;
+use crate::error::ConfigError;
 use crate::failure::{Failure, chain};
 use crate::file::ConfigFile;
 use crate::forms::resolver_address;
 use crate::job::{JobIdentity, SeedList, SeedRules, StoredJob, name_problem, parse_seed};
 use crate::options::{CrawlOptions, GlobalOptions, NetworkOptions};
-use crate::read::{Environment, JobFile, process_environment, read_config, read_job};
+use crate::read::{Environment, JobFile, ReadConfig, process_environment, read_config, read_job};
 use crate::schema::Unset;
 use argiope_fetch::cookies::Cookie;
 use argiope_fetch::{AddressPolicy, ProfileOptions, Proxies, ResolverOptions, Tls, TlsOptions, TtlBounds};
@@ -34,6 +35,8 @@ pub struct LoadedConfig {
     pub file: ConfigFile,
     /// What the file gives by variables that are not set, and `file` lacks.
     unset: Vec<Unset>,
+    /// Keys of the file that are not in effect yet.
+    not_in_effect: Vec<ConfigError>,
 }
 
 /// Keys of a domain that only requests are made with: what is sent along, and the way it goes.
@@ -65,6 +68,11 @@ impl LoadedConfig {
         };
         let missing: Vec<Unset> = self.unset.iter().filter(is_rule).cloned().collect();
         if missing.is_empty() { Ok(()) } else { Err(unset_failure(&missing)) }
+    }
+
+    /// For a command that starts a crawl: one line for each key that is given and not in effect yet.
+    pub fn warnings(&self) -> impl Iterator<Item = String> {
+        self.not_in_effect.iter().map(|warning| format!("warning: {warning}"))
     }
 
     /// What is left out, for a command that shows the rest.
@@ -156,8 +164,8 @@ pub fn load_config_to_read(global: &GlobalOptions) -> Result<LoadedConfig, Failu
 
 /// Also for a reload, which reads the file it read at the start.
 pub fn load_config_file(path: PathBuf, environment: Environment<'_>) -> Result<LoadedConfig, Failure> {
-    let (file, unset) = read_config(&path, environment)?;
-    Ok(LoadedConfig { path: Some(path), file, unset })
+    let ReadConfig { file, unset, not_in_effect } = read_config(&path, environment)?;
+    Ok(LoadedConfig { path: Some(path), file, unset, not_in_effect })
 }
 
 /// For a running crawl: the politeness of the file as it is now.
@@ -539,6 +547,7 @@ fn notices(
     if let Some(path) = &config.path {
         notices.push(format!("configuration: {}", path.display()));
     }
+    notices.extend(config.warnings());
     if !job.respect_robots {
         notices.push(String::from(
             "WARNING: robots.txt is IGNORED in this crawl. Do this to sites of your own only; others may block you.",

@@ -63,7 +63,15 @@ pub(crate) fn of_config(keys: &Map<String, Value>, config: &ConfigFile) -> Vec<P
             basic_auth: entry.basic_auth.clone(),
             ..JobSpec::default()
         };
-        problems.extend(profile(&spec, &format!("politeness.domain_overrides.{domain}")));
+        let path = format!("politeness.domain_overrides.{domain}");
+        problems.extend(profile(&spec, &path));
+        if let Some(filters) = &entry.filters {
+            let (include, exclude) = (filters.include.clone(), filters.exclude.clone());
+            problems.extend(patterns(
+                &JobSpec { include, exclude, ..JobSpec::default() },
+                &format!("{path}.filters."),
+            ));
+        }
     }
     problems.extend(kafka(&config.cluster));
     if config.workers.pod_count_min > config.workers.pod_count_max {
@@ -196,15 +204,16 @@ fn kafka(cluster: &ClusterSection) -> Option<Problem> {
 }
 
 /// Patterns that are right one by one may be too large to be asked all at once.
-fn patterns<'s>(spec: &'s JobSpec, section: &'s str) -> impl Iterator<Item = Problem> + 's {
+fn patterns(spec: &JobSpec, section: &str) -> Vec<Problem> {
     let lists =
         [("include", &spec.include), ("exclude", &spec.exclude), ("exclude_domains", &spec.exclude_domains)];
-    lists.into_iter().filter_map(move |(key, list)| {
+    let problems = lists.into_iter().filter_map(|(key, list)| {
         let error = regex::RegexSet::new(list).err()?;
         let path = format!("{section}{key}");
         let message = format!("'{path}': the patterns are too large together: {}", pattern_problem(&error));
         Some(Problem { path, message })
-    })
+    });
+    problems.collect()
 }
 
 /// Headers, cookies, user agent and proxy have to be sendable together.

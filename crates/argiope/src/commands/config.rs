@@ -3,7 +3,7 @@
 use crate::cli::ConfigCommand;
 use argiope_config::{
     ConfigFile, Failure, GlobalOptions, check_file, effective, load_config_to_read, mask_secrets,
-    process_environment, reference, to_yaml,
+    process_environment, reference, retain_in_effect, to_yaml,
 };
 use serde_json::{Map, Value};
 use std::io::{self, Write};
@@ -22,8 +22,11 @@ fn check(files: &[PathBuf]) -> Result<(), Failure> {
     let mut errors = Vec::new();
     for file in files {
         match check_file(file, &process_environment) {
-            Ok(_) => {
-                writeln!(io::stdout(), "{}: ok", file.display()).map_err(|error| Failure::output(&error))?
+            Ok(checked) => {
+                writeln!(io::stdout(), "{}: ok", file.display()).map_err(|error| Failure::output(&error))?;
+                for warning in checked.not_in_effect {
+                    let _ = writeln!(io::stderr(), "argiope: warning: {warning}");
+                }
             }
             Err(found) => errors.extend(found),
         }
@@ -40,7 +43,11 @@ fn show(global: &GlobalOptions) -> Result<(), Failure> {
         Some(path) => format!("# {} over the defaults\n", path.display()),
         None => String::from("# the defaults; no configuration file was given\n"),
     };
-    for (name, section) in effective(&config.file)? {
+    for (name, mut section) in effective(&config.file)? {
+        retain_in_effect(name, &mut section);
+        if section.as_object().is_some_and(Map::is_empty) {
+            continue;
+        }
         let mut one = Value::Object(Map::from_iter([(name.to_owned(), section)]));
         mask_secrets(&mut one);
         text.push_str(&to_yaml(&one));

@@ -29,6 +29,7 @@ use argiope_config::{
 };
 use argiope_engine::{Engine, EngineConfig, EngineError, EngineHandle, Phase, Ports, Status, Stop};
 use argiope_fetch::AddressPolicy;
+use argiope_frontier::admission::DomainPolicy;
 use argiope_frontier::member::MemberEvent;
 use argiope_frontier::ownership;
 use argiope_model::display::{bytes, count, counted};
@@ -46,6 +47,7 @@ const REJOIN_PAUSE: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(global: &GlobalOptions, args: &WorkerArgs, display: &Display) -> Result<(), Failure> {
     let config = load_config(global)?;
+    config.warnings().for_each(|warning| display.message(&warning));
     let place = ClusterPlace::open(&config.file)?;
     let worker = Worker::new(global, args, &config, place, display)?;
     let signals =
@@ -160,7 +162,8 @@ impl Worker {
         place.verify_transport()?;
         let bucket = Bucket::open(&config.file)?;
         // Bound when it is a member; what speaks against it is said before.
-        if let Some(address) = args.listen {
+        let listen = args.listen.or(config.file.server.listen);
+        if let Some(address) = listen {
             TcpListener::bind(address).map_err(|e| cannot_listen(address, &e))?;
         }
         let directory = WorkerDirectory::open(&global.data, &place.cluster.id, name, own_name)?;
@@ -175,7 +178,7 @@ impl Worker {
             engine,
             addresses,
             config_path: config.path.clone(),
-            listen: args.listen,
+            listen,
             redis,
             started_at: now(),
             disk: process.disk,
@@ -255,7 +258,7 @@ impl Worker {
             Members::join(database, options, epochs, events).map_err(|e| database_failure(&e))?;
         let publisher = Publisher::start(database, transport, Arc::clone(&self.place.fixed.suffixes), &owner);
         let publisher = publisher.map_err(|e| kafka_failure(&e))?;
-        let receiver = IngestConsumer::start(database, transport, self.addresses(), &owner);
+        let receiver = IngestConsumer::start(database, transport, self.addresses()?, &owner);
         let receiver = receiver.map_err(|e| kafka_failure(&e))?;
         let config = EngineConfig { name: owner, ..self.engine.clone() };
         let engine = Engine::join_cluster(config, ports, membership).map_err(|e| failure_of(&e))?;
@@ -351,19 +354,21 @@ impl Worker {
     }
 
     /// URLs from other programs are read as those of a list are.
-    fn addresses(&self) -> Addresses {
+    fn addresses(&self) -> Result<Addresses, Failure> {
         let Fixed { shards, fingerprint_key, suffixes } = &self.place.fixed;
         let own = self.addresses.clone();
-        Addresses {
+        let policy = DomainPolicy::compile(&self.engine.politeness).map_err(Failure::usage)?;
+        Ok(Addresses {
             suffixes: Arc::clone(suffixes),
             key: fingerprint_key.clone(),
             shards: *shards,
+            policy: Arc::new(policy),
             read_url: Box::new(move |spec, text| {
                 let addresses = AddressPolicy { allow_private: spec.allow_private, ..own.clone() };
                 let rules = SeedRules::of(spec, addresses).map_err(|error| error.to_string())?;
                 parse_seed(text, &rules).map_err(|problem| problem.message().to_owned())
             }),
-        }
+        })
     }
 
     fn notifier(&self, relay: &Arc<EventRelay>) -> Result<Option<Arc<ShardNotifier>>, Failure> {
@@ -411,7 +416,8 @@ impl Worker {
 }
 
 fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Failure {
-    Failure::failed(format!("cannot listen on {address}: {error}")).hint("--listen names another")
+    Failure::failed(format!("cannot listen on {address}: {error}"))
+        .hint("give another address with --listen, or as server.listen")
 }
 
 fn redis_trouble(members: &Members) -> Option<String> {

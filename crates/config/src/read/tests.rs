@@ -1,7 +1,7 @@
 //! Whole files, as users write them.
 
 use super::*;
-use crate::{file, politeness_keys, schema, to_yaml};
+use crate::{file, politeness_keys, to_yaml};
 use argiope_model::{BasicAuth, NewUrlRate};
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ fn environment(name: &str) -> Option<String> {
 
 fn config(text: &str) -> Result<ConfigFile, Vec<String>> {
     config_from_text("argiope.yaml", text, &environment)
-        .and_then(whole)
+        .and_then(|read| whole((read.file, read.unset)))
         .map_err(|errors| errors.iter().map(ToString::to_string).collect())
 }
 
@@ -458,7 +458,8 @@ fn values_whose_variables_are_not_set_are_left_out_and_named() {
     let text = "crawl:\n  user_agent: ${NOPE}\n  include: [a, \"${NOPE}\"]\npoliteness:\n  domains:\n    a.test:\n      delay: 3s\n      \
                 basic_auth: {user: me, password: \"x${NOPE}\"}\n      extraction: {deep: [\"${NOPE}\"]}\n\
                 dns: {timeout_seconds: \"${NOPE}\"}\nstorage:\n  metadata_db_url: ${NOPE}\n  html_bucket: x\n";
-    let (config, unset) = config_from_text("argiope.yaml", text, &environment).unwrap();
+    let ReadConfig { file: config, unset, .. } =
+        config_from_text("argiope.yaml", text, &environment).unwrap();
     let paths: Vec<&str> = unset.iter().map(|unset| unset.path.as_str()).collect();
     assert_eq!(
         paths,
@@ -479,4 +480,32 @@ fn values_whose_variables_are_not_set_are_left_out_and_named() {
     // A file that is checked needs all of them, and one that is wrong tells all at once.
     assert_eq!(errors_of(text).len(), 6);
     assert_eq!(errors_of(&format!("{text}retentoin: {{}}\n")).len(), 7);
+}
+
+#[test]
+fn keys_that_nothing_uses_yet_are_named_with_their_lines() {
+    let text = "topics: {top_n: 15}\nstorage:\n  cache_ttl_seconds: 3600\npoliteness:\n  domains:\n    a.test:\n      \
+                rendering: auto\n      extraction_rules: {}\n      filters: {exclude: [x]}\nserver: {listen: '127.0.0.1:1'}\n";
+    let read = config_from_text("argiope.yaml", text, &environment).unwrap();
+    let warnings: Vec<String> = read.not_in_effect.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        warnings,
+        [
+            "argiope.yaml:1:10: 'topics.top_n' is not in effect yet",
+            "argiope.yaml:3:3: 'storage.cache_ttl' is not in effect yet",
+            "argiope.yaml:7:7: 'politeness.domains.a.test.rendering' is not in effect yet",
+            "argiope.yaml:8:7: 'politeness.domains.a.test.extraction' is not in effect yet",
+        ]
+    );
+}
+
+#[test]
+fn what_is_not_in_effect_is_not_shown_as_such() {
+    let mut topics = serde_json::json!({"top_n": 15, "ngram_range": [1, 2]});
+    retain_in_effect("topics", &mut topics);
+    assert_eq!(topics, serde_json::json!({}));
+    let mut politeness =
+        serde_json::json!({"domain_overrides": {"a.test": {"delay": "2s", "rendering": "auto"}}});
+    retain_in_effect("politeness", &mut politeness);
+    assert_eq!(politeness, serde_json::json!({"domain_overrides": {"a.test": {"delay": "2s"}}}));
 }

@@ -18,10 +18,8 @@ pub fn effective(config: &ConfigFile) -> Result<Vec<(&'static str, Value)>, Fail
     whole.crawl.job = object(&job)?;
     // Those of a single job.
     whole.crawl.job.retain(|key, _| !matches!(key.as_str(), "name" | "seeds" | "delay" | "login"));
-    // That of 'workers' holds.
-    if job.concurrency.is_none() {
-        whole.crawl.job.remove("concurrency");
-    }
+    let concurrency = job.concurrency.unwrap_or(config.workers.concurrency);
+    whole.crawl.job.insert(String::from("concurrency"), Value::from(concurrency));
     let agent = job.user_agent.as_deref().unwrap_or(argiope_fetch::default_user_agent());
     whole.crawl.job.insert(String::from("user_agent"), Value::from(agent));
     whole.storage.archive_file_size = Some(whole.storage.archive_file_size());

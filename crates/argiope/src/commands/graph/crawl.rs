@@ -36,6 +36,7 @@ const ROBOTS_BYTES: usize = 2 << 20;
 pub(super) fn run(global: &GlobalOptions, args: &GraphCrawlArgs, display: &Display) -> Result<(), Failure> {
     keep_small();
     let settings = GraphSettings::new(global, args)?;
+    settings.warnings.iter().for_each(|warning| display.message(warning));
     if !settings.spec.respect_robots {
         display.message(
             "WARNING: robots.txt is IGNORED in this crawl. Do this to sites of your own only; others may block you.",

@@ -24,6 +24,8 @@ pub(super) struct GraphSettings {
     pub(super) seed: Url,
     pub(super) spec: JobSpec,
     pub(super) addresses: AddressPolicy,
+    /// For the user, before the crawl starts.
+    pub(super) warnings: Vec<String>,
 }
 
 impl GraphSettings {
@@ -41,7 +43,7 @@ impl GraphSettings {
         let seed = seed_of(&file, args.file.as_deref(), &spec, &addresses)?;
         writable("db_path", &file.db_path)?;
         writable("metrics_path", &file.metrics_path)?;
-        Ok(GraphSettings { process, file, seed, spec, addresses })
+        Ok(GraphSettings { process, file, seed, spec, addresses, warnings: config.warnings().collect() })
     }
 }
 
