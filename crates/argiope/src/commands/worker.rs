@@ -326,7 +326,7 @@ impl Worker {
                 }
                 Some(Signal::Wake) | None => {}
             }
-            members.look_at_lease();
+            members.check_lease();
             if members.is_dead() {
                 engine.handle().stop(Stop::Now);
             } else if stops > 0 && members.is_cut_off() {
@@ -421,13 +421,13 @@ fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Failure {
 }
 
 fn redis_trouble(members: &Members) -> Option<String> {
-    (members.notifier_connected() == Some(false))
+    (members.is_notified() == Some(false))
         .then(|| String::from("redis does not answer: links are looked for by the clock"))
 }
 
 fn vitals(status: &Status, members: &Members, bounds: Bounds, shards: u32) -> Vitals {
     let totals = &status.totals;
-    let up = members.database_answers();
+    let up = members.is_database_reachable();
     let (load, own) = (members.load(), figures(status));
     let load =
         Load { queued: load.queued, pages_per_second: load.pages_per_second, workers: load.workers, shards };
@@ -500,7 +500,7 @@ fn kafka(transport: &Transport) -> Option<Dependency> {
 
 fn own_figures(status: &Status, members: &Members) -> Own {
     Own {
-        state: match (&status.phase, members.database_answers(), status.requests.in_flight) {
+        state: match (&status.phase, members.is_database_reachable(), status.requests.in_flight) {
             (Phase::Stopping, _, _) => "draining",
             (Phase::Running, true, 0) => "idle",
             (Phase::Running, true, _) => "active",
@@ -515,10 +515,10 @@ fn own_figures(status: &Status, members: &Members) -> Own {
 }
 
 fn dependencies(members: &Members) -> Vec<Dependency> {
-    let up = members.database_answers();
+    let up = members.is_database_reachable();
     let detail = (!up).then(|| String::from("it does not answer: nothing new is asked for until it does"));
     let postgres = Dependency { name: "postgresql", up, detail };
-    let redis = members.notifier_connected();
+    let redis = members.is_notified();
     let redis = redis.map(|up| Dependency { name: "redis", up, detail: redis_trouble(members) });
     std::iter::once(postgres).chain(redis).collect()
 }

@@ -156,7 +156,7 @@ fn an_outage_of_the_database_beyond_the_lease_repeats_no_request_on_postgres() {
     assert_eq!(file.lines().count(), site.pages().len());
     for worker in &mut workers {
         assert!(worker.is_alive() && worker.said().contains("it is renewed"), "{}", worker.said());
-        let missed = worker.said().matches("PostgreSQL does not answer; no new request").count();
+        let missed = worker.said().matches("PostgreSQL is unreachable; no new requests").count();
         assert!((1..=2).contains(&missed), "{}", worker.said());
         assert!(worker.said().matches("inboxes cannot be read").count() <= 2, "{}", worker.said());
         assert!(!worker.said().contains("joins again"), "{}", worker.said());

@@ -5,20 +5,25 @@
 //! SQL of more than a line is in `sql/`.
 
 mod counts;
+mod error_log;
 mod fetch;
 mod file_locations;
+mod host;
 mod jobs;
 mod lost;
 mod page;
+mod positions;
 mod reader;
 mod resource;
+mod skipped;
 mod staging;
 mod streams;
 pub(crate) mod unpublished;
 
 pub use file_locations::{ExpectedFile, FileCheck, FileLocations};
 pub use lost::{LostMarks, mark_all};
-pub use reader::{LinkSegment, PostgresReader};
+pub use positions::LinkSegment;
+pub use reader::PostgresReader;
 
 use crate::database::{
     BATCH_LIMIT, Cluster, Database, DatabaseError, DatabaseErrorKind, Expected, Partitions,

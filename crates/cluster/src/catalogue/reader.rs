@@ -1,9 +1,11 @@
-//! Reading beside the writers, from any process.
+//! Reads the catalogue while workers write to it, from any process.
 
+use super::error_log::error_row;
 use super::fetch::{self, fetch_row};
 use super::page::{self, stored_page, url_hash};
-use super::streams::{PIECE, in_pieces, rows, sorted};
-use super::{counts, jobs, resource};
+use super::skipped::skipped_row;
+use super::streams::{in_pieces, rows, sorted};
+use super::{counts, host, jobs, resource};
 use crate::database::{Answer, Cells, Database, Parameters, Session};
 use argiope_model::{JobId, Millis, SkipReason};
 use argiope_store::catalogue::{
@@ -17,10 +19,10 @@ use std::cell::RefCell;
 use std::time::Duration;
 use tokio_postgres::Row;
 
-/// Figures over millions of pages take their time.
+/// Aggregates over millions of pages take minutes.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// What `check` reads to the last byte.
+/// Tables that `check` reads completely.
 const TABLES: [&str; 13] = [
     "crawl_metadata",
     "fetches",
@@ -37,25 +39,14 @@ const TABLES: [&str; 13] = [
     "outputs",
 ];
 
-/// A segment of links, as the catalogue knows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LinkSegment {
-    pub worker: String,
-    pub number: u32,
-    pub length: u64,
-    /// Where it is since it left the worker's disk.
-    pub kept_at: Option<String>,
-    pub is_lost: bool,
-}
-
 pub struct PostgresReader {
     session: RefCell<Session>,
-    /// Whose positions are asked for; those of all where it is `None`.
-    worker: Option<String>,
+    /// Whose positions are returned; `None` for those of all workers.
+    pub(super) worker: Option<String>,
 }
 
 impl PostgresReader {
-    /// A reader of no worker's: positions are those of all.
+    /// A reader that returns the positions of all workers.
     pub fn open(database: &Database) -> Result<PostgresReader> {
         Ok(PostgresReader { session: RefCell::new(database.connect(LIMIT)?), worker: None })
     }
@@ -64,7 +55,7 @@ impl PostgresReader {
         Ok(PostgresReader { worker: Some(worker.to_owned()), ..PostgresReader::open(database)? })
     }
 
-    fn rows<T>(
+    pub(super) fn rows<T>(
         &self,
         sql: &str,
         parameters: Parameters<'_>,
@@ -73,7 +64,7 @@ impl PostgresReader {
         Ok(rows(&mut self.session.borrow_mut(), sql, parameters, decode)?)
     }
 
-    fn one<T>(
+    pub(super) fn one<T>(
         &self,
         sql: &str,
         parameters: Parameters<'_>,
@@ -82,8 +73,7 @@ impl PostgresReader {
         Ok(self.rows(sql, parameters, decode)?.into_iter().next())
     }
 
-    /// Pages by their numbers, of some `wanted` by a condition whose first two parameters are the number to begin after and
-    /// how many.
+    /// Pages in the order of their numbers that meet the condition `wanted`, whose parameters are $3 and following.
     fn pages_where(
         &self,
         wanted: &str,
@@ -95,17 +85,7 @@ impl PostgresReader {
             "SELECT id, {} FROM crawl_metadata WHERE id > $1 {wanted} ORDER BY id LIMIT $2",
             page::shown_columns()
         );
-        in_pieces(
-            &self.session,
-            after,
-            |stored: &StoredPage| stored.seq,
-            each,
-            |session, after| {
-                let all: Vec<_> =
-                    [&after as _, &PIECE as _].into_iter().chain(parameters.iter().copied()).collect();
-                rows(session, &sql, &all, page_found)
-            },
-        )
+        in_pieces(&self.session, &sql, after, parameters, page_found, each)
     }
 
     /// The first number of a column of `batches` that lies after `batch`.
@@ -115,27 +95,11 @@ impl PostgresReader {
         let found = self.one(&sql, &[&batch], |row| Cells::of(row).number().map(Some))?;
         Ok(found.unwrap_or(1))
     }
-
-    /// The segments of links that all workers have written.
-    pub fn link_segments(&self) -> Result<Vec<LinkSegment>> {
-        let sql = "SELECT worker, file::integer, length, kept_at, lost_at IS NOT NULL FROM positions
-                   WHERE store = 'links' AND ($1::text IS NULL OR worker = $1)
-                   ORDER BY 2, 1";
-        self.rows(sql, &[&self.worker], |row| {
-            let mut from = Cells::of(row);
-            Ok(Some(LinkSegment {
-                worker: from.text()?,
-                number: from.small()?,
-                length: from.number()?,
-                kept_at: from.optional_text()?,
-                is_lost: from.take()?,
-            }))
-        })
-    }
 }
 
-fn page_found(row: &Row) -> Answer<Option<StoredPage>> {
-    stored_page(row).map(Some)
+fn page_found(row: &Row) -> Answer<Option<(u64, StoredPage)>> {
+    let stored = stored_page(row)?;
+    Ok(Some((stored.seq, stored)))
 }
 
 fn number_of(job: Option<JobId>) -> Option<i32> {
@@ -161,32 +125,15 @@ impl CatalogueReader for PostgresReader {
     }
 
     fn archive_positions(&self) -> Result<Vec<FilePosition>> {
-        let sql = "SELECT file, length FROM positions
-                   WHERE store = 'archive' AND ($1::text IS NULL OR worker = $1)
-                   ORDER BY file COLLATE \"C\"";
-        self.rows(sql, &[&self.worker], |row| {
-            let mut from = Cells::of(row);
-            Ok(Some(FilePosition { file: from.text()?, length: from.number()? }))
-        })
+        self.archive_ends()
     }
 
     fn links_position(&self) -> Result<Option<LinksPosition>> {
-        // The last one is where the links end; if it is not here any more they go on with the next.
-        let last = self.link_segments()?.pop();
-        Ok(last.map(|last| match last.kept_at.is_none() && !last.is_lost {
-            true => LinksPosition { segment: last.number, length: last.length },
-            false => LinksPosition { segment: last.number.saturating_add(1), length: 0 },
-        }))
+        self.links_end()
     }
 
     fn output_position(&self, job: JobId, path: &str) -> Result<Option<OutputPosition>> {
-        let sql = "SELECT seq, length FROM outputs
-                   WHERE job = $1 AND path = $2 AND ($3::text IS NULL OR worker = $3)";
-        let found = self.one(sql, &[&(job.0 as i32), &path, &self.worker], |row| {
-            let mut from = Cells::of(row);
-            Ok(Some((from.number()?, from.number()?)))
-        })?;
-        Ok(found.map(|(seq, length)| OutputPosition { job, path: path.to_owned(), seq, length }))
+        self.output_end(job, path)
     }
 
     fn pages_after_batch(&self, batch: u64, each: Each<'_, StoredPage>) -> Result<()> {
@@ -208,20 +155,14 @@ impl CatalogueReader for PostgresReader {
             "SELECT id, {} FROM crawl_metadata WHERE repeated AND batch = $1 ORDER BY id",
             page::shown_columns()
         );
-        Ok(Some((next, self.rows(&sql, &[&(next as i64)], page_found)?)))
+        let pages = self.rows(&sql, &[&(next as i64)], page_found)?;
+        Ok(Some((next, pages.into_iter().map(|(_, page)| page).collect())))
     }
 
     fn fetches_after_batch(&self, batch: u64, each: Each<'_, FetchRow>) -> Result<()> {
         let first = self.first_after("next_fetch", batch)?;
         let sql = format!("SELECT id, {} FROM fetches WHERE id > $1 ORDER BY id LIMIT $2", fetch::COLUMNS);
-        let mut row_only = |(_, row): (u64, FetchRow)| each(row);
-        in_pieces(
-            &self.session,
-            first.saturating_sub(1),
-            |(id, _): &(u64, FetchRow)| *id,
-            &mut row_only,
-            |session, after| rows(session, &sql, &[&after, &PIECE], fetch_row),
-        )?;
+        in_pieces(&self.session, &sql, first.saturating_sub(1), &[], fetch_row, each)?;
         Ok(())
     }
 
@@ -270,21 +211,13 @@ impl CatalogueReader for PostgresReader {
 
     fn page(&self, job: Option<JobId>, normal: &str) -> Result<Option<StoredPage>> {
         let sql = include_str!("sql/page_by_url.sql").replace("{columns}", &page::shown_columns());
-        self.one(&sql, &[&url_hash(url_key(normal)), &number_of(job)], page_found)
+        let found = self.one(&sql, &[&url_hash(url_key(normal)), &number_of(job)], page_found)?;
+        Ok(found.map(|(_, page)| page))
     }
 
     fn skipped(&self, job: Option<JobId>, each: Each<'_, SkippedRow>) -> Result<()> {
-        let mut row_only = |(_, row): (u64, SkippedRow)| each(row);
-        in_pieces(
-            &self.session,
-            0,
-            |(id, _): &(u64, SkippedRow)| *id,
-            &mut row_only,
-            |session, after| {
-                let parameters: Parameters<'_> = &[&after, &number_of(job), &PIECE];
-                rows(session, include_str!("sql/skipped_select.sql"), parameters, skipped_row)
-            },
-        )?;
+        let sql = include_str!("sql/skipped_select.sql");
+        in_pieces(&self.session, sql, 0, &[&number_of(job)], skipped_row, each)?;
         Ok(())
     }
 
@@ -306,33 +239,17 @@ impl CatalogueReader for PostgresReader {
     }
 
     fn cuts(&self, job: JobId, each: Each<'_, SkippedRow>) -> Result<()> {
-        let mut row_only = |(_, row): (u64, SkippedRow)| each(row);
-        in_pieces(
-            &self.session,
-            0,
-            |(id, _): &(u64, SkippedRow)| *id,
-            &mut row_only,
-            |session, after| {
-                let parameters: Parameters<'_> = &[&after, &number_of(Some(job)), &PIECE];
-                rows(session, include_str!("sql/skipped_cuts.sql"), parameters, skipped_row)
-            },
-        )?;
+        let sql = include_str!("sql/skipped_cuts.sql");
+        in_pieces(&self.session, sql, 0, &[&number_of(Some(job))], skipped_row, each)?;
         Ok(())
     }
 
     fn resources(&self, job: Option<JobId>, each: Each<'_, ResourceRow>) -> Result<()> {
-        let mut row_only = |(_, row): (u64, ResourceRow)| each(row);
         let sql = format!(
-            "SELECT id, {} FROM resources WHERE id > $1 AND ($2::integer IS NULL OR job = $2) ORDER BY id LIMIT $3",
+            "SELECT id, {} FROM resources WHERE id > $1 AND ($3::integer IS NULL OR job = $3) ORDER BY id LIMIT $2",
             resource::COLUMNS
         );
-        in_pieces(
-            &self.session,
-            0,
-            |(id, _): &(u64, ResourceRow)| *id,
-            &mut row_only,
-            |session, after| rows(session, &sql, &[&after, &number_of(job), &PIECE], resource::row),
-        )?;
+        in_pieces(&self.session, &sql, 0, &[&number_of(job)], resource::row, each)?;
         Ok(())
     }
 
@@ -377,17 +294,8 @@ impl CatalogueReader for PostgresReader {
     }
 
     fn errors(&self, job: JobId, dead_letters_only: bool, each: Each<'_, ErrorRow>) -> Result<()> {
-        let mut row_only = |(_, row): (u64, ErrorRow)| each(row);
-        in_pieces(
-            &self.session,
-            0,
-            |(id, _): &(u64, ErrorRow)| *id,
-            &mut row_only,
-            |session, after| {
-                let parameters: Parameters<'_> = &[&(job.0 as i32), &dead_letters_only, &after, &PIECE];
-                rows(session, include_str!("sql/errors_select.sql"), parameters, error_row)
-            },
-        )?;
+        let sql = include_str!("sql/errors_select.sql");
+        in_pieces(&self.session, sql, 0, &[&(job.0 as i32), &dead_letters_only], error_row, each)?;
         Ok(())
     }
 
@@ -397,16 +305,11 @@ impl CatalogueReader for PostgresReader {
     }
 
     fn host(&self, host: &str) -> Result<Option<HostRow>> {
-        self.one(include_str!("sql/host_select.sql"), &[&host], host_row)
+        self.one(include_str!("sql/host_select.sql"), &[&host], host::host_row)
     }
 
     fn robots(&self, origin: &str) -> Result<Vec<RobotsRow>> {
-        self.rows(include_str!("sql/robots_select.sql"), &[&origin], |row| {
-            let mut from = Cells::of(row);
-            let origin = from.text()?;
-            let (fetched_at, status) = (from.time()?, from.optional_short()?);
-            Ok(Some(RobotsRow { origin, fetched_at, status, body: from.take()? }))
-        })
+        self.rows(include_str!("sql/robots_select.sql"), &[&origin], host::robots_row)
     }
 
     fn host_delays(&self, job: JobId) -> Result<Vec<(String, u64)>> {
@@ -424,17 +327,7 @@ impl CatalogueReader for PostgresReader {
             HostOrder::MostFailures => 2,
         };
         let parameters: Parameters<'_> = &[&(job.0 as i32), &order, &limit_of(limit)];
-        self.rows(include_str!("sql/host_figures.sql"), parameters, |row| {
-            let mut from = Cells::of(row);
-            Ok(Some(HostFigures {
-                host: from.text()?,
-                pages: from.number()?,
-                failed: from.number()?,
-                bytes: from.number()?,
-                mean_fetch_ms: from.number()?,
-                max_fetch_ms: from.number()?,
-            }))
-        })
+        self.rows(include_str!("sql/host_figures.sql"), parameters, host::figures_row)
     }
 
     fn host_count(&self, job: JobId) -> Result<u64> {
@@ -476,52 +369,4 @@ impl CatalogueReader for PostgresReader {
         }
         Ok(())
     }
-}
-
-pub(super) fn skipped_row(row: &Row) -> Answer<Option<(u64, SkippedRow)>> {
-    let mut from = Cells::of(row);
-    let id = from.number()?;
-    let job = JobId(from.small()?);
-    let reason: &str = from.take()?;
-    let Some(reason) = SkipReason::parse(reason) else { return Ok(None) };
-    let (url, detail, source) = (from.text()?, from.text()?, from.optional_text()?);
-    let url_key = from.hash()?;
-    Ok(Some((id, SkippedRow { job, url_key, url, reason, detail, source, amount: from.number()? })))
-}
-
-pub(super) fn error_row(row: &Row) -> Answer<Option<(u64, ErrorRow)>> {
-    let mut from = Cells::of(row);
-    let id = from.number()?;
-    let row = ErrorRow {
-        job: JobId(from.small()?),
-        round: from.small()?,
-        attempt: from.byte()?,
-        host: from.text()?,
-        url: from.text()?,
-        kind: from.text()?,
-        message: from.text()?,
-        status: from.optional_short()?,
-        at: from.time()?,
-        dead_letter: from.take()?,
-        url_key: from.hash()?,
-    };
-    Ok(Some((id, row)))
-}
-
-fn host_row(row: &Row) -> Answer<Option<HostRow>> {
-    let mut from = Cells::of(row);
-    Ok(Some(HostRow {
-        host: from.text()?,
-        root_domain: from.text()?,
-        robots_text: from.optional_text()?,
-        robots_fetched_at: from.optional_time()?,
-        robots_status: from.optional_short()?,
-        crawl_delay_ms: from.optional_number()?,
-        delay_ms: from.number()?,
-        is_allowed: from.take()?,
-        page_count: from.number()?,
-        error_count: from.number()?,
-        bytes: from.number()?,
-        last_request_at: from.optional_time()?,
-    }))
 }

@@ -1,4 +1,4 @@
-//! Long reads in pieces: each piece is a short statement, so that a slow reader holds nothing on the server.
+//! Long reads in pieces: each piece is a short statement, so that a slow reader holds no locks on the server.
 
 use crate::database::{Answer, DatabaseErrorKind, Parameters, Result, Session};
 use argiope_store::catalogue::Each;
@@ -8,9 +8,9 @@ use std::ops::ControlFlow;
 use tokio_postgres::Row;
 
 /// Rows read at once.
-pub(super) const PIECE: i64 = 1000;
+const PIECE: i64 = 1000;
 
-/// What a row says; `None` where it says nothing that makes sense.
+/// Decodes a row; `None` if it has a value that is not valid.
 pub(super) type Decode<T> = fn(&Row) -> Answer<Option<T>>;
 
 pub(super) fn rows<T>(
@@ -25,38 +25,41 @@ pub(super) fn rows<T>(
 
 fn decoded<T>(session: &Session, row: &Row, decode: Decode<T>) -> Result<T> {
     decode(row).map_err(|error| session.error(error))?.ok_or_else(|| {
-        let message = "a stored code stands for nothing that is known; restore the database from a backup";
+        let message = "a row has an unknown code; restore the database from a backup";
         session.database().error(DatabaseErrorKind::Damaged, message)
     })
 }
 
-/// Streams rows that carry a growing number. `read` gives the piece after a number. False if it was ended early.
+/// Streams rows that carry a growing number, which `decode` returns with them. `sql` selects those after the number $1, in
+/// order, $2 of them at most; `parameters` are $3 and following. False if `each` ended it early.
 pub(super) fn in_pieces<T>(
     session: &RefCell<Session>,
+    sql: &str,
     mut after: u64,
-    number: impl Fn(&T) -> u64,
+    parameters: Parameters<'_>,
+    decode: Decode<(u64, T)>,
     each: Each<'_, T>,
-    read: impl Fn(&mut Session, i64) -> Result<Vec<T>>,
 ) -> Stored<bool> {
     loop {
         let from = i64::try_from(after).unwrap_or(i64::MAX);
-        // Given back before a row is handed out: whoever gets it may ask for more.
-        let piece = read(&mut session.borrow_mut(), from)?;
-        let last = piece.len() < PIECE as usize;
-        for row in piece {
-            after = number(&row);
+        let all: Vec<_> = [&from as _, &PIECE as _].into_iter().chain(parameters.iter().copied()).collect();
+        // The session is released before a row is handed out: `each` may use it.
+        let piece = rows(&mut session.borrow_mut(), sql, &all, decode)?;
+        let is_last = piece.len() < PIECE as usize;
+        for (number, row) in piece {
+            after = number;
             if each(row)?.is_break() {
                 return Ok(false);
             }
         }
-        if last {
+        if is_last {
             return Ok(true);
         }
     }
 }
 
-/// Streams what one statement answers, sorted by the server. Takes a connection of its own, and a snapshot for as long
-/// as it takes. The statement has no parameters.
+/// Streams the result of one statement, sorted by the server. Needs a connection of its own, and holds a snapshot until it is
+/// done. The statement has no parameters.
 pub(super) fn sorted<T>(
     session: &mut Session,
     sql: &str,

@@ -1,8 +1,9 @@
 //! What is in the catalogue after a position, piece by piece in the order of its commits: for those who pass it on. Numbers are
 //! given under the lock of the catalogue, so that none below one that was seen comes later.
 
+use super::error_log::error_row;
 use super::page::{self, stored_page};
-use super::reader::{error_row, skipped_row};
+use super::skipped::skipped_row;
 use super::streams::rows;
 use crate::database::{Cells, Result, Session};
 use argiope_model::Millis;

@@ -1,9 +1,10 @@
 //! Reads the logs of this member's shards where they are in Kafka, each from where it is applied. Kafka is asked to answer as
 //! soon as there is something for any of them.
 
+use super::EventSink;
 use super::losses::{another_topic, log_identity, record};
 use super::reader::{Piece, connected, deliver_pieces};
-use super::{EventSink, Shared};
+use super::shared::Shared;
 use crate::database::{Database, Session};
 use crate::kafka;
 use crate::server_error::{ServerError, ServerErrorKind};

@@ -1,8 +1,9 @@
 //! Reads what others sent to the shards of this member through their inboxes, and tells it. Of each shard one piece is under way at a time: the
 //! next is read when that one has been taken in. Reading never waits for fetching.
 
+use super::EventSink;
 use super::jobs::KnownJobs;
-use super::{EventSink, Shared};
+use super::shared::Shared;
 use crate::database::{Database, LIMIT, Result, Session};
 use argiope_frontier::member::MemberEvent;
 use argiope_model::JobId;
@@ -53,7 +54,7 @@ pub(super) fn run(database: &Database, shared: &Arc<Shared>, events: &EventSink)
         trouble.note(&done);
         match done {
             Ok(true) => {}
-            Ok(false) if shared.connected.load(Ordering::Acquire) => shared.wait_for_wake(LOOK_SELDOM),
+            Ok(false) if shared.is_notified.load(Ordering::Acquire) => shared.wait_for_wake(LOOK_SELDOM),
             Ok(false) => shared.wait_for_wake(LOOK_EVERY),
             Err(_) => shared.wait_for_wake(PAUSE),
         }

@@ -1,15 +1,15 @@
-//! How far the topic `url_ingest` is taken in, by partition, and what came of it: in the database, in the transaction that
-//! notes what was sent to the shards.
+//! How far the topic `url_ingest` is consumed, by partition, and with which results: stored in the database, in the
+//! transaction that records what was sent to the shards.
 
 use crate::database::{Cells, Result, Session, storable};
 use crate::members::{HOLD_JOBS, OPEN_JOB, PreparedMessages};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Examples of what could not be used that are kept: the latest.
+/// How many of the latest rejected records are kept as examples.
 const EXAMPLES: i64 = 20;
 
-/// What the records of a partition came to, from `before` to `next`.
+/// The results of a partition's records from `before` to `next`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reached {
     pub(super) before: i64,
@@ -21,7 +21,7 @@ pub(super) struct Reached {
     pub(super) lost: i64,
 }
 
-/// A record that nothing came of.
+/// A record that was not used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Example {
     pub partition: u16,
@@ -34,18 +34,18 @@ pub struct Example {
 pub struct ReceivedUrls {
     /// Sent to their shards.
     pub taken: u64,
-    /// Fetched lately, or refused by the rules of their job.
+    /// Fetched recently, or refused by the rules of their job.
     pub left_out: u64,
-    /// Records that say nothing that can be done.
+    /// Records that could not be used.
     pub bad: u64,
     pub lost: u64,
-    /// Records that are not read yet. None if Kafka cannot be asked.
+    /// Records that are not read yet. None if Kafka is unreachable.
     pub waiting: Option<u64>,
-    /// The latest of those that nothing came of.
+    /// The latest records that were not used.
     pub examples: Vec<Example>,
 }
 
-/// Where each of the partitions is to be read on. One that came later than the cluster begins at its first record.
+/// The offset from which to read each partition. A partition that was added later is read from its first record.
 pub(super) fn positions(session: &mut Session, partitions: u16) -> Result<Vec<(u16, i64)>> {
     let mut next: BTreeMap<i32, i64> = BTreeMap::new();
     for row in session.query("SELECT partition, next FROM ingest_topic", &[])? {
@@ -57,7 +57,7 @@ pub(super) fn positions(session: &mut Session, partitions: u16) -> Result<Vec<(u
     Ok((0..partitions).map(|partition| (partition, at(partition))).collect())
 }
 
-/// In a cluster that has none: what is in the topic by now is not for it.
+/// Sets the positions of a new cluster: records that are in the topic by now are not for it.
 pub fn begin(session: &mut Session, ends: &[u64]) -> Result<()> {
     let (partitions, ends): (Vec<i32>, Vec<i64>) = (0..).zip(ends.iter().map(|end| *end as i64)).unzip();
     session.query(
@@ -69,8 +69,8 @@ pub fn begin(session: &mut Session, ends: &[u64]) -> Result<()> {
     Ok(())
 }
 
-/// Notes what has been reached, if nobody else has, and all `jobs` are still open: otherwise nothing, and false. No job
-/// ends meanwhile.
+/// Stores the new positions and results, and sends `prepared`, in one transaction. Does nothing and returns false if another
+/// worker has moved the positions or one of `jobs` has ended. No job ends during the transaction.
 pub(super) fn advance(
     session: &mut Session,
     reached: &BTreeMap<u16, Reached>,

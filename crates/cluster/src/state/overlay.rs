@@ -91,10 +91,10 @@ impl Overlay {
                     self.delayed.remove(&key);
                 }
             }
-            Change::Robots { origin, .. } => {
-                if self.robots.get(origin).is_some_and(|latest| latest.batch <= number) {
-                    self.robots.remove(origin);
-                }
+            Change::Robots { origin, .. }
+                if self.robots.get(origin).is_some_and(|latest| latest.batch <= number) =>
+            {
+                self.robots.remove(origin);
             }
             _ => {}
         }
