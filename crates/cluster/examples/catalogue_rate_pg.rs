@@ -7,7 +7,7 @@ mod scratch;
 
 use argiope_cluster::catalogue::PostgresCatalogue;
 use argiope_cluster::database::Database;
-use argiope_model::{FetchTimings, JobId, Millis, Page};
+use argiope_model::{ContentHash, FetchTimings, JobId, Millis, Page, SimHash};
 use argiope_store::catalogue::{
     Batch, Catalogue, FetchRow, NewJob, OpenGraph, PageQuery, PageRow, RobotsRule, url_key,
 };
@@ -98,13 +98,13 @@ fn page_row(job: JobId, number: u64) -> PageRow {
         canonical: Some(url.clone()),
         content_type: Some("text/html; charset=utf-8".into()),
         bytes: Some(30_000 + number % 1000),
-        content_hash: Some(format!("{key:016x}").repeat(4)),
-        simhash: Some(format!("{key:016x}")),
+        content_hash: ContentHash::parse(&format!("{key:016x}").repeat(4)),
+        simhash: Some(SimHash(key)),
         duplicate_of: None,
         word_count: Some(512),
         topics: Some((0..15).map(|n| format!("topic {}", (number * 7 + n * n) % 5000)).collect()),
         links: Some(42),
-        crawled_at: Some(Millis(1_767_323_045_678 + number).rfc3339()),
+        crawled_at: Some(Millis(1_767_323_045_678 + number)),
         fetch_ms: Some(37),
         error: None,
         archive: Some(format!("argiope-20260102030405-00001.warc.gz:{}", number * 12_345)),

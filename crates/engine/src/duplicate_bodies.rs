@@ -24,9 +24,8 @@ impl DuplicateBodies {
         if page.duplicate_of.is_some() || page.bytes.unwrap_or(0) == 0 || page.status != Some(200) {
             return;
         }
-        let hash = page.content_hash.as_deref().and_then(|hex| hex.get(..32));
-        let Some(hash) = hash.and_then(|hex| u128::from_str_radix(hex, 16).ok()) else { return };
-        let key = (row.job, hash);
+        let Some(hash) = page.content_hash.and_then(|hash| hash.0.first_chunk().copied()) else { return };
+        let key = (row.job, u128::from_be_bytes(hash));
         match self.first.get(&key) {
             Some(first) if **first == *page.url => {}
             Some(first) => page.duplicate_of = Some(first.to_string()),
@@ -46,14 +45,14 @@ impl DuplicateBodies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use argiope_model::Page;
+    use argiope_model::{ContentHash, Page};
 
-    fn row(job: u32, url: &str, hash: char) -> PageRow {
+    fn row(job: u32, url: &str, hash: u8) -> PageRow {
         let page = Page {
             url: url.to_owned(),
             status: Some(200),
             bytes: Some(10),
-            content_hash: Some(String::from_iter([hash; 64])),
+            content_hash: Some(ContentHash([hash; 32])),
             ..Page::default()
         };
         PageRow::new(JobId(job), 0, "a.test", page)
@@ -67,23 +66,23 @@ mod tests {
     #[test]
     fn a_copy_names_the_first_page_of_its_job_with_that_body() {
         let mut copies = DuplicateBodies::default();
-        assert_eq!(marked(&mut copies, row(1, "http://a.test/", 'a')), None);
-        assert_eq!(marked(&mut copies, row(1, "http://a.test/b", 'b')), None);
+        assert_eq!(marked(&mut copies, row(1, "http://a.test/", b'a')), None);
+        assert_eq!(marked(&mut copies, row(1, "http://a.test/b", b'b')), None);
         let first = Some(String::from("http://a.test/"));
-        assert_eq!(marked(&mut copies, row(1, "http://a.test/copy", 'a')), first);
-        assert_eq!(marked(&mut copies, row(1, "http://a.test/copy2", 'a')), first);
-        assert_eq!(marked(&mut copies, row(1, "http://a.test/", 'a')), None, "not of itself");
-        assert_eq!(marked(&mut copies, row(2, "http://a.test/other", 'a')), None, "another job");
+        assert_eq!(marked(&mut copies, row(1, "http://a.test/copy", b'a')), first);
+        assert_eq!(marked(&mut copies, row(1, "http://a.test/copy2", b'a')), first);
+        assert_eq!(marked(&mut copies, row(1, "http://a.test/", b'a')), None, "not of itself");
+        assert_eq!(marked(&mut copies, row(2, "http://a.test/other", b'a')), None, "another job");
     }
 
     #[test]
     fn error_pages_and_empty_bodies_are_nobodys_copies() {
         let mut copies = DuplicateBodies::default();
         for url in ["http://a.test/1", "http://a.test/2"] {
-            let mut missing = row(1, url, 'c');
+            let mut missing = row(1, url, b'c');
             missing.page.status = Some(404);
             assert_eq!(marked(&mut copies, missing), None);
-            let mut empty = row(1, url, 'd');
+            let mut empty = row(1, url, b'd');
             empty.page.bytes = Some(0);
             assert_eq!(marked(&mut copies, empty), None);
         }
@@ -93,8 +92,10 @@ mod tests {
     fn the_oldest_are_forgotten() {
         let mut copies = DuplicateBodies::default();
         for n in 0..=MOST {
-            let mut row = row(1, &format!("http://a.test/{n}"), 'e');
-            row.page.content_hash = Some(format!("{n:064x}").chars().rev().collect());
+            let mut row = row(1, &format!("http://a.test/{n}"), b'e');
+            let mut hash = [0; 32];
+            hash[..8].copy_from_slice(&(n as u64).to_be_bytes());
+            row.page.content_hash = Some(ContentHash(hash));
             copies.mark(&mut row);
         }
         assert_eq!((copies.first.len(), copies.order.len()), (MOST, MOST));

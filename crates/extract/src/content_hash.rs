@@ -1,11 +1,7 @@
 //! The SHA-256 of a body: what makes two pages the same page.
 
+use argiope_model::ContentHash;
 use sha2::block_api::compress256;
-use std::fmt;
-
-/// SHA-256 of a body after content decoding. Shown as 64 hex digits.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ContentHash(pub [u8; 32]);
 
 pub fn content_hash(body: &[u8]) -> ContentHash {
     Hashing::of(body).finish()
@@ -60,30 +56,6 @@ impl<'b> Hashing<'b> {
 const FIRST_STATE: [u32; 8] =
     [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19];
 
-impl ContentHash {
-    pub fn hex(&self) -> String {
-        let digit = |n: u8| char::from_digit(u32::from(n), 16).unwrap_or('0');
-        let mut hex = String::with_capacity(64);
-        for byte in self.0 {
-            hex.push(digit(byte >> 4));
-            hex.push(digit(byte & 15));
-        }
-        hex
-    }
-}
-
-impl fmt::Display for ContentHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.hex())
-    }
-}
-
-impl fmt::Debug for ContentHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.hex())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,11 +63,11 @@ mod tests {
     #[test]
     fn the_hash_is_sha_256_in_hex() {
         assert_eq!(
-            content_hash(b"abc").hex(),
+            content_hash(b"abc").to_string(),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
         );
         assert_eq!(
-            content_hash(b"").hex(),
+            content_hash(b"").to_string(),
             "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
         );
     }

@@ -2,7 +2,7 @@
 
 use crate::page::{Extracted, Heading, Input, Scratch, extract};
 use crate::resolve::{Link, resolve};
-use argiope_model::{NormalRules, Page};
+use argiope_model::{ContentHash, Millis, NormalRules, Page, SimHash};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
@@ -37,12 +37,13 @@ pub struct Inspection {
     pub canonical: Option<String>,
     pub content_type: Option<String>,
     pub bytes: Option<u64>,
-    pub content_hash: Option<String>,
-    pub simhash: Option<String>,
+    pub content_hash: Option<ContentHash>,
+    pub simhash: Option<SimHash>,
     pub duplicate_of: Option<String>,
     pub word_count: Option<u32>,
     pub topics: Option<Vec<String>>,
-    pub crawled_at: Option<String>,
+    #[serde(with = "argiope_model::time::optional_rfc3339")]
+    pub crawled_at: Option<Millis>,
     pub fetch_ms: Option<u32>,
     pub error: Option<String>,
     pub archive: Option<String>,
@@ -138,8 +139,8 @@ fn fill(page: &mut Page, input: &Input<'_>, extracted: &Extracted, canonical: Op
     page.canonical = canonical;
     page.content_type = page.content_type.take().or_else(|| input.content_type.map(str::to_owned));
     page.bytes = u64::try_from(input.body.len()).ok();
-    page.content_hash = Some(extracted.content_hash.hex());
-    page.simhash = extracted.simhash.map(|hash| hash.hex());
+    page.content_hash = Some(extracted.content_hash);
+    page.simhash = extracted.simhash;
     page.word_count = extracted.word_count;
 }
 

@@ -28,7 +28,7 @@ mod tag;
 mod text;
 mod tokenizer;
 
-pub use content_hash::{ContentHash, content_hash};
+pub use content_hash::content_hash;
 pub use form::hidden_fields;
 pub use inspect::{InspectedLink, InspectedResource, Inspection, inspect_page};
 pub use links::{FoundLink, FoundLinks};
@@ -36,7 +36,7 @@ pub use media::Media;
 pub use page::{Extracted, Heading, Input, Limits, Scratch, Wants, extract, text_of};
 pub use resolve::{Link, Resolved, resolve};
 pub use robots::RobotsDirectives;
-pub use simhash::{SimHash, hash_without_numbers, simhash_of_text};
+pub use simhash::{hash_without_numbers, simhash_of_text};
 pub use sitemap::{
     SitemapContents, SitemapError, SitemapErrorKind, SitemapKind, SitemapReference, SitemapUrl, parse_sitemap,
 };

@@ -2,15 +2,15 @@
 
 use crate::charset;
 use crate::collector::{Collector, Plan};
-use crate::content_hash::{ContentHash, Hashing};
+use crate::content_hash::Hashing;
 use crate::links::FoundLinks;
 use crate::media::Media;
 use crate::resolve::Positions;
 use crate::robots::RobotsDirectives;
-use crate::simhash::{Fingerprints, SimHash};
+use crate::simhash::Fingerprints;
 use crate::text::collapsed;
 use crate::tokenizer::tokenize;
-use argiope_model::Url;
+use argiope_model::{ContentHash, SimHash, Url};
 use encoding_rs::{Encoding, UTF_8};
 use serde::Serialize;
 use std::borrow::Cow;

@@ -5,46 +5,8 @@
 //! The values are stored and compared across runs: whatever changes them makes old pages strangers.
 
 use crate::text::{Finished, PADDING, Text, Word};
-use serde::Serialize;
-use std::fmt;
+use argiope_model::SimHash;
 use xxhash_rust::xxh3::xxh3_64;
-
-/// Shown as 16 hex digits.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SimHash(pub u64);
-
-impl SimHash {
-    /// Pages at most this far apart are taken for near duplicates.
-    pub const NEAR: u32 = 3;
-
-    pub fn distance(self, other: SimHash) -> u32 {
-        (self.0 ^ other.0).count_ones()
-    }
-
-    pub fn hex(self) -> String {
-        format!("{:016x}", self.0)
-    }
-
-    pub fn parse(hex: &str) -> Option<SimHash> {
-        // The number's own parser would take a sign too.
-        if hex.len() != 16 || !hex.bytes().all(|b| b.is_ascii_hexdigit()) {
-            return None;
-        }
-        u64::from_str_radix(hex, 16).ok().map(SimHash)
-    }
-}
-
-impl fmt::Debug for SimHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}", self.0)
-    }
-}
-
-impl Serialize for SimHash {
-    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&self.hex())
-    }
-}
 
 /// The SimHash of a text, its words being what white space separates; `None` if it has none.
 pub fn simhash_of_text(text: &str) -> Option<SimHash> {
@@ -429,7 +391,7 @@ mod tests {
         assert_eq!(
             simhash_of_text("The spider waits in the middle of its web, and the web tells it everything.")
                 .unwrap()
-                .hex(),
+                .to_string(),
             "32e337bf4a589a59"
         );
         assert_eq!(SimHash::parse("00000000000000ff"), Some(SimHash(255)));

@@ -3,7 +3,7 @@
 //! `cargo run --profile quick --example catalogue_rate -- [PAGES] [BATCH] [PAGE_BYTES] [CHECKPOINT_MB] [CACHE_MB]`
 
 use argiope_local::catalogue::{CatalogueSettings, SqliteCatalogue};
-use argiope_model::{FetchTimings, JobId, Millis, Page};
+use argiope_model::{ContentHash, FetchTimings, JobId, Millis, Page, SimHash};
 use argiope_store::catalogue::{
     Batch, Catalogue, FetchRow, NewJob, OpenGraph, PageQuery, PageRow, RobotsRule, url_key,
 };
@@ -94,13 +94,13 @@ fn page_row(job: JobId, number: u64) -> PageRow {
         canonical: Some(url.clone()),
         content_type: Some("text/html; charset=utf-8".into()),
         bytes: Some(30_000 + number % 1000),
-        content_hash: Some(format!("{key:016x}").repeat(4)),
-        simhash: Some(format!("{key:016x}")),
+        content_hash: ContentHash::parse(&format!("{key:016x}").repeat(4)),
+        simhash: Some(SimHash(key)),
         duplicate_of: None,
         word_count: Some(512),
         topics: None,
         links: Some(42),
-        crawled_at: Some(Millis(1_767_323_045_678 + number).rfc3339()),
+        crawled_at: Some(Millis(1_767_323_045_678 + number)),
         fetch_ms: Some(37),
         error: None,
         archive: Some(format!("argiope-20260102030405-00001.warc.gz:{}", number * 12_345)),

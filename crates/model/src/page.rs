@@ -1,9 +1,9 @@
-//! The record of one page, as users see it in every export.
+//! The record of one page, as users see it in every export. Typed: export turns it into text.
 
-use crate::Millis;
+use crate::{ContentHash, Millis, SimHash};
 use serde::{Deserialize, Serialize};
 
-/// One page is one JSON object with its fields in this order. Unknown values are null.
+/// One page is one JSON object with its fields in this order. Unknown values are null there.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Page {
     /// The URL as scheduled.
@@ -21,21 +21,21 @@ pub struct Page {
     pub content_type: Option<String>,
     /// Length of the body after content decoding.
     pub bytes: Option<u64>,
-    /// Hex SHA-256 of the body after content decoding.
-    pub content_hash: Option<String>,
-    /// 16 hex digits.
-    pub simhash: Option<String>,
+    /// Of the body after content decoding.
+    pub content_hash: Option<ContentHash>,
+    pub simhash: Option<SimHash>,
     /// URL of the first page with the same content.
     pub duplicate_of: Option<String>,
     pub word_count: Option<u32>,
     pub topics: Option<Vec<String>>,
     /// How many links were found.
     pub links: Option<u32>,
-    /// RFC 3339, UTC, milliseconds.
-    pub crawled_at: Option<String>,
+    /// RFC 3339 with milliseconds in JSON.
+    #[serde(with = "crate::time::optional_rfc3339")]
+    pub crawled_at: Option<Millis>,
     pub fetch_ms: Option<u32>,
     pub error: Option<String>,
-    /// `FILE:OFFSET`, FILE relative to `archive/`.
+    /// `FILE:OFFSET`, FILE relative to `archive/`; in a cluster it may be the key of an object.
     pub archive: Option<String>,
 }
 
@@ -66,13 +66,13 @@ impl Page {
     ];
 }
 
-/// Where the time of one request went, in microseconds. A part that did not happen (a connection that was kept
-/// alive has no connect) is zero.
+/// How long each stage of a request took, in microseconds. A stage that did not happen (a reused connection has no connect)
+/// is zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FetchTimings {
-    /// When the request began.
+    /// When the request started.
     pub started: Millis,
-    /// When the last byte of the answer was there, or the failure.
+    /// When the last byte of the response arrived, or the request failed.
     pub ended: Millis,
     #[serde(default, skip_serializing_if = "crate::is_zero")]
     pub dns_us: u32,
@@ -112,5 +112,21 @@ mod tests {
             serde_json::to_value(Page::default()).unwrap().as_object().unwrap().len(),
             Page::FIELDS.len()
         );
+    }
+
+    #[test]
+    fn hashes_and_times_are_texts_in_json() {
+        let page = Page {
+            content_hash: Some(ContentHash([0x0f; 32])),
+            simhash: Some(SimHash(1)),
+            crawled_at: Some(Millis(1_767_323_045_678)),
+            ..Page::default()
+        };
+        let json = serde_json::to_value(&page).unwrap();
+        assert_eq!(json["content_hash"], "0f".repeat(32));
+        assert_eq!(json["simhash"], "0000000000000001");
+        assert_eq!(json["crawled_at"], "2026-01-02T03:04:05.678Z");
+        assert_eq!(serde_json::from_value::<Page>(json).unwrap(), page);
+        assert!(serde_json::to_value(Page::default()).unwrap()["crawled_at"].is_null());
     }
 }

@@ -31,6 +31,27 @@ impl Millis {
     }
 }
 
+/// For fields that are RFC 3339 texts in JSON.
+pub mod optional_rfc3339 {
+    use super::Millis;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[allow(clippy::ref_option, reason = "the signature that serde calls")]
+    pub fn serialize<S: Serializer>(at: &Option<Millis>, to: S) -> Result<S::Ok, S::Error> {
+        at.map(Millis::rfc3339).serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Millis>, D::Error> {
+        let text = Option::<String>::deserialize(from)?;
+        let parse = |text: String| {
+            Millis::parse_rfc3339(&text)
+                .ok_or_else(|| D::Error::custom(format!("'{text}' is not a time in RFC 3339")))
+        };
+        text.map(parse).transpose()
+    }
+}
+
 impl Add<Duration> for Millis {
     type Output = Millis;
     /// Rounds up: a deadline computed from a duration is never early.

@@ -54,7 +54,7 @@ impl Document {
                 final_url: Some(answer.url.as_str().to_owned()),
                 status: Some(answer.status),
                 content_type: answer.content_type.clone(),
-                crawled_at: Some(answer.started.rfc3339()),
+                crawled_at: Some(answer.started),
                 fetch_ms: Some(answer.fetch_ms),
                 error: self.error.clone(),
                 ..Page::default()

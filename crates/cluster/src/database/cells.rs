@@ -1,7 +1,7 @@
 //! How values are kept in columns, and read back exactly: instants as `timestamptz`, unsigned numbers by their bits, and
 //! texts with a character that PostgreSQL does not take.
 
-use argiope_model::Millis;
+use argiope_model::{ContentHash, Millis, SimHash};
 use serde::de::DeserializeOwned;
 use std::borrow::Cow;
 use std::error::Error as StdError;
@@ -66,6 +66,27 @@ impl<'r> FromSql<'r> for Hash {
     }
 
     accepts!(BPCHAR);
+}
+
+/// A hash of a page's content, as hex digits.
+struct Hex<T>(T);
+
+impl<'r> FromSql<'r> for Hex<ContentHash> {
+    fn from_sql(_: &Type, raw: &'r [u8]) -> Result<Hex<ContentHash>, Wrong> {
+        let hash = ContentHash::parse(std::str::from_utf8(raw)?);
+        Ok(Hex(hash.ok_or("a content hash has 64 hex digits")?))
+    }
+
+    accepts!(TEXT);
+}
+
+impl<'r> FromSql<'r> for Hex<SimHash> {
+    fn from_sql(_: &Type, raw: &'r [u8]) -> Result<Hex<SimHash>, Wrong> {
+        let hash = SimHash::parse(std::str::from_utf8(raw)?);
+        Ok(Hex(hash.ok_or("a SimHash has 16 hex digits")?))
+    }
+
+    accepts!(TEXT);
 }
 
 /// A value kept as `jsonb`.
@@ -188,6 +209,14 @@ impl<'r> Cells<'r> {
     /// 16 hex digits.
     pub(crate) fn hash(&mut self) -> Read<u64> {
         self.take::<Hash>().map(|hash| hash.0)
+    }
+
+    pub(crate) fn content_hash(&mut self) -> Read<Option<ContentHash>> {
+        Ok(self.take::<Option<Hex<ContentHash>>>()?.map(|hash| hash.0))
+    }
+
+    pub(crate) fn simhash(&mut self) -> Read<Option<SimHash>> {
+        Ok(self.take::<Option<Hex<SimHash>>>()?.map(|hash| hash.0))
     }
 
     /// `jsonb`.

@@ -2,6 +2,8 @@
 
 use super::cells::{Time, storable};
 use argiope_model::Millis;
+use std::fmt::Display;
+use std::io::Write;
 
 const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 /// The number of the type `text`.
@@ -89,6 +91,14 @@ impl Rows {
         self.cell(storable(value).as_bytes());
     }
 
+    /// A `text` that a value is shown as, written in place. Only for values whose text has no NUL.
+    pub(crate) fn shown(&mut self, value: impl Display) {
+        let start = self.begin();
+        // Writing to memory does not fail.
+        let _ = write!(self.bytes, "{value}");
+        self.end(start);
+    }
+
     pub(crate) fn optional_text(&mut self, value: Option<&str>) {
         self.optional(value, Rows::text);
     }
@@ -102,8 +112,7 @@ impl Rows {
 
     /// `text[]`.
     pub(crate) fn texts(&mut self, values: &[String]) {
-        let start = self.bytes.len();
-        self.length(0);
+        let start = self.begin();
         let dimensions = u32::from(!values.is_empty());
         for number in [dimensions, 0, TEXT_TYPE] {
             self.bytes.extend_from_slice(&number.to_be_bytes());
@@ -113,6 +122,17 @@ impl Rows {
             self.bytes.extend_from_slice(&1u32.to_be_bytes());
             values.iter().for_each(|value| self.text(value));
         }
+        self.end(start);
+    }
+
+    /// Begins a cell whose length is known when it ends.
+    fn begin(&mut self) -> usize {
+        let start = self.bytes.len();
+        self.length(0);
+        start
+    }
+
+    fn end(&mut self, start: usize) {
         let length = i32::try_from(self.bytes.len() - start - 4).unwrap_or(i32::MAX);
         if let Some(place) = self.bytes.get_mut(start..start + 4) {
             place.copy_from_slice(&length.to_be_bytes());

@@ -13,11 +13,11 @@ use crate::graph::{self, GraphRules};
 use crate::job::JobContext;
 use crate::recent::Recent;
 use argiope_extract::{
-    ContentHash, Extracted, Input, Limits, Media, Scratch, Wants, extract, hash_without_numbers, resolve,
+    Extracted, Input, Limits, Media, Scratch, Wants, extract, hash_without_numbers, resolve,
 };
 use argiope_frontier::admission::{PageText, SeenPage};
 use argiope_frontier::{Discovery, Found};
-use argiope_model::{FingerprintKey, Millis, Page, Resources, Url, Visit};
+use argiope_model::{ContentHash, FingerprintKey, Millis, Page, Resources, Url, Visit};
 use argiope_store::catalogue::{OpenGraph, PageRow, SkippedRow};
 use argiope_store::links::LinkBatch;
 
@@ -167,8 +167,8 @@ fn row_of(job: &JobContext, visit: &Visit, body: &ResponseBody<'_>, extracted: &
         language: extracted.language.clone(),
         content_type: body.content_type.map(str::to_owned),
         bytes: Some(body.bytes.len() as u64),
-        content_hash: Some(extracted.content_hash.hex()),
-        simhash: extracted.simhash.map(|hash| hash.hex()),
+        content_hash: Some(extracted.content_hash),
+        simhash: extracted.simhash,
         word_count: extracted.word_count,
         ..Page::default()
     };

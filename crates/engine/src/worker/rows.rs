@@ -95,7 +95,7 @@ pub(crate) fn failed_page(visit: &Visit, metadata: &VisitMetadata, worker: &str)
 
 /// Adds to a page's row what is known of its request.
 pub(super) fn complete_page(row: &mut PageRow, visit: &Visit, metadata: &VisitMetadata, worker: &str) {
-    row.page.crawled_at = Some(metadata.timings.ended.rfc3339());
+    row.page.crawled_at = Some(metadata.timings.ended);
     row.page.fetch_ms = Some(fetch_ms(&metadata.timings));
     row.page.error = metadata.error.clone();
     row.round = visit.round;

@@ -1,9 +1,6 @@
 //! A page row to and from the columns of `pages`, in the order of `sql/page_insert.sql`.
 
-use super::cells::{
-    hash_cell, hash_text, instant_cell, instant_text, json_cell, json_value, list_cell, simhash_cell,
-    simhash_text,
-};
+use super::cells::{content_hash, instant, json_cell, json_value, list_cell, simhash};
 use argiope_model::{FetchTimings, JobId, Millis, Page};
 use argiope_store::catalogue::{OpenGraph, PageRow, StoredPage};
 use rusqlite::types::Value;
@@ -75,13 +72,13 @@ pub(super) fn bind(statement: &mut Statement<'_>, row: &PageRow, place: &Place) 
     to.text(&page.language)?;
     to.text(&page.canonical)?;
     to.text(&page.content_type)?;
-    to.bind(page.content_hash.as_deref().map(hash_cell))?;
-    to.bind(page.simhash.as_deref().map(simhash_cell))?;
+    to.bind(page.content_hash.as_ref().map(|hash| hash.0.as_slice()))?;
+    to.bind(page.simhash.map(|hash| hash.0 as i64))?;
     to.bind(page.word_count)?;
     // An empty list of topics is not the same as an unknown one.
     to.bind(page.topics.as_ref().map_or(Ok(Value::Null), json_cell)?)?;
     to.bind(page.links)?;
-    to.bind(page.crawled_at.as_deref().map(instant_cell))?;
+    to.bind(page.crawled_at.map(|at| at.0 as i64))?;
     to.text(&page.archive)?;
     to.bind(list_cell(&row.redirects)?)?;
     to.bind(row.retry_count)?;
@@ -181,12 +178,12 @@ pub(super) fn stored_page(row: &Row<'_>) -> rusqlite::Result<StoredPage> {
     page.language = from.take()?;
     page.canonical = from.take()?;
     page.content_type = from.take()?;
-    page.content_hash = from.decoded(hash_text)?;
-    page.simhash = from.decoded(simhash_text)?;
+    page.content_hash = from.decoded(content_hash)?;
+    page.simhash = from.decoded(simhash)?;
     page.word_count = from.take()?;
     page.topics = from.decoded(json_value)?;
     page.links = from.take()?;
-    page.crawled_at = from.decoded(instant_text)?;
+    page.crawled_at = from.decoded(instant)?;
     page.archive = from.take()?;
     let row = PageRow {
         job,

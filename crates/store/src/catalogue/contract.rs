@@ -10,7 +10,9 @@
 )]
 
 use super::*;
-use argiope_model::{FetchTimings, Hop, NormalRules, Page, RequestKind, Skip, SkipReason, Url};
+use argiope_model::{
+    ContentHash, FetchTimings, Hop, NormalRules, Page, RequestKind, SimHash, Skip, SkipReason, Url,
+};
 use std::any::Any;
 
 /// An empty catalogue, and what keeps it alive.
@@ -138,13 +140,13 @@ pub fn a_page_is_read_back_exactly(catalogue: &mut dyn Catalogue) {
         canonical: Some(url("/canonical")),
         content_type: Some("text/html".into()),
         bytes: Some(u64::MAX >> 12),
-        content_hash: Some("0123456789abcdef".repeat(4)),
-        simhash: Some("ffffffffffffffff".into()),
+        content_hash: ContentHash::parse(&"0123456789abcdef".repeat(4)),
+        simhash: Some(SimHash(u64::MAX)),
         duplicate_of: Some(url("/first")),
         word_count: Some(u32::MAX),
         topics: Some(vec!["a;b".into(), "ü".into()]),
         links: Some(0),
-        crawled_at: Some("2026-01-02T03:04:05.678Z".into()),
+        crawled_at: Some(Millis(1_767_323_045_678)),
         fetch_ms: Some(250),
         error: Some("truncated: at 10 MB".into()),
         archive: Some("a-00001.warc.gz:123456".into()),
@@ -180,11 +182,11 @@ pub fn a_page_is_read_back_exactly(catalogue: &mut dyn Catalogue) {
     full.worker_id = Some("w1".into());
     full.etag = Some("\"x\"".into());
     full.last_modified = Some("yesterday".into());
-    // Values of an unusual form come back as they went in.
+    // The least values, and an empty list in place of an unknown one.
     let mut odd = page_row(job, "/odd");
-    odd.page.content_hash = Some("12".into());
-    odd.page.simhash = Some("0012".into());
-    odd.page.crawled_at = Some("2026-01-02".into());
+    odd.page.content_hash = Some(ContentHash([0; 32]));
+    odd.page.simhash = Some(SimHash(0));
+    odd.page.crawled_at = Some(Millis(0));
     odd.page.topics = Some(Vec::new());
     let bare = PageRow::new(job, 5, "b.test", Page { url: "https://b.test/".into(), ..Page::default() });
     let rows = vec![full, odd, bare];

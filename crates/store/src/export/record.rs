@@ -4,7 +4,7 @@ use super::row::CsvRow;
 use crate::broken::BrokenUrl;
 use crate::catalogue::{HostFigures, HostRow, PageRow, ResourceRow, SkippedRow, limits};
 use crate::links::{Link, PageLinks};
-use argiope_model::{Page, RedirectEnd};
+use argiope_model::{Millis, Page, RedirectEnd};
 use serde::Serialize;
 use std::io::Write;
 
@@ -32,13 +32,13 @@ impl Record for Page {
         row.optional(&self.canonical)?;
         row.optional(&self.content_type)?;
         row.number(self.bytes)?;
-        row.optional(&self.content_hash)?;
-        row.optional(&self.simhash)?;
+        row.shown(self.content_hash)?;
+        row.shown(self.simhash)?;
         row.optional(&self.duplicate_of)?;
         row.number(self.word_count)?;
         row.text(&self.topics.as_ref().map(|topics| topics.join(";")).unwrap_or_default())?;
         row.number(self.links)?;
-        row.optional(&self.crawled_at)?;
+        row.time(self.crawled_at)?;
         row.number(self.fetch_ms)?;
         row.optional(&self.error)?;
         row.optional(&self.archive)
@@ -165,7 +165,8 @@ pub struct FailedRecord {
     pub attempts: u32,
     pub depth: u32,
     pub source: Option<String>,
-    pub failed_at: Option<String>,
+    #[serde(with = "argiope_model::time::optional_rfc3339")]
+    pub failed_at: Option<Millis>,
 }
 
 impl From<PageRow> for FailedRecord {
@@ -190,7 +191,7 @@ impl Record for FailedRecord {
         row.number(Some(self.attempts))?;
         row.number(Some(self.depth))?;
         row.optional(&self.source)?;
-        row.optional(&self.failed_at)
+        row.time(self.failed_at)
     }
 }
 

@@ -1,6 +1,8 @@
 //! One row of CSV, cell by cell. What comes from the web may be meant for the spreadsheet it is opened in: a cell that
 //! begins like a formula is made text by an apostrophe before it.
 
+use argiope_model::Millis;
+use std::fmt::{self, Display};
 use std::io::{self, Write};
 
 /// How CSV is written.
@@ -47,6 +49,20 @@ impl<W: Write> CsvRow<W> {
 
     pub fn optional(&mut self, text: &Option<String>) -> csv::Result<()> {
         self.text(text.as_deref().unwrap_or(""))
+    }
+
+    /// What is known to be no formula: hashes and times.
+    pub fn shown(&mut self, value: Option<impl Display>) -> csv::Result<()> {
+        self.cell.clear();
+        if let Some(value) = value {
+            // Writing to a string does not fail.
+            let _ = fmt::Write::write_fmt(&mut self.cell, format_args!("{value}"));
+        }
+        self.csv.write_field(&self.cell)
+    }
+
+    pub fn time(&mut self, at: Option<Millis>) -> csv::Result<()> {
+        self.shown(at.map(Millis::rfc3339))
     }
 
     /// Digits are written into a buffer on the stack: a crawl writes eight numbers for every page.

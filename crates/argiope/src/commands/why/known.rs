@@ -227,7 +227,7 @@ fn outcome(row: &PageRow) -> WhyStep {
     let mut parts = Vec::new();
     parts.extend(page.status.map(|status| format!("status {status}")));
     parts.extend(page.error.clone());
-    parts.extend(page.crawled_at.as_ref().map(|at| format!("at {at}")));
+    parts.extend(page.crawled_at.map(|at| format!("at {}", at.rfc3339())));
     parts.extend(page.content_type.clone());
     parts.extend(page.bytes.map(bytes));
     parts.extend(page.final_url.as_ref().filter(|url| **url != page.url).map(|url| format!("finally {url}")));
