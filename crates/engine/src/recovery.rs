@@ -31,6 +31,7 @@ use argiope_store::catalogue::CatalogueReader;
 use argiope_store::clock::now;
 use argiope_store::error::{ErrorKind, StoreError};
 use argiope_store::warc::{VisitMetadata, VisitOutcome};
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version};
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -372,7 +373,8 @@ fn fetched_again(found: &RecoveredVisit, exchange: &StoredExchange) -> Fetched {
         head: exchange.head.clone().into(),
         request_head: Default::default(),
         headers: parse_head(&exchange.head),
-        body: exchange.body.clone().into(),
+        // The archive gives the body that a revisit record refers to. The response itself had none.
+        body: if metadata.status == Some(304) { Bytes::new() } else { exchange.body.clone().into() },
         truncated: None,
         address: SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
         timings: metadata.timings,

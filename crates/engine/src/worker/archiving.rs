@@ -4,7 +4,7 @@ use super::Worker;
 use super::processing::ProcessedPage;
 use crate::error::EngineError;
 use argiope_fetch::{Fetch, Fetched};
-use argiope_model::{JobSpec, RequestKind, Resources};
+use argiope_model::{ArchiveRef, JobSpec, RequestKind, Resources, Visit};
 use argiope_store::archive::{Exchange, Response};
 use argiope_store::warc::{VisitMetadata, VisitOutcome};
 
@@ -72,6 +72,12 @@ pub(super) fn whole_exchange<'a>(
         address: Some(fetched.address.ip()),
         request_head: Some(&fetched.request_head),
         response: Some(Response { head: &fetched.head, body: &fetched.body, body_sha256 }),
-        previous: None,
+        previous: previous_copy(&metadata.visit),
     }
+}
+
+/// The archived response that validators were sent of: a `304` becomes a revisit record that refers to it.
+fn previous_copy(visit: &Visit) -> Option<&ArchiveRef> {
+    visit.validators()?;
+    visit.previous.as_ref()?.archive.as_ref()
 }

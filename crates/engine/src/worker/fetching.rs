@@ -73,7 +73,7 @@ impl<F: Fetch> Worker<F> {
             addresses: &dispatch.addresses,
             dns_us: 0,
             profile: &profile,
-            validators: None,
+            validators: dispatch.visit.validators(),
             cookie: cookie.as_ref(),
             form: None,
             head_only: classify::sends_head(&job, &dispatch.visit),
