@@ -2,7 +2,10 @@
 //! it was granted. What it does not need it gives back.
 
 use crate::frontier::Frontier;
-use argiope_model::{JobId, Millis};
+use crate::job::Job;
+use crate::ready::HostIndex;
+use crate::state::QueueAt;
+use argiope_model::{JobId, Millis, Url};
 
 impl Frontier {
     /// So many more pages of a job may be stored here.
@@ -29,5 +32,80 @@ impl Frontier {
         let left = grant.given.saturating_sub(grant.spent + state.reserved);
         grant.given -= left;
         left
+    }
+}
+
+impl Frontier {
+    pub(crate) fn reserve(&mut self, job: JobId, index: HostIndex, rank: u8) -> bool {
+        let (Some(job), Some(host)) = (self.jobs.get_mut(&job), self.hosts.get(index as usize)) else {
+            return false;
+        };
+        if !job.take_promise(host.key.shard, rank) {
+            job.reserved += 1;
+        }
+        if job.limits.max_pages_per_domain.is_some() {
+            *job.shard_mut(host.key.shard).domain_pages.entry(host.root().into()).or_default() += 1;
+        }
+        true
+    }
+
+    /// A redirect's page goes with it, so that no other visit takes it meanwhile.
+    pub(crate) fn promise(&mut self, id: JobId, to: &Url) {
+        let target = self.host_index(to.host());
+        if let (Some(job), Some(host)) = (self.jobs.get_mut(&id), self.hosts.get(target as usize)) {
+            job.promise(host.key.shard);
+        }
+    }
+
+    /// A page that was promised to a visit is free again, or goes with its redirect.
+    pub(crate) fn unreserve(&mut self, index: HostIndex, id: JobId, reserved: bool, now: Millis) {
+        if !reserved {
+            return;
+        }
+        self.leave_domain(index, id);
+        if let Some(job) = self.jobs.get_mut(&id) {
+            job.reserved = job.reserved.saturating_sub(1);
+        }
+        self.wake_for_budget(id, now);
+    }
+
+    pub(crate) fn leave_domain(&mut self, index: HostIndex, id: JobId) {
+        if let (Some(job), Some(host)) = (self.jobs.get_mut(&id), self.hosts.get(index as usize))
+            && job.limits.max_pages_per_domain.is_some()
+            && let Some(pages) = job.shard_mut(host.key.shard).domain_pages.get_mut(host.root())
+        {
+            *pages = pages.saturating_sub(1);
+        }
+    }
+
+    /// A queued redirect ends unasked, or waits for long: the page it holds is free.
+    pub(crate) fn release_promise(&mut self, at: QueueAt, rank: u8, now: Millis) {
+        if let Some(job) = self.jobs.get_mut(&at.job)
+            && job.take_promise(at.host.shard, rank)
+        {
+            job.reserved = job.reserved.saturating_sub(1);
+            self.wake_for_budget(at.job, now);
+        }
+    }
+
+    /// As many hosts as there are pages left are told to go on.
+    pub(crate) fn wake_for_budget(&mut self, id: JobId, now: Millis) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        let count = usize::try_from(job.pages_left()).unwrap_or(usize::MAX).min(job.wait_for_budget.len());
+        let woken: Vec<HostIndex> = job.wait_for_budget.drain(..count).collect();
+        for index in woken {
+            if let Some(queue) = self.host_mut(index).and_then(|host| host.queue_mut(id)) {
+                queue.waits_for_budget = false;
+            }
+            self.reschedule(index, now);
+        }
+    }
+
+    /// Whoever was told to go on may have had nothing to spend a page on. True if another one may have.
+    pub(crate) fn wake_for_spare_budget(&mut self, now: Millis) -> bool {
+        let spare = |job: &&Job| job.has_budget() && !job.wait_for_budget.is_empty();
+        let Some(id) = self.jobs.values().find(spare).map(|job| job.id) else { return false };
+        self.wake_for_budget(id, now);
+        true
     }
 }

@@ -7,8 +7,8 @@
 //! not, the network is down, and witnesses are asked until one answers. Where nobody has ever answered, what is queued is
 //! tried instead.
 
-use crate::frontier::Token;
 use crate::ready::HostIndex;
+use crate::step::Token;
 use argiope_model::{JobId, Millis, Url};
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;

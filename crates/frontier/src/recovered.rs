@@ -4,12 +4,15 @@
 //! The archive may know more than the state: a machine that loses its power loses the last batches of the state, and
 //! the archive may have kept visits to what they had queued. Nothing of that is fetched again.
 
+use crate::answered::Answer;
 use crate::codec::encode_visit;
-use crate::frontier::{Frontier, Ticket};
+use crate::completed::Completion;
+use crate::frontier::Frontier;
 use crate::queue::OrderKey;
 use crate::ready::HostIndex;
-use crate::settle::{Answer, Completion, RobotsNews, parse_robots};
+use crate::robots_answers::{RobotsNews, parse_robots};
 use crate::state::{Change, QueueAt, StoredRobots};
+use crate::step::Ticket;
 use argiope_model::{Fingerprint, JobId, Millis, RequestKind, Url, Visit};
 use argiope_politeness::{RobotsAnswer, RobotsNext};
 use std::sync::Arc;
@@ -160,9 +163,10 @@ impl Frontier {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frontier::{FrontierConfig, Step};
+    use crate::config::FrontierConfig;
     use crate::memory::MemoryState;
     use crate::state::{ShardState, Shards};
+    use crate::step::Step;
     use crate::{Discovery, Found, JobLimits, LastStop};
     use argiope_model::{FingerprintKey, JobSpec, NormalRules, PublicSuffixes};
     use argiope_politeness::{PolitenessRules, PolitenessSettings};

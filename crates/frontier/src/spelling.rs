@@ -41,7 +41,7 @@ impl Frontier {
         if *expires <= now || verdict.allowed {
             return None;
         }
-        let skip = Skip::new(SkipReason::RobotsDisallowed, crate::dispatch::forbidden_by(verdict.rule));
+        let skip = Skip::new(SkipReason::RobotsDisallowed, crate::robots_check::forbidden_by(verdict.rule));
         self.rules_of(index).respect_robots().then_some(skip)
     }
 

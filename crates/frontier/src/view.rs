@@ -1,8 +1,10 @@
 //! Looking at the frontier: for progress, `status` and `why`. Nothing here changes anything.
 
 use crate::codec::decode_visit;
-use crate::frontier::{Frontier, InFlight};
+use crate::flights::InFlight;
+use crate::frontier::Frontier;
 use crate::host::{Host, Place, RobotsHandle};
+use crate::job::Job;
 use crate::queue::{JobQueue, OrderKey};
 use crate::state::HostKey;
 use argiope_model::{Fingerprint, JobId, Millis, Url, WaitReason};
@@ -277,5 +279,37 @@ pub(crate) fn requested(flight: &InFlight) -> Option<Url> {
         (Some(request), _) => Some(request.url.clone()),
         (None, Some(entry)) => decode_visit(entry.job, 0, &entry.value).ok().map(|visit| visit.url),
         (None, None) => None,
+    }
+}
+
+/// What a display or the end of a job wants to know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JobProgress {
+    pub queued: u64,
+    pub delayed: u64,
+    pub in_progress: u64,
+    pub pages: u64,
+    pub done: u64,
+    pub budget_spent: bool,
+}
+
+impl JobProgress {
+    /// Pending and in progress are zero.
+    pub fn is_finished(&self) -> bool {
+        self.queued == 0 && self.delayed == 0 && self.in_progress == 0
+    }
+}
+
+impl Frontier {
+    pub fn progress(&self, job: JobId) -> Option<JobProgress> {
+        let job: &Job = self.jobs.get(&job)?;
+        Some(JobProgress {
+            queued: job.counts.queued,
+            delayed: job.counts.delayed,
+            in_progress: job.in_progress,
+            pages: job.counts.pages,
+            done: job.counts.done,
+            budget_spent: job.limits.max_pages.is_some_and(|max| job.counts.pages >= max),
+        })
     }
 }

@@ -1,0 +1,145 @@
+//! The next step: moves due hosts over and takes the best one that is ready.
+
+use crate::config::FrontierConfig;
+use crate::frontier::Frontier;
+use crate::host::Place;
+use crate::network::Gate;
+use crate::ready::HostIndex;
+use crate::robots_check::robots_request_for;
+use crate::step::Step;
+use argiope_model::Millis;
+use std::time::Duration;
+
+/// A host that may not be asked for longer than this is no witness.
+const WITNESS_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Delayed entries that are taken over at once.
+const DUE_BATCH: usize = 1000;
+
+impl Frontier {
+    /// The next thing to do at `now`. Ask again until it says [`Step::Wait`].
+    pub fn next(&mut self, now: Millis) -> Step {
+        self.expire(now);
+        if let Some(step) = self.decided.pop_front() {
+            return step;
+        }
+        if self.next_due.is_some_and(|due| due <= now) {
+            self.next_due = None;
+            return Step::LoadDue { until: now, limit: DUE_BATCH };
+        }
+        self.call_witness(now);
+        if let Some(step) = self.decided.pop_front() {
+            return step;
+        }
+        self.wake(now);
+        loop {
+            let gate = self.gate(now);
+            if gate == Gate::Nobody {
+                return self.wait(now);
+            }
+            let Some(index) = self.next_ready(gate) else {
+                if self.wake_for_spare_budget(now) {
+                    continue;
+                }
+                return self.wait(now);
+            };
+            if let Some(host) = self.host_mut(index) {
+                // It has left the ready set; whatever comes of it puts it somewhere.
+                host.place = Place::Busy;
+            }
+            if let Some(step) = self.serve(index, now) {
+                let is_request = matches!(step, Step::Fetch(_) | Step::FetchRobots(_));
+                self.network.served(index, is_request, now);
+                return step;
+            }
+            if let Some(host) = self.host_mut(index)
+                && host.place == Place::Busy
+                && let Some(address) = host.reachability.take_address_turn()
+            {
+                self.pass_on(address, now);
+            }
+        }
+    }
+
+    /// Where many hosts have failed, one that has answered lately is asked for its robots.txt once more.
+    fn call_witness(&mut self, now: Millis) {
+        let candidates = self.network.wanted_witnesses(now);
+        for witness in &candidates {
+            let index = self.host_index(witness.origin.host());
+            let rules = self.rules_of(index);
+            let Some(host) = self.host(index).filter(|host| !host.closed) else { continue };
+            let wait = host.politeness.wait(now, &rules).map(|wait| wait.until);
+            if wait.is_some_and(|until| until > now + WITNESS_PATIENCE) {
+                continue;
+            }
+            let Some(request) = robots_request_for(witness.origin.origin(), witness.job) else { continue };
+            self.network.called(witness, index, now);
+            return self.queue_robots_request(index, request, now);
+        }
+        if !candidates.is_empty() {
+            let verdicts = self.network.no_witness(now);
+            self.decide(verdicts, now);
+        }
+    }
+
+    /// The best host that is ready; while the network is down, the one that is to tell whether it is back.
+    fn next_ready(&mut self, gate: Gate) -> Option<HostIndex> {
+        let wanted = match gate {
+            Gate::Only(witness) => Some(witness),
+            Gate::Everybody | Gate::One | Gate::Nobody => self.network.take_probe(),
+        };
+        let wanted = wanted.filter(|index| self.host(*index).is_some_and(|h| h.place == Place::Ready));
+        if wanted.is_some() || matches!(gate, Gate::Only(_)) {
+            return wanted;
+        }
+        let hosts = &self.hosts;
+        let live = |host, stamp| Frontier::is_live(hosts, host, stamp, |p| p == Place::Ready);
+        self.ready.pop(live)
+    }
+
+    /// Nothing is ready.
+    pub(crate) fn wait(&mut self, now: Millis) -> Step {
+        self.release_if_too_few_can_fail(now);
+        self.decided.pop_front().unwrap_or_else(|| Step::Wait(self.wake_time(now)))
+    }
+
+    /// Hosts whose time has come become ready.
+    fn wake(&mut self, now: Millis) {
+        loop {
+            let hosts = &self.hosts;
+            let live =
+                |host, stamp| Frontier::is_live(hosts, host, stamp, |p| matches!(p, Place::Waiting(..)));
+            match self.timers.pop_due(now, live) {
+                Some(index) => self.reschedule(index, now),
+                None => return,
+            }
+        }
+    }
+
+    /// When to look again although nothing has happened.
+    pub fn wake_time(&mut self, now: Millis) -> Option<Millis> {
+        let hosts = &self.hosts;
+        let live = |host, stamp| Frontier::is_live(hosts, host, stamp, |p| matches!(p, Place::Waiting(..)));
+        let timer = self.timers.next_due(live);
+        self.drop_ended_starts();
+        let stale = self.started_order.front().map(|(at, _)| *at + self.config.stale_after);
+        // While a probe is under way its answer is waited for, not the time of the next one.
+        let idle = self.has_room() && self.asking + self.resolving == 0;
+        let probe = self.network.wake_at(idle, now);
+        let told = self.outbound.next_deadline();
+        let times = [timer, self.next_due, self.network.next_expiry(), stale, probe, told];
+        times.into_iter().flatten().min().map(|at| at.max(now))
+    }
+
+    fn has_room(&self) -> bool {
+        let FrontierConfig { concurrency, ahead, max_outstanding, .. } = self.config;
+        self.asking + self.resolving < concurrency + ahead && self.in_flight.len() < max_outstanding
+    }
+
+    pub(crate) fn gate(&self, now: Millis) -> Gate {
+        match self.has_room() {
+            true => self.network.gate(self.asking + self.resolving == 0, now),
+            false => Gate::Nobody,
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Jobs that are opened, paused, changed, ended and forgotten while the frontier runs.
+
+use crate::frontier::Frontier;
+use crate::job::{Activity, Job, JobLimits};
+use crate::ready::HostIndex;
+use crate::state::Change;
+use argiope_model::{JobId, Millis, Url};
+
+impl Frontier {
+    /// Starts a job, or goes on with one that was restored. Its limits may differ from the last time.
+    pub fn open_job(&mut self, id: JobId, limits: JobLimits) {
+        self.ended_jobs.remove(&id);
+        match self.jobs.get_mut(&id) {
+            Some(job) => {
+                job.normal = limits.normal_form.compile();
+                job.limits = limits;
+                job.activity = Activity::Running;
+            }
+            None => {
+                self.jobs.insert(id, Job::new(id, limits, self.config.leased));
+            }
+        }
+        self.reschedule_all();
+    }
+
+    /// A seed of a host in this shard redirected to this URL; kept with the job.
+    pub fn add_scope_host(&mut self, id: JobId, shard: u16, url: &Url) {
+        if self.owns(shard)
+            && let Some(job) = self.jobs.get_mut(&id)
+            && job.add_scope_host(shard, url.as_str())
+        {
+            self.send_scope(id, shard, url);
+        }
+    }
+
+    /// None for a job that is not open.
+    pub fn activity(&self, id: JobId) -> Option<Activity> {
+        self.jobs.get(&id).map(|job| job.activity)
+    }
+
+    pub fn set_activity(&mut self, id: JobId, activity: Activity) {
+        if let Some(job) = self.jobs.get_mut(&id) {
+            job.activity = activity;
+        }
+        self.reschedule_all();
+    }
+
+    /// New limits of an open job hold from the next request on, and its delay for waits in progress.
+    pub fn set_limits(&mut self, id: JobId, limits: JobLimits, now: Millis) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        job.normal = limits.normal_form.compile();
+        job.limits = limits;
+        for index in 0..self.hosts.len() {
+            let index = index as HostIndex;
+            self.renew_delay(index, now);
+            self.reschedule(index, now);
+        }
+    }
+
+    /// Takes everything of a job out: memory now, disk with the next batch.
+    pub fn forget_job(&mut self, id: JobId) {
+        self.end_job(id);
+        self.seen.retain(|(job, _), _| *job != id);
+        for host in self.hosts.iter_mut() {
+            let before: usize = host.queues.iter().map(|q| q.queue.in_memory()).sum();
+            host.queues.retain(|q| q.queue.job != id);
+            host.closed_jobs.retain(|closed| *closed != id);
+            let after: usize = host.queues.iter().map(|q| q.queue.in_memory()).sum();
+            self.in_memory = self.in_memory.saturating_sub(before - after);
+            host.turn = 0;
+        }
+        self.changes.changes.push(Change::ForgetJob(id));
+        self.reschedule_all();
+    }
+
+    /// Nothing more is done for a job. What the state has of it stays there.
+    pub fn end_job(&mut self, id: JobId) {
+        self.jobs.remove(&id);
+        self.outbound.forget_job(id);
+        self.ended_jobs.insert(id);
+    }
+}

@@ -1,0 +1,195 @@
+//! robots.txt that was fetched or loaded: what it says, and until when that is used.
+
+use crate::frontier::Frontier;
+use crate::host::{RobotsHandle, RobotsRequest};
+use crate::notice::Notice;
+use crate::ready::HostIndex;
+use crate::state::{Change, StoredRobots};
+use crate::step::Token;
+use argiope_model::{Millis, Scheme, Url};
+use argiope_politeness::{Robots, RobotsAnswer, RobotsNext, RobotsPolicy, RobotsUse};
+use std::sync::Arc;
+
+const TOO_MANY_REQUESTS: u16 = 429;
+
+/// What came of asking for robots.txt.
+#[derive(Clone, Debug)]
+pub enum RobotsAnswered {
+    Redirect(Url),
+    Final { answer: RobotsAnswer, body: Vec<u8> },
+}
+
+/// A robots.txt that has just been read.
+#[derive(Clone, Debug)]
+pub struct RobotsNews {
+    pub origin: Url,
+    pub robots: Arc<Robots>,
+}
+
+impl Frontier {
+    /// What the state has of a robots.txt. Gives back what it says, if it still holds: its sitemaps may be news to a job.
+    pub fn robots_loaded(
+        &mut self,
+        index: HostIndex,
+        scheme: Scheme,
+        agent: &str,
+        stored: Option<StoredRobots>,
+        now: Millis,
+    ) -> Option<Arc<Robots>> {
+        if self.step_ended(index) {
+            return None;
+        }
+        let policy = self.politeness.robots().clone();
+        // Earlier versions took a 429 for the lack of rules: such a robots.txt is asked for again.
+        let stored = stored.filter(|stored| stored.status != TOO_MANY_REQUESTS);
+        let stored = stored.filter(|stored| !self.is_forgotten(stored));
+        let host = self.host_mut(index)?;
+        let mut known = None;
+        // The settings of today decide how long an answer holds, not those it was stored under.
+        let next = stored.as_ref().map(|stored| policy.next(stored.answer(), u8::MAX, stored.fetched_at));
+        let handle = match (stored, next) {
+            (Some(_), Some(RobotsNext::UnreachableUntil(until))) if until > now => {
+                RobotsHandle::Unreachable { until }
+            }
+            (Some(stored), Some(RobotsNext::Use { expires, .. })) if expires > now => {
+                let robots = Arc::new(parse_robots(&stored, agent, &policy));
+                host.politeness.raise_crawl_delay(robots.crawl_delay());
+                known = Some(Arc::clone(&robots));
+                RobotsHandle::Known { robots, expires }
+            }
+            _ => RobotsHandle::Missing,
+        };
+        host.origin_mut(scheme, agent).robots = handle;
+        self.reschedule(index, now);
+        known
+    }
+
+    /// The answer to a request for robots.txt (after [`Frontier::answered`] freed the host). The sitemaps it names are
+    /// returned with its URL's origin.
+    pub fn robots_answered(
+        &mut self,
+        token: Token,
+        outcome: RobotsAnswered,
+        now: Millis,
+    ) -> Option<RobotsNews> {
+        self.free(token, now);
+        let flight = self.in_flight.remove(&token)?;
+        let request = *flight.request?;
+        match outcome {
+            RobotsAnswered::Redirect(to) if request.hops < 5 => {
+                let request = RobotsRequest { url: to, hops: request.hops + 1, ..request };
+                self.robots_redirected(flight.host, request, now);
+                None
+            }
+            // Too many hops are no robots.txt at all (RFC 9309, 2.3.1.2).
+            RobotsAnswered::Redirect(_) => {
+                self.robots_ended(flight.host, &request, RobotsAnswer::TooManyRedirects, Vec::new(), now)
+            }
+            RobotsAnswered::Final { answer, body } => {
+                self.robots_ended(flight.host, &request, answer, body, now)
+            }
+        }
+    }
+
+    pub(crate) fn robots_settled(
+        &mut self,
+        index: HostIndex,
+        asked_for: &Url,
+        answer: RobotsAnswer,
+        body: Vec<u8>,
+        now: Millis,
+    ) -> Option<RobotsNews> {
+        let policy = self.politeness.robots().clone();
+        let scheme = asked_for.scheme();
+        let host = self.hosts.get_mut(index as usize)?;
+        let tries = host
+            .reachability
+            .origins
+            .iter()
+            .filter(|o| o.scheme == scheme)
+            .map(|o| o.tries)
+            .max()
+            .unwrap_or(0)
+            + 1;
+        let mut news = None;
+        let next = match (answer, self.network.down_since()) {
+            // It was the network's fault, not the host's: no try is counted.
+            (RobotsAnswer::NoAnswer, Some(_)) => RobotsNext::RetryAt(self.network.next_probe()),
+            _ => policy.next(answer, tries, now),
+        };
+        let counts = self.network.down_since().is_none();
+        match next {
+            RobotsNext::Use { expires, .. } => {
+                let status = status_of(answer);
+                let stored = StoredRobots { fetched_at: now, expires, status, body: body.into_boxed_slice() };
+                for origin in host.reachability.origins.iter_mut().filter(|o| o.scheme == scheme) {
+                    let robots = Arc::new(parse_robots(&stored, &origin.agent, &policy));
+                    host.politeness.raise_crawl_delay(robots.crawl_delay());
+                    news = Some(RobotsNews { origin: asked_for.clone(), robots: Arc::clone(&robots) });
+                    origin.robots = RobotsHandle::Known { robots, expires };
+                    origin.tries = 0;
+                    origin.retry_at = Millis(0);
+                    origin.told_until = None;
+                }
+                let (shard, origin) = (host.key.shard, asked_for.origin().into());
+                self.changes.changes.push(Change::Robots { shard, origin, stored });
+            }
+            RobotsNext::RetryAt(at) => {
+                for origin in host.reachability.origins.iter_mut().filter(|o| o.scheme == scheme) {
+                    origin.tries = origin.tries.saturating_add(u8::from(counts));
+                    origin.retry_at = at;
+                    origin.told_until = None;
+                    origin.robots = RobotsHandle::Missing;
+                }
+            }
+            RobotsNext::UnreachableUntil(until) => {
+                for origin in host.reachability.origins.iter_mut().filter(|o| o.scheme == scheme) {
+                    origin.tries = 0;
+                    origin.retry_at = Millis(0);
+                    origin.told_until = None;
+                    origin.robots = RobotsHandle::Unreachable { until };
+                }
+                self.notices.push_back(Notice::RobotsUnreachable { host: host.name.clone(), until });
+                let body = Box::default();
+                let stored =
+                    StoredRobots { fetched_at: now, expires: until, status: StoredRobots::NO_ANSWER, body };
+                let (shard, origin) = (host.key.shard, asked_for.origin().into());
+                self.changes.changes.push(Change::Robots { shard, origin, stored });
+            }
+        }
+        // A Crawl-delay holds from the answer that told it, whose end was rounded up where `now` was cut off.
+        let told = Millis(now.0.saturating_add(1));
+        let rules = self.rules_of(index);
+        let delay = self.base_delay_of(index, &rules, now);
+        if let Some(host) = self.host_mut(index) {
+            host.politeness.started(told, delay);
+        }
+        self.mark_dirty(index);
+        self.reschedule(index, now);
+        news
+    }
+}
+
+/// What is stored of a robots.txt answers as it did when it was new.
+pub(crate) fn parse_robots(stored: &StoredRobots, agent: &str, policy: &RobotsPolicy) -> Robots {
+    let answer = stored.answer();
+    let why = match answer {
+        RobotsAnswer::Status(status) => format!("robots.txt answered {status}"),
+        _ => String::from("robots.txt could not be had"),
+    };
+    match policy.next(answer, u8::MAX, stored.fetched_at) {
+        RobotsNext::Use { rules: RobotsUse::Body, .. } => Robots::parse(&stored.body, agent),
+        RobotsNext::Use { rules: RobotsUse::AllowAll, .. } => Robots::allow_all(&why),
+        RobotsNext::Use { rules: RobotsUse::DisallowAll, .. }
+        | RobotsNext::RetryAt(_)
+        | RobotsNext::UnreachableUntil(_) => Robots::disallow_all(&why),
+    }
+}
+
+fn status_of(answer: RobotsAnswer) -> u16 {
+    match answer {
+        RobotsAnswer::Status(status) => status,
+        RobotsAnswer::TooManyRedirects => 310,
+        RobotsAnswer::NoAnswer => 0,
+    }
+}
