@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_heartbeat_tells_how_a_worker_is_until_it_ends_on_redis() {
-        let Ok(url) = std::env::var("ARGIOPE_TEST_REDIS") else { return };
+        let Some(url) = argiope_lab::TestServer::Redis.address() else { return };
         let redis = Redis::new(&url, &format!("heartbeat-{}", std::process::id())).unwrap();
         let current_url = Some(String::from("http://a.test/"));
         let own = Own { state: "active", current_url, shards: 3, pages: 7, ..Own::default() };

@@ -6,14 +6,15 @@ mod private_set;
 
 use argiope_cluster::kafka::{Kafka, Outgoing, Range, Topic, Topics};
 use argiope_cluster::server_error::ServerErrorKind;
-use private_set::{PrivateSet, address, eventually, unique};
+use argiope_lab::TestServer;
+use private_set::{PrivateSet, eventually, unique};
 use std::time::Duration;
 
-const VARIABLE: &str = "ARGIOPE_TEST_KAFKA";
+const SERVER: TestServer = TestServer::Kafka;
 const NONE: [u16; 0] = [];
 
 fn shared(name: &str, shards: u16) -> Option<(Kafka, Topics)> {
-    let kafka = Kafka::new(&address(VARIABLE)?).unwrap();
+    let kafka = Kafka::new(&SERVER.address()?).unwrap();
     Some((kafka, Topics { prefix: format!("{}-", unique(name)), shards }))
 }
 
@@ -51,7 +52,7 @@ fn the_five_topics_are_made_once_on_kafka() {
 #[test]
 fn many_may_make_the_topics_at_once_on_kafka() {
     let Some((_, topics)) = shared("many", 2) else { return };
-    let brokers = address(VARIABLE).unwrap();
+    let brokers = SERVER.address().unwrap();
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| topics.init(&mut Kafka::new(&brokers).unwrap()).unwrap());
@@ -134,7 +135,7 @@ fn a_reader_is_woken_by_what_comes_on_kafka() {
     assert_eq!(woken(&mut kafka, &topic, &positions, Duration::from_millis(1)), NONE);
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| {
-            let mut reader = Kafka::new(&address(VARIABLE).unwrap()).unwrap();
+            let mut reader = Kafka::new(&SERVER.address().unwrap()).unwrap();
             woken(&mut reader, &topic, &positions, Duration::from_secs(300))
         });
         kafka.write(&topic, &[to(1, b"x")]).unwrap();
@@ -228,9 +229,9 @@ fn what_is_no_kafka_is_told_from_one() {
 
 #[test]
 fn a_broker_that_was_away_is_found_again_on_kafka() {
-    let Some(set) = PrivateSet::start("kafka", VARIABLE) else { return };
-    let mut kafka = Kafka::new(set.variable(VARIABLE)).unwrap();
-    let mut reader = Kafka::new(set.variable(VARIABLE)).unwrap();
+    let Some(set) = PrivateSet::start(SERVER) else { return };
+    let mut kafka = Kafka::new(set.address(SERVER)).unwrap();
+    let mut reader = Kafka::new(set.address(SERVER)).unwrap();
     let topics = Topics { prefix: String::new(), shards: 2 };
     topics.init(&mut kafka).unwrap();
     let topic = topics.name(Topic::UrlScheduled);

@@ -10,6 +10,7 @@ use argiope_cluster::objects::{
     Directory, Layout, LinkSpool, ObjectArchive, ObjectReader, ObjectSettings, Objects, OnStored, Spools,
     Stored, UploadOptions, Uploader, open, stream,
 };
+use argiope_lab::TestServer;
 use argiope_local::archive::{ArchiveOptions, FileArchive};
 use argiope_local::links::{SegmentLinks, read_segment};
 use argiope_model::{Millis, RequestKind};
@@ -21,26 +22,26 @@ use argiope_store::links::{Links, LinksPosition};
 use argiope_store::spool::Spool;
 use argiope_store::warc::VisitOutcome;
 use flate2::read::GzDecoder;
-use private_set::{PrivateSet, address, eventually, unique};
+use private_set::{PrivateSet, eventually, unique};
 use std::io::Read;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-const VARIABLE: &str = "ARGIOPE_TEST_S3";
+const SERVER: TestServer = TestServer::S3;
 const LONG: Duration = Duration::from_secs(60);
 
 fn s3(variable: &dyn Fn(&str) -> Option<String>) -> Arc<dyn Objects> {
     let settings = ObjectSettings {
         bucket: variable("ARGIOPE_TEST_S3_BUCKET").unwrap(),
         region: variable("AWS_REGION"),
-        endpoint: variable(VARIABLE),
+        endpoint: variable(&SERVER.variable()),
     };
     open(&settings, variable).unwrap()
 }
 
 fn shared_s3() -> Option<Arc<dyn Objects>> {
-    address(VARIABLE)?;
+    SERVER.address()?;
     Some(s3(&|name| std::env::var(name).ok()))
 }
 
@@ -537,7 +538,7 @@ fn segments_of_links_leave_for_a_bucket_on_s3() {
 
 #[test]
 fn a_store_that_is_not_there_or_does_not_let_us_in_is_told_apart_on_s3() {
-    let Some(url) = address(VARIABLE) else { return };
+    let Some(url) = SERVER.address() else { return };
     let with = |bucket: &str, endpoint: &str, secret: Option<&str>| {
         let variable = |name: &str| match (name, secret) {
             ("AWS_SECRET_ACCESS_KEY", Some(secret)) => Some(secret.to_owned()),
@@ -574,7 +575,7 @@ fn a_directory_that_cannot_be_written_names_the_setting() {
 
 #[test]
 fn files_wait_while_the_store_is_away_and_follow_when_it_is_back_on_s3() {
-    let Some(set) = PrivateSet::start("s3", VARIABLE) else { return };
+    let Some(set) = PrivateSet::start(SERVER) else { return };
     let objects = s3(&|name| set.variables.get(name).cloned());
     objects.check().unwrap();
     for layout in [Layout::Warc, Layout::Objects] {

@@ -7,21 +7,22 @@ mod private_set;
 use argiope_cluster::redis::{NotifierEvent, Redis, ShardNotifier, WorkerFigures};
 use argiope_cluster::server_error::ServerErrorKind;
 use argiope_frontier::state::StoredRobots;
+use argiope_lab::TestServer;
 use argiope_model::Millis;
-use private_set::{PrivateSet, address, eventually, unique};
+use private_set::{PrivateSet, eventually, unique};
 use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-const VARIABLE: &str = "ARGIOPE_TEST_REDIS";
+const SERVER: TestServer = TestServer::Redis;
 
 fn shared(name: &str) -> Option<Redis> {
-    Some(Redis::new(&address(VARIABLE)?, &unique(name)).unwrap())
+    Some(Redis::new(&SERVER.address()?, &unique(name)).unwrap())
 }
 
 /// Of a private set.
 fn on(set: &PrivateSet) -> Redis {
-    Redis::new(set.variable(VARIABLE), "crawler").unwrap()
+    Redis::new(set.address(SERVER), "crawler").unwrap()
 }
 
 fn bell(redis: &Redis) -> (ShardNotifier, Receiver<NotifierEvent>) {
@@ -181,7 +182,7 @@ fn an_operation_is_tried_four_times_and_after_five_failures_none_is() {
 
 #[test]
 fn a_wrong_password_is_told_from_a_server_that_is_away_on_redis() {
-    let Some(url) = address(VARIABLE) else { return };
+    let Some(url) = SERVER.address() else { return };
     let place = url.rsplit('@').next().unwrap();
     for url in [format!("redis://default:wrong@{place}"), format!("redis://{place}")] {
         let error = Redis::new(&url, "crawler").unwrap().ping().unwrap_err();
@@ -192,7 +193,7 @@ fn a_wrong_password_is_told_from_a_server_that_is_away_on_redis() {
 
 #[test]
 fn an_outage_is_told_and_ends_by_itself_on_redis() {
-    let Some(set) = PrivateSet::start("redis", VARIABLE) else { return };
+    let Some(set) = PrivateSet::start(SERVER) else { return };
     let redis = on(&set);
     let (notifier, ears) = bell(&redis);
     notifier.listen_to([1, 2]);
@@ -212,7 +213,7 @@ fn an_outage_is_told_and_ends_by_itself_on_redis() {
 
 #[test]
 fn a_server_that_hangs_keeps_nobody_waiting_on_redis() {
-    let Some(set) = PrivateSet::start("redis", VARIABLE) else { return };
+    let Some(set) = PrivateSet::start(SERVER) else { return };
     let redis = on(&set);
     let (notifier, ears) = bell(&redis);
     notifier.listen_to([1]);
@@ -236,7 +237,7 @@ fn a_server_that_hangs_keeps_nobody_waiting_on_redis() {
 
 #[test]
 fn a_wiped_server_is_a_cache_that_misses_on_redis() {
-    let Some(set) = PrivateSet::start("redis", VARIABLE) else { return };
+    let Some(set) = PrivateSet::start(SERVER) else { return };
     let redis = on(&set);
     let (notifier, ears) = bell(&redis);
     notifier.listen_to([5]);

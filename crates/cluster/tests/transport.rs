@@ -7,8 +7,9 @@ mod private_set;
 
 use argiope_cluster::kafka::{Kafka, Topic, Topics};
 use argiope_cluster::transport::{KafkaLog, Log, MemoryLog};
+use argiope_lab::TestServer;
 use log_contract::{Fresh, SUITE};
-use private_set::{address, unique};
+use private_set::unique;
 use std::time::Duration;
 
 #[test]
@@ -22,7 +23,7 @@ fn the_contract_holds_in_memory() {
 
 #[test]
 fn the_contract_holds_on_kafka() {
-    let Some(brokers) = address("ARGIOPE_TEST_KAFKA") else { return };
+    let Some(brokers) = TestServer::Kafka.address() else { return };
     for test in SUITE {
         let topics = Topics { prefix: format!("{}-", unique("log")), shards: 8 };
         let mut kafka = Kafka::new(&brokers).unwrap();
@@ -38,7 +39,7 @@ fn the_contract_holds_on_kafka() {
 
 #[test]
 fn a_reader_waits_for_messages_after_its_offsets_on_kafka() {
-    let Some(brokers) = address("ARGIOPE_TEST_KAFKA") else { return };
+    let Some(brokers) = TestServer::Kafka.address() else { return };
     let topics = Topics { prefix: format!("{}-", unique("waits")), shards: 2 };
     topics.init(&mut Kafka::new(&brokers).unwrap()).unwrap();
     let mut log = KafkaLog::new(&brokers, &topics).unwrap();

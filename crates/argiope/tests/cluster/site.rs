@@ -1,6 +1,6 @@
 //! A cluster of one's own: a database on the shared server, a configuration, workers as processes, and a lab to crawl.
 
-use argiope_lab::{AccessEntry, HostRule, Lab, LabConfig, PageSize, check};
+use argiope_lab::{AccessEntry, HostRule, Lab, LabConfig, PageSize, TestServer, check};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -59,22 +59,14 @@ impl Run {
 }
 
 impl Site {
-    /// None where this run has no server.
+    /// None if the test is to be skipped.
     pub(crate) fn new(name: &str) -> Option<Site> {
-        let Ok(server) = std::env::var("ARGIOPE_TEST_POSTGRES") else {
-            eprintln!("ARGIOPE_TEST_POSTGRES is not set: nothing is tested");
-            return None;
-        };
-        Some(Site::on(name, server, None))
+        Some(Site::on(name, TestServer::Postgres.address()?, None))
     }
 
     /// The same with links that travel through Kafka, in topics of its own.
     pub(crate) fn new_with_kafka(name: &str) -> Option<Site> {
-        let Ok(brokers) = std::env::var("ARGIOPE_TEST_KAFKA") else {
-            eprintln!("ARGIOPE_TEST_KAFKA is not set: nothing is tested");
-            return None;
-        };
-        let server = std::env::var("ARGIOPE_TEST_POSTGRES").ok()?;
+        let (brokers, server) = (TestServer::Kafka.address()?, TestServer::Postgres.address()?);
         Some(Site::on(&format!("{name}_by_kafka"), server, Some(brokers)))
     }
 
@@ -98,7 +90,7 @@ impl Site {
 
     /// With a PostgreSQL that may be stopped.
     pub(crate) fn with_own_postgres(name: &str) -> Option<Site> {
-        std::env::var("ARGIOPE_TEST_POSTGRES").ok()?;
+        TestServer::Postgres.address()?;
         let (servers, address) = own_servers("postgres");
         let mut site = Site::on(name, address("ARGIOPE_TEST_POSTGRES"), None);
         site.servers = Some((servers, "postgres"));
@@ -107,8 +99,8 @@ impl Site {
 
     /// With PostgreSQL and Redis, both of which may be stopped.
     pub(crate) fn with_own_redis(name: &str) -> Option<Site> {
-        std::env::var("ARGIOPE_TEST_REDIS").ok()?;
-        std::env::var("ARGIOPE_TEST_POSTGRES").ok()?;
+        TestServer::Redis.address()?;
+        TestServer::Postgres.address()?;
         let (servers, address) = own_servers("postgres,redis");
         let mut site = Site::on(name, address("ARGIOPE_TEST_POSTGRES"), None);
         site.servers = Some((servers, "postgres"));
@@ -119,8 +111,8 @@ impl Site {
 
     /// With PostgreSQL, Redis and Kafka, each of which may be stopped.
     pub(crate) fn with_own_servers(name: &str) -> Option<Site> {
-        for server in ["POSTGRES", "REDIS", "KAFKA"] {
-            std::env::var(format!("ARGIOPE_TEST_{server}")).ok()?;
+        for server in [TestServer::Postgres, TestServer::Redis, TestServer::Kafka] {
+            server.address()?;
         }
         let (servers, address) = own_servers("postgres,redis,kafka");
         let kafka = address("ARGIOPE_TEST_KAFKA");
@@ -133,8 +125,8 @@ impl Site {
 
     /// With a Kafka that may be stopped.
     pub(crate) fn with_own_kafka(name: &str) -> Option<Site> {
-        std::env::var("ARGIOPE_TEST_KAFKA").ok()?;
-        let server = std::env::var("ARGIOPE_TEST_POSTGRES").ok()?;
+        TestServer::Kafka.address()?;
+        let server = TestServer::Postgres.address()?;
         let (servers, address) = own_servers("kafka");
         let mut site = Site::on(name, server, Some(address("ARGIOPE_TEST_KAFKA")));
         site.servers = Some((servers, "kafka"));
@@ -143,8 +135,8 @@ impl Site {
 
     /// With a Kafka that takes encrypted connections with a password on a second port: given, with the password.
     pub(crate) fn with_secure_kafka(name: &str, pem: &Path) -> Option<(Site, String, String)> {
-        std::env::var("ARGIOPE_TEST_KAFKA").ok()?;
-        let server = std::env::var("ARGIOPE_TEST_POSTGRES").ok()?;
+        TestServer::Kafka.address()?;
+        let server = TestServer::Postgres.address()?;
         let (servers, address) = own_servers_with("kafka", &[("ARGIOPE_KAFKA_PEM", pem)]);
         let brokers = address("ARGIOPE_TEST_KAFKA_SECURE");
         let mut site = Site::on(name, server, Some(brokers.clone()));

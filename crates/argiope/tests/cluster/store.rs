@@ -2,6 +2,7 @@
 
 use crate::site::{Site, script};
 use argiope_cluster::objects::{ObjectSettings, Objects, open, stream};
+use argiope_lab::TestServer;
 use argiope_local::links::read_segment;
 use argiope_model::RequestKind;
 use argiope_store::links::PageLinks;
@@ -17,12 +18,9 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// A new S3 server; the site's configuration names its bucket. None where this run has none.
+    /// A new S3 server; the site's configuration names its bucket. None if the test is to be skipped.
     pub(crate) fn on_s3(site: &mut Site, more: &str) -> Option<Store> {
-        if std::env::var("ARGIOPE_TEST_S3").is_err() {
-            eprintln!("ARGIOPE_TEST_S3 is not set: nothing is tested");
-            return None;
-        }
+        TestServer::S3.address()?;
         let directory = tempfile::tempdir().expect("a temporary directory");
         let root = directory.path().join("servers");
         script(&root, &["up", "--only", "s3", "--owner", &std::process::id().to_string()]);

@@ -1,46 +1,55 @@
-//! Pages whose content went with the disk of a worker, or came back with it, are marked in the catalogue. A worker does it
-//! in the background, for there may be many to look through.
+//! Marks pages in the catalogue whose content was lost with the disk of a worker, or came back with it. A worker does it in
+//! the background, for there may be many pages to look through.
 
 use super::file_locations::{FileCheck, FileLocations};
 use argiope_store::error::{Result, StoreError};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Longer than the lease of a member that was killed. Whoever is still here then is alive, and has the files.
+/// Longer than the lease of a member that was killed. A member that still has one then is alive, and has the files.
 const NAMESAKE_PATIENCE: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Numbers of pages that are looked through at once.
+/// Pages that are looked through at once, by their numbers.
 const NUMBERS: i64 = 100_000;
 
-/// Ends with this; what it has not done is done after the next start.
+/// Dropping it ends the work; the next start does what is left.
 pub struct LostMarks {
     stop: Arc<AtomicBool>,
+    /// How often a worker of the same name was found alive.
+    postponed: Arc<AtomicU32>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl LostMarks {
-    /// For the member `owner`: what is missing on its disk may be on that of another worker of the same name.
+    /// For the member `owner`: files that are missing on its disk may be on that of another worker of the same name.
     pub fn start(mut kept: FileLocations, checked: FileCheck, owner: &str) -> Result<LostMarks> {
         let owner = owner.to_owned();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
+        let postponed = Arc::new(AtomicU32::new(0));
+        let counts = Arc::clone(&postponed);
         let work = move || {
             let mut work = || {
-                if checked.lost.is_empty() || is_alone(&mut kept, &owner, &stopped)? {
+                if checked.lost.is_empty() || is_alone(&mut kept, &owner, &stopped, &counts)? {
                     mark_all(&mut kept, &checked, &stopped)?;
                 }
                 Ok::<_, StoreError>(())
             };
             if let Err(error) = work() {
-                tracing::warn!(%error, "pages of lost files are not marked; the next start tries again");
+                tracing::warn!(%error, "cannot mark the pages of lost files; the next start tries again");
             }
         };
         let spawned = std::thread::Builder::new().name(String::from("lost-marks")).spawn(work);
         let thread = spawned.map_err(|error| StoreError::io("a thread", error))?;
-        Ok(LostMarks { stop, thread: Some(thread) })
+        Ok(LostMarks { stop, postponed, thread: Some(thread) })
+    }
+
+    /// How often the work was postponed because a worker of the same name is alive.
+    pub fn postponed(&self) -> u32 {
+        self.postponed.load(Ordering::Acquire)
     }
 }
 
@@ -53,28 +62,30 @@ impl Drop for LostMarks {
     }
 }
 
-fn is_alone(kept: &mut FileLocations, owner: &str, stop: &AtomicBool) -> Result<bool> {
+/// Waits until no other member has the worker's name. False if there still is one after a while, or it is to stop.
+fn is_alone(kept: &mut FileLocations, owner: &str, stop: &AtomicBool, postponed: &AtomicU32) -> Result<bool> {
     let latest = Instant::now() + NAMESAKE_PATIENCE;
     while kept.has_namesake(owner)? {
         if stop.load(Ordering::Acquire) {
             return Ok(false);
         }
         if Instant::now() >= latest {
-            tracing::error!("another worker has this one's name, and files: give each a --name of its own");
+            tracing::error!("another running worker has the same name; give each worker a --name of its own");
             return Ok(false);
         }
+        postponed.fetch_add(1, Ordering::AcqRel);
         std::thread::sleep(LOOK_EVERY);
     }
     Ok(true)
 }
 
-/// Until it is told to stop. Gives how many pages were lost.
+/// Marks until it is told to stop. Returns how many pages were lost.
 pub fn mark_all(kept: &mut FileLocations, checked: &FileCheck, stop: &AtomicBool) -> Result<u64> {
     mark(kept, &checked.found, false, stop)?;
     mark(kept, &checked.lost, true, stop)
 }
 
-/// The files last: a file that is marked has no page that is not.
+/// Marks the pages first, so that a marked file has no unmarked page.
 fn mark(kept: &mut FileLocations, files: &[String], lost: bool, stop: &AtomicBool) -> Result<u64> {
     let Some(first) = files.first() else { return Ok(0) };
     let (mut after, mut pages) = (0, 0);
@@ -89,9 +100,9 @@ fn mark(kept: &mut FileLocations, files: &[String], lost: bool, stop: &AtomicBoo
     kept.mark("archive", files, lost)?;
     let count = files.len();
     if lost {
-        tracing::warn!(files = count, %first, pages, "archive files are gone: the content of their pages is lost");
+        tracing::warn!(files = count, %first, pages, "archive files are lost with the content of their pages");
     } else {
-        tracing::info!(files = count, %first, pages, "archive files that were lost are back");
+        tracing::info!(files = count, %first, pages, "lost archive files are back");
     }
     Ok(pages)
 }

@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_request_whose_connection_breaks_is_made_four_times_in_all_on_postgres() {
-        let Ok(url) = std::env::var("ARGIOPE_TEST_POSTGRES") else { return };
+        let Some(url) = argiope_lab::TestServer::Postgres.address() else { return };
         let mut session = Database::at(&url).unwrap().connect(super::super::LIMIT).unwrap();
         let mut made = 0;
         let ended = session.repeat(async |connection| {

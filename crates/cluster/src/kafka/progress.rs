@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn progress_is_there_for_monitoring_on_kafka() {
-        let Ok(address) = std::env::var("ARGIOPE_TEST_KAFKA") else { return };
+        let Some(address) = argiope_lab::TestServer::Kafka.address() else { return };
         let mut kafka = Kafka::new(&address).unwrap();
         let prefix = format!("progress-{}-", std::process::id());
         let topics = super::super::Topics { prefix, shards: 2 };

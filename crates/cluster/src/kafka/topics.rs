@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn topics_are_kept_for_their_days_on_kafka() {
-        let Ok(address) = std::env::var("ARGIOPE_TEST_KAFKA") else { return };
+        let Some(address) = argiope_lab::TestServer::Kafka.address() else { return };
         let mut kafka = Kafka::new(&address).unwrap();
         let topics = Topics { prefix: format!("kept-{}-", std::process::id()), shards: 1 };
         topics.init(&mut kafka).unwrap();

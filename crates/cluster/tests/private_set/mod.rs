@@ -2,19 +2,11 @@
 
 #![allow(clippy::unwrap_used, dead_code, reason = "tests, each using a part of it")]
 
+use argiope_lab::TestServer;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
-
-/// The address of a shared server; `None` where this run has none.
-pub(crate) fn address(variable: &str) -> Option<String> {
-    let value = std::env::var(variable).ok();
-    if value.is_none() {
-        eprintln!("{variable} is not set: nothing is tested");
-    }
-    value
-}
 
 /// A word that no other test, and no other run, uses.
 pub(crate) fn unique(name: &str) -> String {
@@ -29,12 +21,12 @@ pub(crate) struct PrivateSet {
 }
 
 impl PrivateSet {
-    /// Starts the named servers, where the run has the shared ones; they end with this process at the latest.
-    pub(crate) fn start(name: &str, needs: &str) -> Option<PrivateSet> {
-        address(needs)?;
+    /// Starts a server. It ends with this process at the latest. `None` if the test is to be skipped.
+    pub(crate) fn start(server: TestServer) -> Option<PrivateSet> {
+        server.address()?;
         let directory = tempfile::tempdir().unwrap();
         let mut set = PrivateSet { directory, variables: HashMap::new() };
-        set.script(&["up", "--only", name, "--owner", &std::process::id().to_string()]);
+        set.script(&["up", "--only", server.name(), "--owner", &std::process::id().to_string()]);
         let text = set.script(&["env"]);
         let words = text.trim().strip_prefix("export ").unwrap().split_whitespace();
         let variables = words.filter_map(|word| word.split_once('='));
@@ -42,8 +34,8 @@ impl PrivateSet {
         Some(set)
     }
 
-    pub(crate) fn variable(&self, name: &str) -> &str {
-        self.variables.get(name).unwrap()
+    pub(crate) fn address(&self, server: TestServer) -> &str {
+        self.variables.get(&server.variable()).unwrap()
     }
 
     fn root(&self) -> PathBuf {

@@ -1,5 +1,4 @@
-//! The adapters on real servers. Tests of a server are in a module of its name, and end at once where it is not there
-//! (see CONTRIBUTING.md).
+//! The adapters on real servers. Tests of a server are in a module of its name (see CONTRIBUTING.md).
 
 #![allow(
     clippy::unwrap_used,

@@ -98,7 +98,7 @@ fn what_went_with_a_disk_is_marked_and_unmarked_when_it_is_back() {
          VALUES ('w#2', 'w', 'working', clock_timestamp() + interval '1 hour')",
     );
     let marks = LostMarks::start(files, checked, "w#1").unwrap();
-    std::thread::sleep(Duration::from_millis(500));
+    eventually("the marks to be postponed twice", || marks.postponed() > 1);
     assert_eq!((lost(), counts().content_lost), (0, 0));
     scratch.ask("DELETE FROM members");
     eventually("the file to be marked", || lost() == 1);

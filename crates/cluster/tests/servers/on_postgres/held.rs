@@ -7,6 +7,7 @@ use argiope_cluster::state::PostgresState;
 use argiope_cluster::transport::Transport;
 use argiope_frontier::queue::OrderKey;
 use argiope_frontier::state::{Change, HostKey, QueueAt, ShardState, StateBatch};
+use argiope_lab::TestServer;
 use argiope_model::JobId;
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
@@ -37,7 +38,7 @@ fn open(listener: TcpListener, kafka: String) {
 
 #[test]
 fn ten_thousand_ended_visits_are_held_while_kafka_does_not_answer_and_then_fetching_waits_on_kafka() {
-    let (Ok(kafka), Some(scratch)) = (std::env::var("ARGIOPE_TEST_KAFKA"), Scratch::with_cluster()) else {
+    let (Some(kafka), Some(scratch)) = (TestServer::Kafka.address(), Scratch::with_cluster()) else {
         return;
     };
     let topics = Topics { prefix: format!("held-{}-", std::process::id()), shards: 8 };

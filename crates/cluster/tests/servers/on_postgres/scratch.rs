@@ -1,6 +1,7 @@
 //! A database for one test, gone with it.
 
 use argiope_cluster::database::{Cluster, Database, Expected, NewCluster, TransportKind};
+use argiope_lab::TestServer;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
@@ -15,9 +16,9 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Nothing where there is no server.
+    /// `None` if the test is to be skipped.
     pub(crate) fn new() -> Option<Scratch> {
-        let url = std::env::var("ARGIOPE_TEST_POSTGRES").ok()?;
+        let url = TestServer::Postgres.address()?;
         let server: Config = url.parse().unwrap();
         let name = format!("test_{}_{}", std::process::id(), SERIAL.fetch_add(1, Ordering::Relaxed));
         let scratch = Scratch { server, name };

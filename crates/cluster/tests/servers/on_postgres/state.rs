@@ -8,6 +8,7 @@ use argiope_cluster::state::PostgresState;
 use argiope_cluster::transport::Transport;
 use argiope_frontier::contract;
 use argiope_frontier::state::{Change, ShardState, StateBatch, StoredRobots};
+use argiope_lab::TestServer;
 use argiope_model::Millis;
 use std::sync::Arc;
 
@@ -47,8 +48,8 @@ fn the_state_survives_reopening() {
 }
 
 #[test]
-fn a_robots_txt_that_the_database_lost_is_found_in_redis_and_the_database_is_believed_first() {
-    let (Ok(url), Some(scratch)) = (std::env::var("ARGIOPE_TEST_REDIS"), with_all_shards()) else { return };
+fn a_robots_txt_that_the_database_lost_is_found_and_the_database_is_believed_first_on_redis() {
+    let (Some(url), Some(scratch)) = (TestServer::Redis.address(), with_all_shards()) else { return };
     let redis = Redis::new(&url, &scratch.url()).unwrap();
     let cached =
         || state(&scratch).with_robots_cache(Some(RobotsCache::start(redis.with_own_connection()).unwrap()));

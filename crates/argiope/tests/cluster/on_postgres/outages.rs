@@ -25,7 +25,7 @@ fn assert_quiet(lab: &Lab) {
 }
 
 #[test]
-fn redis_that_goes_away_and_is_wiped_slows_nothing_down_on_postgres() {
+fn redis_that_goes_away_and_is_wiped_slows_nothing_down_on_redis() {
     let Some(site) = Site::with_own_redis("doorbell") else { return };
     site.run(&["cluster", "init"]).ok();
     let lab = lab(12, 60, 20);
@@ -58,7 +58,7 @@ fn redis_that_goes_away_and_is_wiped_slows_nothing_down_on_postgres() {
 }
 
 #[test]
-fn a_worker_starts_while_redis_is_away_and_uses_it_when_it_is_back_on_postgres() {
+fn a_worker_starts_while_redis_is_away_and_uses_it_when_it_is_back_on_redis() {
     let Some(mut site) = Site::with_own_redis("late") else { return };
     site.run(&["cluster", "init"]).ok();
     site.one_server("stop", "redis");
@@ -85,7 +85,7 @@ fn a_worker_starts_while_redis_is_away_and_uses_it_when_it_is_back_on_postgres()
 }
 
 #[test]
-fn redis_and_the_database_away_at_once_are_waited_for_on_postgres() {
+fn redis_and_the_database_away_at_once_are_waited_for_on_redis() {
     let Some(site) = Site::with_own_redis("both") else { return };
     site.run(&["cluster", "init"]).ok();
     let lab = lab(12, 60, 20);

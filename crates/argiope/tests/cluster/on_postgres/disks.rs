@@ -1,6 +1,6 @@
 //! The disk of a worker: what happens before it is full, and after it is gone.
 
-use crate::archive::{assert_moved, assert_readable, files_of};
+use super::archive::{assert_moved, assert_readable, files_of};
 use crate::listening::{get, metric};
 use crate::site::{DELAY, Site, assert_whole, lab};
 use crate::store::Store;
