@@ -1,27 +1,14 @@
 //! The `argiope` program: command line, configuration, progress. It wires the rooms together and holds no crawling
 //! logic of its own.
 
-mod bodies;
-mod brake;
-mod bucket;
 mod cli;
-mod cluster;
 mod commands;
-mod control;
-mod data;
-mod descriptors;
 mod exit;
-#[cfg_attr(not(test), expect(dead_code, reason = "no command runs a worker yet"))]
-mod health;
-mod heartbeat;
 mod inspect;
-mod kept_cookies;
 mod logging;
 mod outage;
 mod progress;
 mod signals;
-mod stored_job;
-mod stores;
 
 use argiope_config::{Failure, GlobalOptions};
 use cli::{Cli, Command};
@@ -54,7 +41,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     let global = &GlobalOptions::from(&cli.global);
     let display = Display::stderr(global.quiet, cli.command.streams_to_stdout());
     logging::start(&cli.global, &display)?;
-    descriptors::raise();
+    argiope_service::descriptors::raise();
     match &cli.command {
         Command::Crawl(args) => commands::crawl::run(global, args, &display),
         Command::Graph(args) => commands::graph::run(global, args, &display),

@@ -6,6 +6,7 @@ use crate::signals::{Signal, Signals};
 use argiope_cluster::database::{Database, SETTING};
 use argiope_config::Failure;
 use argiope_model::display::elapsed;
+use argiope_service::cluster::ClusterPlace;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
@@ -108,7 +109,19 @@ pub(crate) struct Outages<'o> {
     pub(crate) stopping: Option<&'o Stopping>,
 }
 
-impl Outages<'_> {
+impl<'o> Outages<'o> {
+    /// For a command that outlives an outage of the database of `place`.
+    pub(crate) fn of(
+        place: &'o ClusterPlace,
+        display: &'o Display,
+        signals: Option<(&'o Signals, &'o Stopping)>,
+        doing: Doing,
+    ) -> Outages<'o> {
+        let (signals, stopping) = signals.unzip();
+        let (database, limit) = (&place.database, place.wait_for_database);
+        Outages { database, limit, display, signals, doing, stopping }
+    }
+
     /// Does `work`, which may be done again, as often as it takes.
     pub(crate) fn outlast<T>(&self, mut work: impl FnMut() -> Result<T, Failure>) -> Result<T, Failure> {
         let mut since: Option<Instant> = None;

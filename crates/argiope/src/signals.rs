@@ -1,5 +1,6 @@
 //! Signals, and what else a command waits for, as events.
 
+use argiope_config::Failure;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals as Incoming};
 use std::io;
@@ -27,7 +28,11 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    pub(crate) fn listen() -> io::Result<Signals> {
+    pub(crate) fn listen() -> Result<Signals, Failure> {
+        Signals::start().map_err(|e| Failure::failed(format!("cannot listen for signals: {e}")))
+    }
+
+    fn start() -> io::Result<Signals> {
         let mut incoming = Incoming::new([SIGINT, SIGTERM, SIGHUP])?;
         let handle = incoming.handle();
         let (to, from) = sync_channel(8);

@@ -371,7 +371,7 @@ fn a_full_disk_stops_the_crawl_cleanly_and_it_goes_on_when_there_is_room() {
     assert!(!run.stderr.contains("panicked"), "{}", run.stderr);
     disk.grow();
     let run = desk.start_crawl(&lab.seeds(), &more).wait().ok();
-    assert!(run.stderr.contains("going on with job"), "{}", run.stderr);
+    assert!(run.stderr.contains("resuming job"), "{}", run.stderr);
     let pages = desk.run(&["--data", text(&data), "export"]).ok().json_lines();
     assert_eq!(pages.len(), 20 * 150);
     assert_eq!(desk::sorted(&pages, "url"), desk::expected(&lab));

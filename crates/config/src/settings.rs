@@ -114,6 +114,16 @@ pub enum Output {
     Csv(PathBuf),
 }
 
+impl Output {
+    /// `-` for standard output.
+    pub fn path(&self) -> PathBuf {
+        match self {
+            Output::Stdout => PathBuf::from("-"),
+            Output::Jsonl(path) | Output::Csv(path) => path.clone(),
+        }
+    }
+}
+
 /// Looks up the stored job of a name that is given without seeds.
 pub type FindStoredJob<'f> = &'f dyn Fn(&LoadedConfig, &str) -> Result<StoredJob, Failure>;
 

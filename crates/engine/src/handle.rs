@@ -113,6 +113,11 @@ impl EngineHandle {
         self.job_command(COMMAND_LIMIT, |answer| JobCommand::Resume { job, answer })
     }
 
+    /// Ends the job in this process. It can be resumed.
+    pub fn stop_job(&self, job: JobId) -> Result<(), CommandError> {
+        self.job_command(COMMAND_LIMIT, |answer| JobCommand::Stop { job, answer })
+    }
+
     /// Ends the job for good. What it has stored stays.
     pub fn cancel(&self, job: JobId) -> Result<(), CommandError> {
         self.job_command(COMMAND_LIMIT, |answer| JobCommand::Cancel { job, answer })

@@ -33,8 +33,6 @@ mod recovery;
 mod request_starts;
 mod retry;
 mod robots;
-#[cfg(test)]
-mod sample;
 mod scheduler;
 mod scope;
 mod seeds;
@@ -56,7 +54,7 @@ pub use job::JobStart;
 pub use recovery::RecoverySummary;
 pub use retry::{failures_after, visit_of};
 pub use status::{
-    Distribution, DomainFigures, HostFigures, JobActivity, JobStatus, Latency, Phase, ProcessFigures,
-    RateMeter, Rates, RequestFigures, RetryReason, Status, Totals, WaitingHost, WaitingHosts,
+    Distribution, DomainFigures, HostFigures, JobActivity, JobStatus, Latency, OldestRequest, Phase,
+    ProcessFigures, RateMeter, Rates, RequestFigures, RetryReason, Status, Totals, WaitingHost, WaitingHosts,
 };
 pub use why::{Why, WhyStep};

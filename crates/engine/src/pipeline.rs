@@ -169,7 +169,7 @@ pub(crate) fn run(
     let mut catalogue = catalogue;
     let mut blocked = Vec::new();
     for job in jobs.all().iter().filter(|_| member.is_none()) {
-        if ends.get(&job.id) == Some(&JobEnd::Cancelled) {
+        if matches!(ends.get(&job.id), Some(JobEnd::Cancelled | JobEnd::Stopped)) {
             continue;
         }
         let is_blocked = matches!(ends.get(&job.id), Some(JobEnd::Blocked { .. }));
@@ -210,6 +210,7 @@ fn outcome_of(end: Option<&JobEnd>) -> JobOutcome {
         Some(JobEnd::Limit) => JobOutcome::Limit,
         Some(JobEnd::Blocked { until }) => JobOutcome::Blocked { until: *until },
         Some(JobEnd::Cancelled) => JobOutcome::Cancelled,
+        Some(JobEnd::Stopped) => JobOutcome::Interrupted,
         None => JobOutcome::Interrupted,
     }
 }

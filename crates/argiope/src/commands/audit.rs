@@ -3,19 +3,19 @@
 
 use super::selection::{self, print, print_json};
 use crate::cli::AuditArgs;
-use crate::data;
-use crate::stores::{INTERRUPTED, Stores};
 use argiope_config::{Failure, GlobalOptions, LoadedConfig, load_config_to_read, politeness_of, profile_of};
 use argiope_fetch::RequestProfile;
 use argiope_model::{JobId, JobSpec, Millis};
 use argiope_politeness::robots::product_token;
 use argiope_politeness::{PolitenessRules, Robots, RobotsAnswer, RobotsNext, RobotsUse};
+use argiope_service::directory;
+use argiope_service::place::{INTERRUPTED, Place};
 use argiope_store::audit::{AuditReport, audit};
 use argiope_store::catalogue::{CatalogueReader, Job, RobotsRow};
 use std::collections::HashMap;
 
 pub(crate) fn run(global: &GlobalOptions, args: &AuditArgs) -> Result<(), Failure> {
-    let stores = Stores::of(global)?;
+    let stores = Place::of(global)?;
     let reader = stores.reader()?;
     let jobs = selection::jobs(reader.as_ref(), args.job.as_deref(), args.all)?;
     let only = if args.all { None } else { jobs.first().map(|job| job.id) };
@@ -52,7 +52,7 @@ pub(crate) fn prove(
     let rules = PolitenessRules::compile(&politeness_of(&config.file)).map_err(Failure::usage_all)?;
     let mut judge = RobotsJudge { rules, agents, known: None };
     let mut report = audit(reader, only, &mut |version, job, path| judge.allows(version, job, path))
-        .map_err(|e| data::store_failure(&e))?;
+        .map_err(|e| directory::store_failure(&e))?;
     report.robots_ignored_by = ignoring;
     Ok(report)
 }

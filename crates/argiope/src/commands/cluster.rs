@@ -1,10 +1,7 @@
 //! `cluster init`, `status`, `lost` and `accept-loss`.
 
 use super::selection::{print, print_json};
-use crate::bucket;
 use crate::cli::ClusterCommand;
-use crate::cluster::{ClusterPlace, database_failure, kafka_failure};
-use crate::data::store_failure;
 use argiope_cluster::catalogue::{FileLocations, mark_all};
 use argiope_cluster::members::{ClusterStatus, accept_losses, cluster_status, log_lag};
 use argiope_cluster::objects::Objects;
@@ -14,6 +11,9 @@ use argiope_cluster::redis::WorkerFigures;
 use argiope_cluster::transport::Log;
 use argiope_config::{Failure, GlobalOptions, load_config, load_config_to_read};
 use argiope_model::display::{bytes, count, counted, elapsed, fit, printable};
+use argiope_service::bucket;
+use argiope_service::cluster::{ClusterPlace, database_failure, kafka_failure};
+use argiope_service::directory::store_failure;
 use argiope_store::clock::now;
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -4,14 +4,13 @@ use super::audit::prove;
 use super::crawl::crawl;
 use super::selection::print;
 use super::why::explain;
-use crate::data;
 use crate::progress::{Display, Style, style_for_stdout};
-use crate::stores::Stores;
 use argiope_config::{CrawlOptions, CrawlSettings, Failure, GlobalOptions, LoadedConfig, NetworkOptions};
 use argiope_fetch::Proxies;
 use argiope_lab::{HostRule, Lab, LabConfig, SiteKind, check};
 use argiope_model::display::{counted, fit, printable};
 use argiope_model::{JobId, SkipReason};
+use argiope_service::directory;
 use argiope_store::catalogue::{CatalogueReader, PageQuery, PageRow};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -41,7 +40,7 @@ pub(crate) fn run(global: &GlobalOptions, display: &Display) -> Result<(), Failu
     ));
     let jobs = crawl(vec![settings(&global, &lab, &place)?], global.quiet, display)?;
     let Some(job) = jobs.first().copied() else { return Ok(()) };
-    let reader = data::reader(&global.data)?;
+    let reader = directory::reader(&global.data)?;
     let shown = show(&global, &reader, job)?;
     let proof = proof(&lab, &reader, job)?;
     if !global.quiet {
@@ -111,9 +110,10 @@ fn show(global: &GlobalOptions, reader: &dyn CatalogueReader, job: JobId) -> Res
     for row in sample(reader, job)? {
         listing(&mut text, &row, style);
     }
-    let stored = reader.job(job).map_err(|e| data::store_failure(&e))?;
+    let stored = reader.job(job).map_err(|e| directory::store_failure(&e))?;
     if let (Some(job), Some(url)) = (stored, blocked(reader, job)?) {
-        let answer = explain(global, &Stores::Directory(global.data.clone()), reader, &job, &url)?;
+        let answer =
+            explain(global, &argiope_service::Place::Directory(global.data.clone()), reader, &job, &url)?;
         let _ = write!(text, "\n{}\n{}", style.bold(&format!("argiope why {url}")), answer.text());
     }
     Ok(text)
@@ -132,7 +132,7 @@ fn sample(reader: &dyn CatalogueReader, job: JobId) -> Result<Vec<PageRow>, Fail
         }
         Ok(if rows.len() < LISTED { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
     };
-    reader.pages(&PageQuery::of(job), each).map_err(|e| data::store_failure(&e))?;
+    reader.pages(&PageQuery::of(job), each).map_err(|e| directory::store_failure(&e))?;
     Ok(rows)
 }
 
@@ -161,13 +161,13 @@ fn blocked(reader: &dyn CatalogueReader, job: JobId) -> Result<Option<String>, F
         }
         Ok(if is_telling { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     };
-    reader.skipped(Some(job), each).map_err(|e| data::store_failure(&e))?;
+    reader.skipped(Some(job), each).map_err(|e| directory::store_failure(&e))?;
     Ok(found)
 }
 
 /// The audit of the crawler's own history, and the same from the other side: what the sites saw.
 fn proof(lab: &Lab, reader: &dyn CatalogueReader, job: JobId) -> Result<String, Failure> {
-    let jobs: Vec<_> = reader.job(job).map_err(|e| data::store_failure(&e))?.into_iter().collect();
+    let jobs: Vec<_> = reader.job(job).map_err(|e| directory::store_failure(&e))?.into_iter().collect();
     let report = prove(reader, &jobs, Some(job), &LoadedConfig::default())?;
     let requests = lab.access_log();
     let early = check(&requests, |host| HostRule::one_at_a_time(owed(lab, host).saturating_sub(TICK)));

@@ -2,14 +2,14 @@
 
 use super::broken;
 use super::selection;
-use super::stored_links::StoredLinks;
-use crate::bodies::{Bodies, Content, ReadAhead};
 use crate::cli::{ExportArgs, ExportFormat, ExportWhat};
-use crate::data;
 use crate::progress::Display;
-use crate::stores::Stores;
 use argiope_config::{Failure, GlobalOptions, check_folder};
 use argiope_model::display::counted;
+use argiope_service::directory;
+use argiope_service::page_bodies::{Bodies, Content, ReadAhead};
+use argiope_service::place::Place;
+use argiope_service::stored_links::StoredLinks;
 use argiope_store::catalogue::{CatalogueReader, HostOrder, Job, PageQuery};
 use argiope_store::error::{Result as Stored, StoreError};
 use argiope_store::export::{
@@ -33,7 +33,7 @@ pub(crate) fn run(global: &GlobalOptions, args: &ExportArgs, display: &Display) 
         ExportFormat::Csv => Format::Csv,
     };
     let format = (format, csv);
-    let stores = Stores::of(global)?;
+    let stores = Place::of(global)?;
     let reader = stores.reader()?;
     let jobs = selection::jobs(reader.as_ref(), args.job.as_deref(), args.all)?;
     let queries: Vec<PageQuery> =
@@ -66,7 +66,7 @@ pub(crate) fn run(global: &GlobalOptions, args: &ExportArgs, display: &Display) 
     }
     if with_html {
         let lost: Result<u64, _> = jobs.iter().map(|job| Ok(reader.counts(job.id)?.content_lost)).sum();
-        let lost = lost.map_err(|e| data::store_failure(&e))?;
+        let lost = lost.map_err(|e| directory::store_failure(&e))?;
         if lost > 0 {
             let of = counted(lost, "page", "pages");
             display.message(&format!("warning: the content of {of} was lost with the disk of a worker"));
@@ -96,6 +96,14 @@ pub(crate) fn run(global: &GlobalOptions, args: &ExportArgs, display: &Display) 
 }
 
 /// `noindex` pages are for those only who ask for them, here or in the job.
+/// All pages of a job, in the format that the name of the file says.
+pub(super) fn pages_to(reader: &dyn CatalogueReader, job: &Job, path: &Path) -> Result<(), Failure> {
+    let is_csv = path.extension().is_some_and(|extension| extension == "csv");
+    let format = (if is_csv { Format::Csv } else { Format::Jsonl }, CsvOptions::default());
+    let queries = [query(job, false)?];
+    write_to(path, |to| pages(reader, &queries, format, to)).map(|_| ())
+}
+
 fn query(job: &Job, noindex: bool) -> Result<PageQuery, Failure> {
     let spec = selection::spec(job)?;
     Ok(PageQuery { include_noindex: noindex || spec.index_noindex, ..PageQuery::of(job.id) })
@@ -108,7 +116,7 @@ fn tell_left_out(
 ) -> Result<(), Failure> {
     let mut left_out = 0;
     for job in queries.iter().filter(|query| !query.include_noindex).filter_map(|query| query.job) {
-        left_out += reader.counts(job).map_err(|e| data::store_failure(&e))?.noindex;
+        left_out += reader.counts(job).map_err(|e| directory::store_failure(&e))?.noindex;
     }
     if left_out > 0 {
         let (one, more) = ("page says noindex and is left out", "pages say noindex and are left out");
@@ -176,10 +184,10 @@ fn pages_with_html(
     document.finish()
 }
 
-fn where_else(stores: &Stores) -> &'static str {
+fn where_else(stores: &Place) -> &'static str {
     match stores {
-        Stores::Directory(_) => "files of archive/ are missing",
-        Stores::Cluster(_) => {
+        Place::Directory(_) => "files of archive/ are missing",
+        Place::Cluster(_) => {
             "it is still on the disk of a worker; 'argiope cluster status' tells what is waited for"
         }
     }
@@ -340,7 +348,7 @@ pub(crate) fn write_to<T>(
         return write(&mut to).and_then(|value| flushed(value, &mut to)).map_err(|e| output_failure(&e));
     }
     check_folder(path)?;
-    write_atomically(path, write).map_err(|e| data::store_failure(&e))
+    write_atomically(path, write).map_err(|e| directory::store_failure(&e))
 }
 
 fn flushed<T>(value: T, to: &mut impl Write) -> Stored<T> {
@@ -353,6 +361,6 @@ fn output_failure(error: &StoreError) -> Failure {
     let source = error.source.as_deref().and_then(|source| source.downcast_ref::<std::io::Error>());
     match source {
         Some(io) => Failure::output(io),
-        None => data::store_failure(error),
+        None => directory::store_failure(error),
     }
 }

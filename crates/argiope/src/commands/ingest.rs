@@ -1,11 +1,8 @@
 //! `ingest`: a list of URLs, however long, into a job of a cluster. A chunk at a time is in memory; what was sent is noted
 //! with it, so that the same command goes on after whatever stopped it.
 
-use crate::bucket;
 use crate::cli::IngestArgs;
-use crate::cluster::{CLIENT, ClusterPlace, database_failure, kafka_failure};
 use crate::commands::selection::print;
-use crate::data;
 use crate::outage::{Doing, Outages};
 use crate::progress::Display;
 use argiope_cluster::catalogue::PostgresCatalogue;
@@ -20,6 +17,9 @@ use argiope_config::{
 };
 use argiope_model::display::{count, counted};
 use argiope_model::{JobId, JobSpec, Scope, Url};
+use argiope_service::bucket;
+use argiope_service::cluster::{CLIENT, ClusterPlace, database_failure, kafka_failure};
+use argiope_service::directory;
 use argiope_store::catalogue::{Catalogue, JobState, NewJob, url_key};
 use argiope_store::clock::now;
 use flate2::read::MultiGzDecoder;
@@ -54,7 +54,7 @@ pub(crate) fn run(global: &GlobalOptions, args: &IngestArgs, display: &Display) 
     if args.keep_open || args.let_end {
         keep_job_open(&mut session, job, args.keep_open).map_err(|e| database_failure(&e))?;
     }
-    let outages = place.outages(display, None, Doing::Ingesting);
+    let outages = Outages::of(&place, display, None, Doing::Ingesting);
     let set_state = |session: &mut Session, state: JobState| {
         let set =
             || set_job_state(session, job, state.as_str(), None, None).map_err(|e| database_failure(&e));
@@ -94,7 +94,7 @@ pub(crate) fn run(global: &GlobalOptions, args: &IngestArgs, display: &Display) 
 
 /// The job of that name, unless it is finished: then a new one, and true. One that is to end has to be there.
 fn job_of(place: &ClusterPlace, spec: &JobSpec, args: &IngestArgs) -> Result<(JobId, bool), Failure> {
-    let store = |e| data::store_failure(&e);
+    let store = |e| directory::store_failure(&e);
     let name = &args.name;
     let mut catalogue = PostgresCatalogue::open(&place.database, CLIENT).map_err(store)?;
     let known = catalogue.reader().and_then(|reader| reader.find_job(name)).map_err(store)?;

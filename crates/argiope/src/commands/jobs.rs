@@ -3,12 +3,12 @@
 use super::selection::{print, print_json, seeds_in_short, spec};
 use super::status::stored_counts;
 use crate::cli::JobsArgs;
-use crate::control::Owner;
-use crate::data;
-use crate::stores::{Stores, Work};
 use argiope_config::{Failure, GlobalOptions};
 use argiope_model::display::{count, fit, printable};
 use argiope_model::{JobId, Millis};
+use argiope_service::control::Owner;
+use argiope_service::directory;
+use argiope_service::place::{Place, Work};
 use argiope_store::catalogue::{CatalogueReader, Job};
 use serde::Serialize;
 
@@ -33,10 +33,10 @@ struct Listed {
 }
 
 pub(crate) fn run(global: &GlobalOptions, args: &JobsArgs) -> Result<(), Failure> {
-    let stores = Stores::of(global)?;
+    let stores = Place::of(global)?;
     let reader = stores.reader()?;
     let work = stores.work()?;
-    let jobs = reader.jobs().map_err(|e| data::store_failure(&e))?;
+    let jobs = reader.jobs().map_err(|e| directory::store_failure(&e))?;
     let mut listed: Vec<Listed> =
         jobs.iter().map(|job| listed(reader.as_ref(), job, &work)).collect::<Result<_, _>>()?;
     let resting: Vec<JobId> = jobs.iter().filter(|job| !job.state.is_finished()).map(|job| job.id).collect();
@@ -59,7 +59,7 @@ pub(crate) fn run(global: &GlobalOptions, args: &JobsArgs) -> Result<(), Failure
 }
 
 fn listed(reader: &dyn CatalogueReader, job: &Job, work: &Work) -> Result<Listed, Failure> {
-    let counts = reader.counts(job.id).map_err(|e| data::store_failure(&e))?;
+    let counts = reader.counts(job.id).map_err(|e| directory::store_failure(&e))?;
     let time = |at: Option<Millis>| at.map(Millis::rfc3339);
     Ok(Listed {
         id: job.id.0,

@@ -1,15 +1,14 @@
 //! From what the engine knows to what a person sees: live progress, and the summary at the end.
 
-use super::empty::EmptyCrawl;
-use crate::data;
-use crate::progress::summary::waiting_urls;
 use crate::progress::{
-    BlockedBy, BlockedHost, Ending, GoOn, HostSummary, Phase, Snapshot, Summary, WaitReason, Waiting,
-    WaitingHost, fold, style_for_stdout, width_of,
+    BlockedHost, Ending, GoOn, HostSummary, Phase, Snapshot, Summary, WaitReason, Waiting, WaitingHost, fold,
+    style_for_stdout, width_of,
 };
 use argiope_config::{CrawlSettings, Failure};
-use argiope_engine::{Blocked, Ended, JobOutcome, Phase as Doing, Status};
+use argiope_engine::{Blocked, BlockedBy, Ended, JobOutcome, JobStatus, Phase as Doing, RateMeter, Status};
 use argiope_model::{JobId, JobSpec, SkipReason, WaitReason as Why};
+use argiope_service::directory;
+use argiope_service::empty_crawl::EmptyCrawl;
 use argiope_store::catalogue::{CatalogueReader, HostOrder, Job};
 use argiope_store::clock::now;
 use argiope_store::merged;
@@ -38,11 +37,14 @@ pub(crate) struct Narrator {
     title: String,
     max_pages: Option<u64>,
     skipped: u64,
+    /// Only these jobs of the process.
+    only: Option<Vec<JobId>>,
+    meter: RateMeter,
 }
 
 impl Narrator {
     pub(crate) fn new(title: String, max_pages: Option<u64>) -> Narrator {
-        Narrator { title, max_pages, skipped: 0 }
+        Narrator { title, max_pages, skipped: 0, only: None, meter: RateMeter::default() }
     }
 
     /// Those that are stored: what is found again by another way, and fetched, is none any more.
@@ -50,8 +52,15 @@ impl Narrator {
         self.skipped = urls;
     }
 
-    pub(crate) fn tell(&self, status: &Status, elapsed: Duration) -> Snapshot {
-        let totals = &status.totals;
+    /// Shows some jobs of a process that may have others.
+    pub(crate) fn of_jobs(title: String, max_pages: Option<u64>, jobs: Vec<JobId>) -> Narrator {
+        Narrator { only: Some(jobs), ..Narrator::new(title, max_pages) }
+    }
+
+    pub(crate) fn tell(&mut self, status: &Status, elapsed: Duration) -> Snapshot {
+        let shown = |job: &&JobStatus| self.only.as_ref().is_none_or(|only| only.contains(&job.job));
+        let sum = |figure: fn(&JobStatus) -> u64| status.jobs.iter().filter(shown).map(figure).sum::<u64>();
+        let pages = sum(|job| job.totals.pages);
         Snapshot {
             title: self.title.clone(),
             phase: match &status.phase {
@@ -61,19 +70,19 @@ impl Narrator {
                 Doing::Running => Phase::Running,
             },
             elapsed,
-            pages: totals.pages,
+            pages,
             max_pages: self.max_pages,
-            rate_now: status.rates.now,
-            rate_overall: status.rates.mean,
-            queued: status.queued(),
-            retries: status.jobs.iter().map(|job| job.delayed).sum(),
+            rate_now: self.meter.sample(elapsed, pages),
+            rate_overall: pages as f64 / elapsed.as_secs_f64().max(0.001),
+            queued: sum(|job| job.queued),
+            retries: sum(|job| job.delayed),
             next_retry: status.next_retry.map(|due| due.since(status.at)),
             in_flight: status.requests.in_flight,
             looked_up: status.requests.resolving,
             slow_answer: slow_answer(status),
-            failed: totals.failed,
+            failed: sum(|job| job.totals.failed),
             skipped: self.skipped,
-            bytes: totals.bytes,
+            bytes: sum(|job| job.totals.bytes),
             hosts_active: Some(status.hosts.active),
             waiting: waiting(status),
             slowest: slowest(status),
@@ -129,21 +138,13 @@ fn reason_of(reason: Why) -> WaitReason {
     }
 }
 
-fn blocked_by(by: argiope_engine::BlockedBy) -> BlockedBy {
-    match by {
-        argiope_engine::BlockedBy::RetryAfter => BlockedBy::RetryAfter,
-        argiope_engine::BlockedBy::RobotsUnreachable => BlockedBy::RobotsUnreachable,
-        argiope_engine::BlockedBy::Retry => BlockedBy::Retry,
-    }
-}
-
 fn blocked_hosts(left: &Blocked) -> Vec<BlockedHost> {
     let now = now();
     left.hosts
         .iter()
         .map(|host| BlockedHost {
             host: host.host.clone(),
-            by: blocked_by(host.by),
+            by: host.by,
             urls: host.urls,
             until: host.until.rfc3339(),
             due: host.until.since(now),
@@ -152,15 +153,8 @@ fn blocked_hosts(left: &Blocked) -> Vec<BlockedHost> {
         .collect()
 }
 
-/// What a job that is paused waits for, in the words of its summary.
-pub(crate) fn what_waits(ended: &Ended, job: JobId) -> Option<String> {
-    let (_, left) = ended.blocked.iter().find(|(known, _)| *known == job)?;
-    let groups = groups_of(left);
-    (!groups.is_empty()).then(|| waiting_urls(&groups))
-}
-
 fn groups_of(left: &Blocked) -> Vec<(BlockedBy, u64)> {
-    left.groups.iter().map(|(by, group)| (blocked_by(*by), group.urls)).collect()
+    left.groups.iter().map(|(by, group)| (*by, group.urls)).collect()
 }
 
 /// Places of each kind that a summary names where limits held something back.
@@ -181,7 +175,7 @@ pub(crate) struct EndFacts<'c> {
 }
 
 pub(crate) fn print_summary(reader: &dyn CatalogueReader, facts: &EndFacts<'_>) -> Result<(), Failure> {
-    let summary = summary(reader, facts).map_err(|e| data::store_failure(&e))?;
+    let summary = summary(reader, facts).map_err(|e| directory::store_failure(&e))?;
     // Pages on stdout are for programs: the summary is for people.
     let to_stderr = facts.output.as_deref() == Some(std::path::Path::new("-"));
     let width = if to_stderr { width_of(&std::io::stderr()) } else { width_of(&std::io::stdout()) };

@@ -4,17 +4,17 @@ use super::broken;
 use super::export::write_to;
 use super::selection;
 use crate::cli::ReportArgs;
-use crate::data;
 use crate::progress::Display;
-use crate::stores::Stores;
 use argiope_config::{Failure, GlobalOptions};
+use argiope_service::directory;
+use argiope_service::place::Place;
 use argiope_store::clock::now;
 use argiope_store::error::StoreError;
 use argiope_store::report::{Report, ReportLimits};
 
 pub(crate) fn run(global: &GlobalOptions, args: &ReportArgs, display: &Display) -> Result<(), Failure> {
-    let failed = |e: StoreError| data::store_failure(&e);
-    let stores = Stores::of(global)?;
+    let failed = |e: StoreError| directory::store_failure(&e);
+    let stores = Place::of(global)?;
     let reader = stores.reader()?;
     let jobs = selection::jobs(reader.as_ref(), args.job.as_deref(), args.all)?;
     let work = stores.work()?;

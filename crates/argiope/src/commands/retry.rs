@@ -2,14 +2,8 @@
 //! workers of a cluster; where nobody runs it, it is put back in the data directory, and the next `crawl` of the job goes on
 //! with it.
 
-use super::crawl::{engine_config, failure_of};
 use super::selection::{self, print};
 use crate::cli::RetryArgs;
-use crate::cluster::{CLIENT, ClusterPlace, database_failure, kafka_failure};
-use crate::control::{self, Asked, Owner, Question, Reply};
-use crate::data::{self, DataDirectory};
-use crate::progress::summary::{command, shell_word};
-use crate::stores::Stores;
 use argiope_cluster::catalogue::PostgresCatalogue;
 use argiope_cluster::database::Session;
 use argiope_cluster::members::{send, set_job_state};
@@ -18,6 +12,12 @@ use argiope_engine::{Engine, JobStart, Ports, failures_after, visit_of};
 use argiope_fetch::{ProfileOptions, RequestProfile};
 use argiope_model::display::counted;
 use argiope_model::{JobSpec, SkipReason, Url};
+use argiope_service::cluster::{CLIENT, ClusterPlace, database_failure, kafka_failure};
+use argiope_service::control::{self, Control, Owner, OwnerClient, RetryRequest};
+use argiope_service::directory::{self, DataDirectory};
+use argiope_service::engine_settings::{engine_config, failure_of};
+use argiope_service::place::Place;
+use argiope_service::shell::{command, shell_word};
 use argiope_store::archive::Archive;
 use argiope_store::catalogue::{Batch, Catalogue, CatalogueReader, Job, JobState, StoredPage};
 use argiope_store::clock::now;
@@ -38,7 +38,7 @@ struct Retried {
 }
 
 pub(crate) fn run(global: &GlobalOptions, args: &RetryArgs) -> Result<(), Failure> {
-    let stores = Stores::of(global)?;
+    let stores = Place::of(global)?;
     let reader = stores.reader()?;
     let (job, urls) = job_and_urls(reader.as_ref(), &args.words)?;
     let spec = selection::spec(&job)?;
@@ -49,17 +49,17 @@ pub(crate) fn run(global: &GlobalOptions, args: &RetryArgs) -> Result<(), Failur
         blocked: args.blocked || !either,
         named: named_pages(reader.as_ref(), &job, &spec, urls)?,
     };
-    let counts = reader.counts(job.id).map_err(|e| data::store_failure(&e))?;
+    let counts = reader.counts(job.id).map_err(|e| directory::store_failure(&e))?;
     let blocked = match wanted.blocked {
         true => counts.by_skip.get(&SkipReason::RobotsUnreachable).copied().unwrap_or(0),
         false => 0,
     };
     let retried = match &stores {
-        Stores::Directory(directory) => {
+        Place::Directory(directory) => {
             drop(reader);
             put_back(global, directory, &job, &spec, &wanted)?
         }
-        Stores::Cluster(place) => {
+        Place::Cluster(place) => {
             let queued = in_cluster(place, reader.as_ref(), &job, wanted.failed, &wanted.named)?;
             Retried { queued, is_running: true }
         }
@@ -74,7 +74,8 @@ fn job_and_urls<'w>(
 ) -> Result<(Job, &'w [String]), Failure> {
     let Some((first, rest)) = words.split_first() else { return Ok((selection::job(reader, None)?, words)) };
     let is_number = first.parse::<u32>().is_ok();
-    let is_name = || reader.find_job(first).map(|found| found.is_some()).map_err(|e| data::store_failure(&e));
+    let is_name =
+        || reader.find_job(first).map(|found| found.is_some()).map_err(|e| directory::store_failure(&e));
     if is_number || is_name()? {
         return Ok((selection::job(reader, Some(first))?, rest));
     }
@@ -90,7 +91,7 @@ fn job_and_urls<'w>(
 /// Only the latest job of a name, or of the same seeds, can go on.
 fn latest_of_its_name(reader: &dyn CatalogueReader, job: &Job) -> Result<(), Failure> {
     let key = job.name.as_ref().unwrap_or(&job.seeds_hash);
-    let latest = reader.find_job(key).map_err(|e| data::store_failure(&e))?;
+    let latest = reader.find_job(key).map_err(|e| directory::store_failure(&e))?;
     match latest.filter(|latest| latest.id != job.id) {
         None => Ok(()),
         Some(latest) => {
@@ -141,7 +142,9 @@ fn named_page(
         spellings.extend(parse_typed(&format!("http://{}", typed.trim_start_matches('/')), &rules).ok());
     }
     for url in &spellings {
-        if let Some(page) = reader.page(Some(job.id), url.normal()).map_err(|e| data::store_failure(&e))? {
+        if let Some(page) =
+            reader.page(Some(job.id), url.normal()).map_err(|e| directory::store_failure(&e))?
+        {
             let status = page.row.page.status;
             return Ok(match page.row.has_failed() || status.is_some_and(|status| status >= 400) {
                 true => Ok(page),
@@ -150,7 +153,8 @@ fn named_page(
         }
     }
     for url in &spellings {
-        let refused = reader.skipped_url(Some(job.id), url.normal()).map_err(|e| data::store_failure(&e))?;
+        let refused =
+            reader.skipped_url(Some(job.id), url.normal()).map_err(|e| directory::store_failure(&e))?;
         if let Some(row) = refused {
             return Ok(Err(match row.reason {
                 SkipReason::RobotsUnreachable => {
@@ -175,8 +179,8 @@ fn put_back(
         return in_running(directory, job, spec, wanted);
     }
     match owner {
-        Owner::Running(jobs) => {
-            let text = format!("{} is in use by a crawl of {}", directory.display(), control::named(&jobs));
+        Owner::Running(status) => {
+            let text = format!("{} is in use by a crawl of {}", directory.display(), control::named(&status));
             Err(Failure::failed(text).hint("retry when it has ended, or stop it with Ctrl-C first"))
         }
         Owner::Silent(error) => {
@@ -193,22 +197,19 @@ fn in_running(directory: &Path, job: &Job, spec: &JobSpec, wanted: &Wanted) -> R
         let url = Url::from_stored(&page.row.page.url).and_then(|url| url.under(&rules));
         url.map_or_else(|_| page.row.page.url.clone(), |url| url.normal().to_owned())
     };
-    let question = Question::Retry {
-        job: job.id.0,
+    let request = RetryRequest {
         failed: wanted.failed,
         blocked: wanted.blocked,
         urls: wanted.named.iter().map(normal).collect(),
     };
-    match control::ask(&data::socket_path(directory), &question) {
-        Asked::Answered(Reply::Retried { queued }) => Ok(Retried { queued, is_running: true }),
-        Asked::Answered(Reply::Failed { error }) | Asked::Silent(error) => {
-            Err(Failure::failed(format!("the running crawl did not take it: {error}"))
-                .hint("retry when it has ended"))
-        }
-        Asked::Answered(_) | Asked::Nobody => {
-            Err(Failure::failed("the crawl has just ended").hint("run the same command again"))
-        }
-    }
+    let Some(owner) = OwnerClient::connect(directory) else {
+        return Err(Failure::failed("the crawl has just ended").hint("run the same command again"));
+    };
+    let retried = owner.retry(job.id, request).map_err(|error| {
+        Failure::failed(format!("the running crawl did not accept it: {error}"))
+            .hint("retry when it has ended")
+    })?;
+    Ok(Retried { queued: retried.queued, is_running: true })
 }
 
 fn at_rest(
@@ -254,7 +255,7 @@ pub(crate) fn in_cluster(
     all_failed: bool,
     named: &[StoredPage],
 ) -> Result<u64, Failure> {
-    let store = |e| data::store_failure(&e);
+    let store = |e| directory::store_failure(&e);
     let rules = selection::spec(job)?.normal_form.compile();
     let mut session = place.session()?;
     let mut sender = place.sender(CLIENT)?;

@@ -3,14 +3,15 @@
 
 use super::selection::{self, print, print_json, seeds_in_short};
 use crate::cli::StatusArgs;
-use crate::control::{Live, Owner, named};
-use crate::data::{self, DataDirectory};
 use crate::progress::retries;
-use crate::stores::{Stores, Work};
 use argiope_config::{Failure, GlobalOptions};
+use argiope_engine::{JobStatus, Status as ProcessStatus};
 use argiope_frontier::{QueueCounts, stored_job_counts};
 use argiope_model::display::{bytes, count, counted, printable};
 use argiope_model::{JobId, Millis};
+use argiope_service::control::{Owner, named};
+use argiope_service::directory::{self, DataDirectory};
+use argiope_service::place::{Place, Work};
 use argiope_store::catalogue::{Job, JobCounts};
 use serde::Serialize;
 use std::fmt::Write;
@@ -47,45 +48,46 @@ struct Status {
 }
 
 pub(crate) fn run(global: &GlobalOptions, args: &StatusArgs) -> Result<(), Failure> {
-    let stores = Stores::of(global)?;
+    let stores = Place::of(global)?;
     let reader = stores.reader()?;
     let job = selection::job(reader.as_ref(), args.job.as_deref())?;
-    let counts = reader.counts(job.id).map_err(|e| data::store_failure(&e))?;
+    let counts = reader.counts(job.id).map_err(|e| directory::store_failure(&e))?;
     let work = stores.work()?;
     let queue = match &work {
         Work::Cluster { .. } => Queue::Cluster(work.queued(job.id).unwrap_or(0)),
         Work::Here { owner: Owner::Nobody, .. } => Queue::at_rest(global, job.id),
-        Work::Here { owner: owner @ Owner::Running(jobs), .. } => match owner.runs(job.id) {
-            Some(live) => Queue::Live { live, beside: jobs.len().saturating_sub(1) },
+        Work::Here { owner: owner @ Owner::Running(process), .. } => match owner.runs(job.id) {
+            Some(live) => Queue::Live { live, process },
             None => Queue::Unknown(format!(
                 "{} runs {} now; the queue of this one can be told when it has ended",
-                process(global),
-                named(jobs)
+                owning_process(global),
+                named(process)
             )),
         },
-        Work::Here { owner: Owner::Silent(why), .. } => {
-            Queue::Unknown(format!("{} has the directory and does not answer: {why}", process(global)))
-        }
+        Work::Here { owner: Owner::Silent(why), .. } => Queue::Unknown(format!(
+            "{} owns the directory and does not respond: {why}",
+            owning_process(global)
+        )),
     };
     let state = work.state_word(&job);
     let key = job.name.as_ref().unwrap_or(&job.seeds_hash);
-    let latest = reader.find_job(key).map_err(|e| data::store_failure(&e))?;
+    let latest = reader.find_job(key).map_err(|e| directory::store_failure(&e))?;
     let successor = latest.map(|latest| latest.id).filter(|latest| *latest != job.id);
     let status = status(global, &job, state, &counts, &queue)?;
     if args.json { print_json(&status) } else { print(&text(&status, &queue, successor)) }
 }
 
-fn process(global: &GlobalOptions) -> String {
-    data::owner_pid(&global.data)
+fn owning_process(global: &GlobalOptions) -> String {
+    directory::owner_pid(&global.data)
         .map_or_else(|| String::from("another process"), |pid| format!("process {pid}"))
 }
 
 /// What is known of the URLs that wait.
 enum Queue<'o> {
-    /// With how many others in the same process.
+    /// The process that runs it, and the job there.
     Live {
-        live: &'o Live,
-        beside: usize,
+        live: &'o JobStatus,
+        process: &'o ProcessStatus,
     },
     AtRest(QueueCounts),
     /// Of all shards; who works on it is in 'cluster status'.
@@ -110,7 +112,7 @@ pub(super) fn stored_counts(
     let directory = DataDirectory::open_existing(&global.data)?;
     let state = directory.state()?;
     let counts = jobs.iter().map(|job| stored_job_counts(state.as_ref(), *job));
-    counts.collect::<Result<_, _>>().map_err(|e| data::state_failure(&directory.path, &e))
+    counts.collect::<Result<_, _>>().map_err(|e| directory::state_failure(&directory.path, &e))
 }
 
 fn status(
@@ -121,7 +123,7 @@ fn status(
     queue: &Queue<'_>,
 ) -> Result<Status, Failure> {
     let live = match queue {
-        Queue::Live { live, .. } => Some(live),
+        Queue::Live { live, process } => Some((live, process)),
         Queue::AtRest(_) | Queue::Cluster(_) | Queue::Unknown(_) => None,
     };
     let queued = match queue {
@@ -135,7 +137,7 @@ fn status(
         name: job.name.clone(),
         state,
         message: job.message.clone(),
-        pid: live.and(data::owner_pid(&global.data)),
+        pid: live.and(directory::owner_pid(&global.data)),
         pages: counts.pages,
         failed: counts.failed,
         skipped: counts.skipped(),
@@ -143,21 +145,30 @@ fn status(
         requests: counts.requests,
         queued,
         retries: match queue {
-            Queue::Live { live, .. } => Some(live.retries),
+            Queue::Live { live, .. } => Some(live.delayed),
             Queue::AtRest(counts) => Some(counts.delayed),
             Queue::Cluster(_) | Queue::Unknown(_) => None,
         },
-        next_retry_ms: live.and_then(|live| live.next_retry_ms),
-        in_progress: live.map(|live| live.in_progress),
-        hosts: live.map(|live| live.hosts),
-        hosts_active: live.map(|live| live.hosts_active),
-        hosts_waiting: live.map(|live| live.hosts_waiting),
-        paused: live.and_then(|live| live.paused.clone()),
+        next_retry_ms: live.and_then(|(_, process)| next_retry(process)).map(millis),
+        in_progress: live.map(|(job, _)| job.in_progress),
+        hosts: live.map(|(_, process)| process.hosts.known),
+        hosts_active: live.map(|(_, process)| process.hosts.active),
+        hosts_waiting: live.map(|(_, process)| process.hosts.waiting_count()),
+        paused: live.and_then(|(_, process)| process.phase.pause_reason().map(str::to_owned)),
         created_at: job.created_at.rfc3339(),
         started_at: job.started_at.map(Millis::rfc3339),
         finished_at: job.finished_at.map(Millis::rfc3339),
         seeds: selection::spec(job)?.seeds,
     })
+}
+
+/// How long the first retry waits.
+fn next_retry(process: &ProcessStatus) -> Option<Duration> {
+    process.next_retry.map(|due| due.since(process.at))
+}
+
+fn millis(wait: Duration) -> u64 {
+    u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// `successor`: the job that the same command would mean now.
@@ -184,29 +195,31 @@ fn text(status: &Status, queue: &Queue<'_>, successor: Option<JobId>) -> String 
     line("requests", count(status.requests));
     line("skipped", counted(status.skipped, "URL", "URLs"));
     match queue {
-        Queue::Live { live, beside } => {
+        Queue::Live { live, process } => {
+            let in_flight = live.in_progress.min(process.requests.in_flight);
             let urls = counted(live.queued, "URL", "URLs");
-            let stored = match live.in_progress.saturating_sub(live.in_flight) {
+            let stored = match live.in_progress.saturating_sub(in_flight) {
                 0 => String::new(),
                 answered => format!(", {} being stored", count(answered)),
             };
-            line("queue", format!("{urls}, {} being fetched{stored}", count(live.in_flight)));
-            let next = live.next_retry_ms.map(Duration::from_millis);
-            if let Some(text) = retries(live.retries, next) {
+            line("queue", format!("{urls}, {} being fetched{stored}", count(in_flight)));
+            if let Some(text) = retries(live.delayed, next_retry(process)) {
                 line("retries", text);
             }
-            let (active, waiting) = (count(live.hosts_active), count(live.hosts_waiting));
+            let (active, waiting) = (count(process.hosts.active), count(process.hosts.waiting_count()));
             line(
                 "hosts",
-                format!("{}: {active} active, {waiting} waiting for their time", count(live.hosts)),
+                format!("{}: {active} active, {waiting} waiting for their time", count(process.hosts.known)),
             );
-            let (pages, requests) =
-                (counted(live.pages, "page", "pages"), counted(live.requests, "request", "requests"));
-            let beside = match *beside as u64 {
+            let (pages, requests) = (
+                counted(live.totals.pages, "page", "pages"),
+                counted(live.totals.requests, "request", "requests"),
+            );
+            let beside = match process.jobs.len().saturating_sub(1) as u64 {
                 0 => String::new(),
                 others => format!(", with {} beside it", counted(others, "job", "jobs")),
             };
-            line("this run", format!("{pages} in {requests}, {}{beside}", bytes(live.bytes)));
+            line("this run", format!("{pages} in {requests}, {}{beside}", bytes(live.totals.bytes)));
         }
         Queue::AtRest(_) | Queue::Cluster(_) => {
             line("queue", counted(status.queued.unwrap_or(0), "URL", "URLs"))

@@ -1,15 +1,11 @@
 //! `crawl` on a cluster: hands the job to the workers, shows how it goes, and ends with it.
 
-use crate::cluster::{CLIENT, ClusterPlace, database_failure, kafka_failure};
-use crate::commands::crawl::{all_seeds, find_or_create, output_path};
-use crate::commands::empty::EmptyCrawl;
-use crate::commands::progress::{self, CUT_ROWS};
+use crate::commands::progress;
 use crate::commands::retry;
 use crate::commands::selection::print;
-use crate::data;
+use crate::commands::watch::short_summary;
 use crate::outage::{Doing, Outages, Stopping};
-use crate::progress::summary::cut_lines;
-use crate::progress::{Display, Phase, Snapshot, style_for_stdout};
+use crate::progress::{Display, Phase, Snapshot};
 use crate::signals::{Signal, Signals};
 use argiope_cluster::catalogue::PostgresCatalogue;
 use argiope_cluster::database::Session;
@@ -18,8 +14,13 @@ use argiope_cluster::members::{
 };
 use argiope_config::{CrawlSettings, Failure, read_cookies_file};
 use argiope_engine::RateMeter;
-use argiope_model::display::{bytes, count, counted};
+use argiope_model::display::{count, counted};
 use argiope_model::{CookieJar, JobId, JobSpec, Scope, Url};
+use argiope_service::cluster::{CLIENT, ClusterPlace, database_failure, kafka_failure};
+use argiope_service::directory;
+use argiope_service::empty_crawl::EmptyCrawl;
+use argiope_service::job_request::{FoundJob, JobRequest, find_or_create};
+use argiope_service::seeds::all_seeds;
 use argiope_store::catalogue::{Batch, Catalogue, CatalogueReader, Job, JobState};
 use argiope_store::clock::now;
 use argiope_store::export::Output;
@@ -49,16 +50,19 @@ pub(crate) fn run(
     for notice in &settings.notices {
         display.message(notice);
     }
-    let store = |e| data::store_failure(&e);
+    let store = |e| directory::store_failure(&e);
     let mut session = place.session()?;
     let mut sender = place.sender(CLIENT)?;
     let mut catalogue = PostgresCatalogue::open(&place.database, CLIENT).map_err(store)?;
-    let seeds = all_seeds(&mut settings, display)?;
-    let signals =
-        Signals::listen().map_err(|e| Failure::failed(format!("cannot listen for signals: {e}")))?;
+    let seeds = all_seeds(&mut settings, &|text| display.message(text))?;
+    let signals = Signals::listen()?;
     let stopping = Stopping::watch(&signals, &place.database, display);
-    let outages = place.outages(display, Some((&signals, &stopping)), Doing::Submitting);
-    let (job, is_new) = outages.outlast(|| find_or_create(&mut catalogue, &settings, display))?;
+    let outages = Outages::of(place, display, Some((&signals, &stopping)), Doing::Submitting);
+    let request = JobRequest::of(&settings);
+    let FoundJob { job, is_new } = outages.outlast(|| find_or_create(&mut catalogue, &request))?;
+    if !is_new && job.started_at.is_some() {
+        display.message(&format!("resuming job {}", job.name.clone().unwrap_or_else(|| job.id.to_string())));
+    }
     let old: Option<JobSpec> = serde_json::from_str(&job.spec).ok().filter(|_| !is_new);
     if settings.retry_failed && !is_new {
         let reader = catalogue.reader().map_err(store)?;
@@ -72,7 +76,7 @@ pub(crate) fn run(
         return print(&format!("{}\n", job.id));
     }
     stopping.follows();
-    let outages = place.outages(display, Some((&signals, &stopping)), Doing::Following);
+    let outages = Outages::of(place, display, Some((&signals, &stopping)), Doing::Following);
     let pages_before = || catalogue.reader().and_then(|reader| reader.counts(job.id)).map_err(store);
     let followed = Following {
         settings: &settings,
@@ -93,7 +97,10 @@ pub(crate) fn run(
             let (summary, empty) = outages.outlast(|| {
                 let reader = catalogue.reader().map_err(store)?;
                 let empty = EmptyCrawl::of(reader.as_ref(), &ended, None, waits)?;
-                Ok((summary(reader.as_ref(), &ended, empty.is_some())?, empty))
+                Ok((
+                    short_summary(reader.as_ref(), &ended, empty.is_some(), ", each with this --config")?,
+                    empty,
+                ))
             })?;
             if !quiet {
                 print(&summary)?;
@@ -190,13 +197,13 @@ impl Following<'_> {
         display: &Display,
         outages: Outages<'_>,
     ) -> Result<Followed, Failure> {
-        let store = |e| data::store_failure(&e);
+        let store = |e| directory::store_failure(&e);
         let reader = outages.outlast(|| catalogue.reader().map_err(store))?;
         let mut pulse =
             outages.outlast(|| self.place.database.connect(PULSE_LIMIT).map_err(|e| database_failure(&e)))?;
         let mut output = match &self.settings.output {
             Some(output) => {
-                let (path, noindex) = (output_path(output), self.settings.job.index_noindex);
+                let (path, noindex) = (output.path(), self.settings.job.index_noindex);
                 let mut open = || {
                     let output = Output::open(catalogue, self.job, &path, noindex, now())?;
                     let source = CatalogueSource::new(catalogue.reader()?, Some(self.job));
@@ -245,7 +252,7 @@ impl Following<'_> {
         output: Option<&mut OutputFollower>,
         display: &Display,
     ) -> Result<Option<Job>, Failure> {
-        let store = |e| data::store_failure(&e);
+        let store = |e| directory::store_failure(&e);
         let job = reader
             .job(self.job)
             .map_err(store)?
@@ -268,7 +275,7 @@ impl Following<'_> {
         display: &Display,
     ) -> Result<(), Failure> {
         let failed = |e| database_failure(&e);
-        let counts = reader.counts(self.job).map_err(|e| data::store_failure(&e))?;
+        let counts = reader.counts(self.job).map_err(|e| directory::store_failure(&e))?;
         let queued = queued_urls(session).map_err(failed)?.get(&self.job).copied().unwrap_or(0);
         let status = cluster_status(session).map_err(failed)?;
         let working = status.workers.iter().filter(|worker| worker.state == "working").count();
@@ -317,30 +324,9 @@ fn finish(
     outages: Outages<'_>,
 ) -> Result<(), Failure> {
     let Some(mut output) = output else { return Ok(()) };
-    let store = |e| data::store_failure(&e);
+    let store = |e| directory::store_failure(&e);
     outages.outlast(|| output.finish_all().map_err(store))?;
     let position = output.sink().progress().position();
     let batch = Batch { at: now(), outputs: vec![position], ..Batch::default() };
     outages.outlast(|| catalogue.commit(&batch).map(|_| ()).map_err(store))
-}
-
-fn summary(reader: &dyn CatalogueReader, job: &Job, is_empty: bool) -> Result<String, Failure> {
-    let counts = reader.counts(job.id).map_err(|e| data::store_failure(&e))?;
-    let name = job.name.clone().unwrap_or_else(|| job.id.to_string());
-    let why = job.message.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
-    let cuts = argiope_store::cuts::gather(reader, job.id, &counts, CUT_ROWS);
-    let mut cuts = cut_lines(&cuts.map_err(|e| data::store_failure(&e))?, style_for_stdout()).join("\n");
-    if !cuts.is_empty() {
-        cuts = format!("{}\n\n", cuts.trim_start());
-    }
-    Ok(format!(
-        "Job {name} is {}{why}: {}, {} failed, {} skipped, {}\n{cuts}\
-         'argiope export {id}', 'argiope report {id}' and 'argiope audit {id}' show more, each with this --config\n",
-        if is_empty { "without a page" } else { job.state.as_str() },
-        counted(counts.pages, "page", "pages"),
-        count(counts.failed),
-        count(counts.skipped()),
-        bytes(counts.bytes),
-        id = job.id,
-    ))
 }

@@ -10,12 +10,12 @@ mod known;
 
 use super::selection::{self, print, print_json};
 use crate::cli::WhyArgs;
-use crate::data;
-use crate::stores::Stores;
 use argiope_config::{Failure, GlobalOptions, LoadedConfig, load_config_to_read, parse_typed};
 use argiope_engine::WhyStep;
 use argiope_model::display::printable;
 use argiope_model::{Decision, JobSpec, LongUrl, SkipReason, Url};
+use argiope_service::directory;
+use argiope_service::place::Place;
 use argiope_store::catalogue::{CatalogueReader, Job};
 use serde::Serialize;
 use std::fmt::Write;
@@ -34,7 +34,7 @@ pub(crate) struct Answer {
 }
 
 pub(crate) fn run(global: &GlobalOptions, args: &WhyArgs) -> Result<(), Failure> {
-    let stores = Stores::of(global)?;
+    let stores = Place::of(global)?;
     let reader = stores.reader()?;
     let job = selection::job(reader.as_ref(), args.job.as_deref())?;
     let answer = explain(global, &stores, reader.as_ref(), &job, &args.url)?;
@@ -50,7 +50,7 @@ fn rules_in_force(global: &GlobalOptions) -> Result<LoadedConfig, Failure> {
 
 pub(crate) fn explain(
     global: &GlobalOptions,
-    stores: &Stores,
+    stores: &Place,
     reader: &dyn CatalogueReader,
     job: &Job,
     typed: &str,
@@ -75,7 +75,7 @@ pub(crate) fn explain(
 /// A question about a URL in a job, and those who may know.
 struct Asked<'q> {
     global: &'q GlobalOptions,
-    stores: &'q Stores,
+    stores: &'q Place,
     reader: &'q dyn CatalogueReader,
     job: &'q Job,
     spec: &'q JobSpec,
@@ -160,7 +160,7 @@ impl Asked<'_> {
                 first = Some(row);
                 Ok(ControlFlow::Break(()))
             })
-            .map_err(|e| data::store_failure(&e))?;
+            .map_err(|e| directory::store_failure(&e))?;
         if let Some(page) = first {
             answer.notes.push(format!(
                 "pages of this job have more links than are taken from one (the first is {}: {}); not every link beyond the \
@@ -180,7 +180,7 @@ impl Asked<'_> {
             return Ok(());
         }
         let Ok(url) = Url::parse(&answer.url, &self.spec.normal_form.compile()) else { return Ok(()) };
-        let elsewhere = self.reader.page(None, url.normal()).map_err(|e| data::store_failure(&e))?;
+        let elsewhere = self.reader.page(None, url.normal()).map_err(|e| directory::store_failure(&e))?;
         if let Some(page) = elsewhere.filter(|page| page.row.job != self.job.id) {
             let other = page.row.job;
             answer.notes.push(format!("job {other} has asked for it; see 'argiope why --job {other} URL'"));

@@ -1,17 +1,7 @@
 //! `worker`: one member of a cluster. It works on whatever jobs there are until it is told to stop; then its shards are
 //! stored and others go on with them.
 
-use crate::brake::Brake;
-use crate::bucket::{Bucket, Uploads, WorkerFiles};
 use crate::cli::WorkerArgs;
-use crate::cluster::{ClusterPlace, database_failure, kafka_failure};
-use crate::commands::crawl::{engine_config, failure_of, reload_from};
-use crate::data::{self, Fixed, WorkerDirectory};
-use crate::descriptors::{Keeper, Room};
-use crate::health::domains::Counts;
-use crate::health::figures::Figures as Exposed;
-use crate::health::{Dependency, HealthServer, State, Vitals};
-use crate::heartbeat::{Heartbeat, Own};
 use crate::progress::Display;
 use crate::signals::{Signal, Signals};
 use argiope_cluster::autoscale::{Bounds, Load, workers_desired};
@@ -33,7 +23,17 @@ use argiope_frontier::admission::DomainPolicy;
 use argiope_frontier::member::MemberEvent;
 use argiope_frontier::ownership;
 use argiope_model::display::{bytes, count, counted};
-use argiope_model::{JobSpec, Millis, SkipReason};
+use argiope_model::{JobSpec, Millis};
+use argiope_server::HealthServer;
+use argiope_service::bucket::{Bucket, Uploads, WorkerFiles};
+use argiope_service::cluster::{ClusterPlace, database_failure, kafka_failure};
+use argiope_service::descriptors::{Keeper, Room};
+use argiope_service::directory::{self, Fixed, WorkerDirectory};
+use argiope_service::disk_guard::DiskGuard;
+use argiope_service::engine_settings::{engine_config, failure_of};
+use argiope_service::health::{Dependency, Lifecycle, Vitals, WorkerVitals};
+use argiope_service::heartbeat::{Heartbeat, WorkerStatus};
+use argiope_service::local_crawl::reload;
 use argiope_store::clock::now;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -50,8 +50,7 @@ pub(crate) fn run(global: &GlobalOptions, args: &WorkerArgs, display: &Display) 
     config.warnings().for_each(|warning| display.message(&warning));
     let place = ClusterPlace::open(&config.file)?;
     let worker = Worker::new(global, args, &config, place, display)?;
-    let signals =
-        Signals::listen().map_err(|e| Failure::failed(format!("cannot listen for signals: {e}")))?;
+    let signals = Signals::listen()?;
     display.message(&format!("worker {} joins {}", worker.name, worker.place.database.place()));
     let mut was_member = false;
     loop {
@@ -228,7 +227,7 @@ impl Worker {
         let transport = &self.place.transport;
         let sender = MessageSender::new(transport, &self.name, "the writer of the frontier");
         let sender = sender.map_err(|e| kafka_failure(&e))?;
-        let store = |e| data::store_failure(&e);
+        let store = |e| directory::store_failure(&e);
         let files = WorkerFiles::open(&self.directory, self.bucket.as_ref(), database, &owner)?;
         let WorkerFiles { archive, links, uploads, marks: _marks } = files;
         let ports = Ports {
@@ -307,7 +306,7 @@ impl Worker {
     ) -> bool {
         let mut stops = 0;
         engine.when_ended(signals.waker());
-        let mut brake = Brake::new(self.disk, &self.directory.path);
+        let mut brake = DiskGuard::new(self.disk, &self.directory.path);
         let mut next_figures = Instant::now();
         let mut next_line = Instant::now() + LINE_EVERY;
         while !engine.has_ended() {
@@ -322,7 +321,7 @@ impl Worker {
                     engine.handle().stop(Stop::Clean);
                 }
                 Some(Signal::Reload) => {
-                    self.config_path.iter().for_each(|path| reload_from(path, engine, display));
+                    self.config_path.iter().for_each(|path| display.message(&reload(engine, path)));
                 }
                 Some(Signal::Wake) | None => {}
             }
@@ -389,7 +388,7 @@ impl Worker {
     fn heartbeat(&self, engine: &Engine, members: &Arc<Members>) -> Result<Option<Heartbeat>, Failure> {
         let Some(redis) = self.redis.clone() else { return Ok(None) };
         let (handle, members) = (engine.handle().clone(), Arc::clone(members));
-        let own = move || own_figures(&handle.status(), &members);
+        let own = move || worker_status(handle.status(), &members);
         let heartbeat = Heartbeat::start(redis, self.name.clone(), self.started_at, now, own)
             .map_err(|e| Failure::failed(e.to_string()))?;
         Ok(Some(heartbeat))
@@ -406,12 +405,12 @@ impl Worker {
         let shards = u32::from(self.place.fixed.shards);
         let (transport, uploads) = (self.place.transport.clone(), uploads.clone());
         let tell = move || {
-            let mut vitals = vitals(&handle.status(), &members, bounds, shards);
+            let mut vitals = vitals(handle.status(), &members, bounds, shards);
             vitals.dependencies.extend(kafka(&transport));
-            vitals.dependencies.push(disk(&handle.status()));
+            vitals.dependencies.push(disk(&vitals.status));
             with_uploads(vitals, uploads.status())
         };
-        HealthServer::start(address, tell).map_err(|e| cannot_listen(address, &e))
+        HealthServer::start(address, Arc::new(tell)).map_err(|e| cannot_listen(address, &e))
     }
 }
 
@@ -425,41 +424,36 @@ fn redis_trouble(members: &Members) -> Option<String> {
         .then(|| String::from("redis does not answer: links are looked for by the clock"))
 }
 
-fn vitals(status: &Status, members: &Members, bounds: Bounds, shards: u32) -> Vitals {
-    let totals = &status.totals;
+fn vitals(status: Status, members: &Members, bounds: Bounds, shards: u32) -> Vitals {
     let up = members.is_database_reachable();
-    let (load, own) = (members.load(), figures(status));
+    let load = members.load();
     let load =
         Load { queued: load.queued, pages_per_second: load.pages_per_second, workers: load.workers, shards };
-    let skipped: u64 = totals.skipped();
-    let counts = Counts { success: totals.pages, failed: totals.failed, skipped };
     Vitals {
-        state: match (&status.phase, up, members.owned()) {
-            (Phase::Stopping, _, _) => State::Draining,
-            (_, true, 1..) => State::Member,
-            _ => State::Joining,
+        lifecycle: match (&status.phase, up, members.owned()) {
+            (Phase::Stopping, _, _) => Lifecycle::Draining,
+            (_, true, 1..) => Lifecycle::Member,
+            _ => Lifecycle::Joining,
         },
         dependencies: dependencies(members),
-        figures: Exposed {
-            processed: vec![(None, counts)],
-            robots_blocked: totals.skipped.get(&SkipReason::RobotsDisallowed).copied().unwrap_or(0),
-            bytes: totals.bytes,
-            active_fetches: u64::from(own.active),
-            queued: own.queued,
+        status,
+        worker: Some(WorkerVitals {
             shards_owned: members.owned() as u64,
-            workers_desired: Some(u64::from(workers_desired(&load, bounds))),
-            ..Exposed::default()
-        },
+            workers_desired: u64::from(workers_desired(&load, bounds)),
+            uploads: None,
+        }),
     }
 }
 
-/// The object store is away while files cannot be uploaded.
+/// The object store is unavailable while files cannot be uploaded.
 fn with_uploads(mut vitals: Vitals, uploads: Option<UploadStatus>) -> Vitals {
     if let Some(status) = &uploads {
         let detail = status.trouble.clone().filter(|_| status.store_fails);
         vitals.dependencies.push(Dependency { name: "object_store", up: detail.is_none(), detail });
     }
-    vitals.figures.uploads = uploads;
+    if let Some(worker) = &mut vitals.worker {
+        worker.uploads = uploads;
+    }
     vitals
 }
 
@@ -498,19 +492,16 @@ fn kafka(transport: &Transport) -> Option<Dependency> {
     }
 }
 
-fn own_figures(status: &Status, members: &Members) -> Own {
-    Own {
+fn worker_status(status: Status, members: &Members) -> WorkerStatus {
+    WorkerStatus {
         state: match (&status.phase, members.is_database_reachable(), status.requests.in_flight) {
             (Phase::Stopping, _, _) => "draining",
             (Phase::Running, true, 0) => "idle",
             (Phase::Running, true, _) => "active",
             _ => "waiting",
         },
-        current_url: status.requests.oldest.as_ref().map(|oldest| oldest.url.clone()),
         shards: u32::try_from(members.owned()).unwrap_or(u32::MAX),
-        pages: status.totals.pages,
-        failures: status.totals.failed,
-        bytes: status.totals.bytes,
+        status,
     }
 }
 

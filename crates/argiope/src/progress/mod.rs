@@ -12,4 +12,4 @@ pub(crate) use display::{Display, style_for_stdout, width_of};
 pub(crate) use fold::fold;
 pub(crate) use render::{Style, retries};
 pub(crate) use snapshot::{Phase, Snapshot, WaitReason, Waiting, WaitingHost};
-pub(crate) use summary::{BlockedBy, BlockedHost, Ending, GoOn, HostSummary, Summary};
+pub(crate) use summary::{BlockedHost, Ending, GoOn, HostSummary, Summary};

@@ -2,8 +2,11 @@
 //! the results are, and what to type next. Pure.
 
 use super::render::Style;
+use argiope_engine::BlockedBy;
 use argiope_model::SkipReason;
 use argiope_model::display::{bytes, count, counted, elapsed, percent, rate, until};
+use argiope_service::blocked::waiting_urls;
+use argiope_service::shell::{command, shell_word};
 use argiope_store::cuts::Cuts;
 use argiope_store::merged::MergedUrls;
 use std::path::{Path, PathBuf};
@@ -45,28 +48,6 @@ pub(crate) enum Ending {
         /// Until the first of it may be asked.
         next_due: Duration,
     },
-}
-
-/// What URLs wait for at the end. The order is the order of display.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum BlockedBy {
-    RetryAfter,
-    RobotsUnreachable,
-    Retry,
-}
-
-impl BlockedBy {
-    /// "1 URL waits ...", "2 URLs wait ..."
-    fn words(self, urls: u64) -> &'static str {
-        match (self, urls) {
-            (BlockedBy::RetryAfter, 1) => ", its host asked for a pause (Retry-After)",
-            (BlockedBy::RetryAfter, _) => ", their hosts asked for a pause (Retry-After)",
-            (BlockedBy::RobotsUnreachable, 1) => ", its robots.txt is unreachable",
-            (BlockedBy::RobotsUnreachable, _) => ", their robots.txt is unreachable",
-            (BlockedBy::Retry, 1) => " for its retry",
-            (BlockedBy::Retry, _) => " for their retries",
-        }
-    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -344,34 +325,9 @@ pub(crate) fn cut_lines(cuts: &Cuts, style: Style) -> Vec<String> {
     lines
 }
 
-/// "1 URL waits for its retry; 2 URLs wait, their robots.txt is unreachable"
-pub(crate) fn waiting_urls(groups: &[(BlockedBy, u64)]) -> String {
-    let mut groups = groups.to_vec();
-    groups.sort();
-    let words: Vec<String> = groups
-        .iter()
-        .filter(|(_, urls)| *urls > 0)
-        .map(|(by, urls)| format!("{}{}", counted(*urls, "URL waits", "URLs wait"), by.words(*urls)))
-        .collect();
-    match groups.first() {
-        // A sitemap is no URL that somebody wants to have.
-        Some((by, _)) if words.is_empty() => format!("a sitemap waits{}", by.words(1)),
-        _ => words.join("; "),
-    }
-}
-
 /// "4 ms", and from a second on as a wait is told.
 fn short(time: Duration) -> String {
     if time < Duration::from_secs(1) { format!("{} ms", time.as_millis()) } else { until(time) }
-}
-
-/// With the data directory where it is not the usual one.
-pub(crate) fn command(data: &Path, rest: &str) -> String {
-    if data == Path::new("./argiope-data") {
-        format!("argiope {rest}")
-    } else {
-        format!("argiope --data {} {rest}", shell_word(&data.display().to_string()))
-    }
 }
 
 fn per_second(pages: u64, elapsed: Duration) -> f64 {
@@ -422,15 +378,6 @@ fn status_words(status: u16) -> String {
         _ => return status.to_string(),
     };
     format!("{status} {words}")
-}
-
-/// As a shell takes it: quoted where it has to be.
-pub(crate) fn shell_word(word: &str) -> String {
-    let safe = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
-    if !word.is_empty() && word.chars().all(safe) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ fn the_name_of_a_job_is_enough_to_go_on_with_it() {
     assert!(other.stderr.contains("'scope' was \"host\""), "{}", other.stderr);
 
     let run = desk.run(&["crawl", "--name", "nightly", "--delay", "5ms"]).ok();
-    assert!(run.stderr.contains("going on with job nightly"), "{}", run.stderr);
+    assert!(run.stderr.contains("resuming job nightly"), "{}", run.stderr);
     assert_eq!(sorted(&desk.pages(), "url"), expected(&lab));
     assert_eq!(desk.run(&["jobs", "--json"]).ok().json_lines().len(), 1);
 
@@ -67,7 +67,7 @@ fn a_name_without_seeds_and_without_a_job_says_what_to_do() {
     let (desk, lab) = (Desk::new(), lab(&[SiteKind::Ordinary], 3, 0));
     let run = desk.run(&["crawl", "--name", "nightly"]);
     assert_eq!(run.code, 2);
-    assert!(run.stderr.contains("there is no job 'nightly'"), "{}", run.stderr);
+    assert!(run.stderr.contains("has no job 'nightly' to resume"), "{}", run.stderr);
     assert!(run.stderr.contains("argiope crawl https://example.com --name nightly"), "{}", run.stderr);
     assert!(!desk.path("argiope-data").exists(), "nothing is made by asking");
 

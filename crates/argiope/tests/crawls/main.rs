@@ -17,6 +17,7 @@ mod descriptors;
 mod desk;
 mod going_on;
 mod graph;
+mod handing_in;
 mod limits;
 mod log;
 mod looking;

@@ -52,7 +52,7 @@ fn failures_that_are_retried_replace_their_records() {
     assert!(desk.run(&["why", &site.url("silent")]).ok().stdout.starts_with("pending\n"));
     assert!(desk.run(&["retry"]).ok().stdout.contains("has nothing to retry"));
     let run = desk.crawl(seeds, &words).ok();
-    assert!(run.stderr.contains("going on with job 1"), "{}", run.stderr);
+    assert!(run.stderr.contains("resuming job 1"), "{}", run.stderr);
     assert_eq!(counts(&desk), (4, 0));
     let all = [site.front.clone(), site.url("busy"), site.url("missing"), site.url("silent")];
     let exported = desk.pages();

@@ -32,9 +32,6 @@ fn a_running_crawl_can_be_looked_at_and_is_not_disturbed() {
     });
     assert!(waiting, "something is pending");
 
-    let second = desk.crawl(&lab.seeds(), &["--name", "other"]);
-    assert_eq!(second.code, 1);
-    assert!(second.stderr.contains(&format!("is in use by process {}", crawl.pid())), "{}", second.stderr);
     crawl.signal("-INT");
     assert_eq!(crawl.wait().code, 130);
 }
@@ -49,7 +46,7 @@ fn a_reload_changes_the_delay_of_a_running_crawl() {
     desk.write("argiope.yaml", "politeness:\n  default_delay: 10ms\n");
     crawl.signal("-HUP");
     let run = crawl.wait().ok();
-    assert!(run.stderr.contains("argiope.yaml is reloaded"), "{}", run.stderr);
+    assert!(run.stderr.contains("politeness reloaded from"), "{}", run.stderr);
     assert_eq!(desk.pages().len(), 40);
 }
 

@@ -1,9 +1,10 @@
 //! Which job a `crawl` means: the one with its name, or else the one with the same seeds, list and job file.
 
 use argiope_model::Url;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobIdentity {
     /// What the job is found by.
     pub key: String,

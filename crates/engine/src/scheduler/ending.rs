@@ -17,13 +17,15 @@ pub(crate) enum JobEnd {
     Limit,
     /// All that is left cannot be asked for a long time.
     Blocked { until: Millis },
+    /// A user has stopped it: it can be resumed.
+    Stopped,
     /// A user has cancelled it.
     Cancelled,
 }
 
 impl JobEnd {
     /// The state and the message that the catalogue gets.
-    fn stored(self) -> (Option<JobState>, Option<String>) {
+    pub(super) fn stored(self) -> (Option<JobState>, Option<String>) {
         match self {
             JobEnd::Done => (Some(JobState::Completed), None),
             JobEnd::Limit => (Some(JobState::Completed), Some(String::from("max_pages is reached"))),
@@ -31,7 +33,8 @@ impl JobEnd {
                 let message = format!("remaining URLs are blocked until {}", until.rfc3339());
                 (Some(JobState::Paused), Some(message))
             }
-            JobEnd::Cancelled => (Some(JobState::Cancelled), None),
+            JobEnd::Stopped => (Some(JobState::Paused), Some(String::from("interrupted"))),
+            JobEnd::Cancelled => (Some(JobState::Cancelled), Some(String::from("cancelled by a user"))),
         }
     }
 }
@@ -60,8 +63,9 @@ impl Scheduler {
                 None => all = false,
             }
         }
-        // The responses of a cancelled job are still stored.
-        let is_cancelled = self.run.ended.values().any(|end| *end == JobEnd::Cancelled);
+        // The responses of a job that was stopped or cancelled are still stored.
+        let is_cancelled =
+            self.run.ended.values().any(|end| matches!(end, JobEnd::Cancelled | JobEnd::Stopped));
         let is_idle = || self.frontier.requests_under_way() == 0 && !self.frontier.has_uncommitted();
         all && (!is_cancelled || is_idle())
     }

@@ -16,13 +16,42 @@ use std::sync::Arc;
 type Answer = Sender<Result<(), CommandError>>;
 
 pub(crate) enum JobCommand {
-    Add { start: Box<JobStart>, forget_failures: bool, answer: Answer },
-    AddSeeds { job: JobId, seeds: Vec<Url>, answer: Answer },
-    Pause { job: JobId, answer: Answer },
-    Resume { job: JobId, answer: Answer },
-    Cancel { job: JobId, answer: Answer },
-    Delete { job: JobId, answer: Answer },
-    ChangeSpec { job: JobId, spec: Box<JobSpec>, answer: Answer },
+    Add {
+        start: Box<JobStart>,
+        forget_failures: bool,
+        answer: Answer,
+    },
+    AddSeeds {
+        job: JobId,
+        seeds: Vec<Url>,
+        answer: Answer,
+    },
+    Pause {
+        job: JobId,
+        answer: Answer,
+    },
+    Resume {
+        job: JobId,
+        answer: Answer,
+    },
+    /// It can be resumed.
+    Stop {
+        job: JobId,
+        answer: Answer,
+    },
+    Cancel {
+        job: JobId,
+        answer: Answer,
+    },
+    Delete {
+        job: JobId,
+        answer: Answer,
+    },
+    ChangeSpec {
+        job: JobId,
+        spec: Box<JobSpec>,
+        answer: Answer,
+    },
 }
 
 impl Scheduler {
@@ -39,13 +68,15 @@ impl Scheduler {
             JobCommand::AddSeeds { job, seeds, answer } => (answer, self.add_seeds(job, &seeds, at)),
             JobCommand::Pause { job, answer } => (answer, self.set_activity(job, Activity::Paused, at)),
             JobCommand::Resume { job, answer } => (answer, self.set_activity(job, Activity::Running, at)),
-            JobCommand::Cancel { job, answer } => (answer, self.cancel(job, at)),
+            JobCommand::Stop { job, answer } => (answer, self.end_job(job, JobEnd::Stopped, at)),
+            JobCommand::Cancel { job, answer } => (answer, self.end_job(job, JobEnd::Cancelled, at)),
             JobCommand::ChangeSpec { job, spec, answer } => (answer, self.change_spec(job, *spec, at)),
         };
         match done {
             Err(CommandError::Engine(error)) if !matches!(error, EngineError::Settings(_)) => Err(error),
             done => {
-                // Nobody waits any more: the command is carried out all the same.
+                // Whoever gave the command sees what has changed.
+                self.publish(at);
                 let _ = answer.send(done);
                 Ok(())
             }
@@ -110,11 +141,12 @@ impl Scheduler {
     }
 
     /// Responses to requests in flight are still stored.
-    fn cancel(&mut self, job: JobId, at: Millis) -> Result<(), CommandError> {
+    fn end_job(&mut self, job: JobId, end: JobEnd, at: Millis) -> Result<(), CommandError> {
         self.open_job(job)?;
         self.frontier.end_job(job);
-        self.run.ended.insert(job, JobEnd::Cancelled);
-        self.update_job(job, JobState::Cancelled, Some("cancelled by a user"), None, at);
+        self.run.ended.insert(job, end);
+        let (state, message) = end.stored();
+        self.commit_queue.put_job(JobUpdate { job, state, message, spec: None, at });
         Ok(())
     }
 
@@ -138,7 +170,7 @@ impl Scheduler {
     }
 
     /// Deletes jobs whose last request has been answered and committed.
-    pub(super) fn finish_deletes(&mut self, _at: Millis) -> Result<(), EngineError> {
+    pub(super) fn finish_deletes(&mut self, at: Millis) -> Result<(), EngineError> {
         if self.run.deleting.is_empty() {
             return Ok(());
         }
@@ -150,6 +182,7 @@ impl Scheduler {
             self.jobs.remove(job);
             self.run.ended.remove(&job);
             let answers = self.run.deleting.remove(&job).unwrap_or_default();
+            self.publish(at);
             self.commit_queue.put_task(Box::new(move |catalogue| {
                 let deleted = catalogue.delete_job(job).map_err(|error| error.to_string());
                 for answer in answers {

@@ -2,7 +2,7 @@
 
 use super::Scheduler;
 use crate::log;
-use crate::status::{JobActivity, JobStatus, Phase, ProcessMeter, RateMeter, Rates, Status};
+use crate::status::{JobActivity, JobStatus, Phase, ProcessMeter, RateMeter, Rates, Status, Totals};
 use argiope_frontier::Activity;
 use argiope_model::{JobId, Millis};
 use std::sync::PoisonError;
@@ -14,6 +14,7 @@ pub(super) const STATUS_EVERY: Duration = Duration::from_millis(250);
 #[derive(Debug, Default)]
 pub(crate) struct Meters {
     pages: RateMeter,
+    failures: RateMeter,
     peak: f64,
     process: ProcessMeter,
 }
@@ -32,7 +33,7 @@ impl Scheduler {
             at,
             started_at,
             phase: self.phase(overview.network_down_since),
-            rates: self.rates(totals.pages, at.since(started_at)),
+            rates: self.rates(&totals, at.since(started_at)),
             totals,
             latency: self.counters.latency(),
             domains: self.counters.domains(),
@@ -55,11 +56,17 @@ impl Scheduler {
         }
     }
 
-    fn rates(&mut self, pages: u64, elapsed: Duration) -> Rates {
+    fn rates(&mut self, totals: &Totals, elapsed: Duration) -> Rates {
         let meters = &mut self.run.meters;
-        let now = meters.pages.sample(elapsed, pages);
+        let now = meters.pages.sample(elapsed, totals.pages);
+        let failed = meters.failures.sample(elapsed, totals.failed);
         meters.peak = meters.peak.max(now);
-        Rates { now, mean: pages as f64 / elapsed.as_secs_f64().max(0.001), peak: meters.peak }
+        Rates {
+            now,
+            mean: totals.pages as f64 / elapsed.as_secs_f64().max(0.001),
+            peak: meters.peak,
+            failed_share: if failed > 0.0 { failed / (failed + now) } else { 0.0 },
+        }
     }
 
     fn job_statuses(&self) -> Vec<JobStatus> {

@@ -78,6 +78,8 @@ pub struct Rates {
     /// Since the start.
     pub mean: f64,
     pub peak: f64,
+    /// Of the URLs that ended over the last few seconds, how many failed: 0 to 1.
+    pub failed_share: f64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

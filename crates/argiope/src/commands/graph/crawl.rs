@@ -4,8 +4,6 @@ use super::lines::Lines;
 use super::metrics::{Metrics, Termination};
 use super::settings::GraphSettings;
 use crate::cli::GraphCrawlArgs;
-use crate::data::{DISK_FULL, store_failure};
-use crate::descriptors::{Keeper, Room};
 use crate::progress::Display;
 use crate::signals::{Signal, Signals};
 use argiope_config::{Failure, GlobalOptions};
@@ -16,6 +14,8 @@ use argiope_fetch::{Descriptors, FetcherOptions};
 use argiope_frontier::transient::TransientState;
 use argiope_local::graph::{Beginning, GraphFigures, GraphStore};
 use argiope_model::{FingerprintKey, JobId, NormalRules, PublicSuffixes, Scheme, Url};
+use argiope_service::descriptors::{Keeper, Room};
+use argiope_service::directory::{DISK_FULL, store_failure};
 use argiope_store::clock::now;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -47,8 +47,7 @@ pub(super) fn run(global: &GlobalOptions, args: &GraphCrawlArgs, display: &Displ
     let store = GraphStore::open(&settings.file.db_path).map_err(|e| store_failure(&e))?;
     let lines = Arc::new(Lines::new(global.quiet, u32::from(settings.file.retry_attempts)));
     let start = job_start(&settings, &store, &lines)?;
-    let signals =
-        Signals::listen().map_err(|e| Failure::failed(format!("cannot listen for signals: {e}")))?;
+    let signals = Signals::listen()?;
     let began = now();
     let config = room.fit(engine_config(&settings));
     let engine = Engine::start(config, ports(&settings, &store, &lines), vec![start], None)

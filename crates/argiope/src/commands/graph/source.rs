@@ -5,14 +5,14 @@
 //! times (by several redirects, in several jobs) counts once. Links within a node are left out.
 
 use crate::commands::selection;
-use crate::commands::stored_links::StoredLinks;
-use crate::data;
-use crate::stores::Stores;
 use argiope_config::{Failure, GlobalOptions};
 use argiope_graph::names::Names;
 use argiope_graph::{Column, Graph, GraphBuilder, GraphError, RankedGraph, Values};
 use argiope_local::domain_graph::DomainGraphReader;
 use argiope_model::{JobId, LinkKind, NormalRules, PublicSuffixes, Rel, Url};
+use argiope_service::directory;
+use argiope_service::place::Place;
+use argiope_service::stored_links::StoredLinks;
 use argiope_store::catalogue::{CatalogueReader, PageQuery};
 use argiope_store::error::{ErrorKind, Result as Stored, StoreError};
 use argiope_store::links::{Link, PageLinks};
@@ -95,7 +95,7 @@ pub(super) fn threads() -> NonZero<usize> {
 }
 
 fn from_crawl(global: &GlobalOptions, args: &SourceArgs) -> Result<Source, Failure> {
-    let stores = Stores::of(global)?;
+    let stores = Place::of(global)?;
     let reader = stores.reader()?;
     let reader = reader.as_ref();
     let job = if args.all { None } else { Some(selection::job(reader, args.job.as_deref())?) };
@@ -117,14 +117,14 @@ fn from_crawl(global: &GlobalOptions, args: &SourceArgs) -> Result<Source, Failu
         _ => Level::Page,
     };
     let suffixes = match &stores {
-        Stores::Directory(path) => Arc::new(data::suffixes(path)?),
-        Stores::Cluster(place) => Arc::clone(&place.fixed.suffixes),
+        Place::Directory(path) => Arc::new(directory::suffixes(path)?),
+        Place::Cluster(place) => Arc::clone(&place.fixed.suffixes),
     };
     let mut nodes = Nodes::new(level, suffixes, rules);
     // Taken first: what is linked from here on was catalogued by then.
     let links = &StoredLinks::of(global, &stores, reader)?;
     let crawl = Crawl { reader, links, job: job.map(|job| job.id) };
-    let crawled = crawl.read(&mut nodes).map_err(|e| data::store_failure(&e))?;
+    let crawled = crawl.read(&mut nodes).map_err(|e| directory::store_failure(&e))?;
     let column = match level {
         Level::Page => {
             let flags = crawled.iter().map(|pages| *pages > 0).collect();
@@ -336,7 +336,7 @@ fn from_domain_graph(path: &Path, args: &SourceArgs) -> Result<Source, Failure> 
     let mut numbers: HashMap<i64, u32> = HashMap::new();
     let (mut crawl_counts, mut descriptions) = (Vec::<u32>::new(), Vec::new());
     let numbered = std::cell::RefCell::new(&mut numbers);
-    let reader = DomainGraphReader::open(path).map_err(|e| data::store_failure(&e))?;
+    let reader = DomainGraphReader::open(path).map_err(|e| directory::store_failure(&e))?;
     let read = reader.read(
         &mut |row| {
             let node = nodes.borrow_mut().of_host(&row.name).map_err(too_many)? as usize;
@@ -362,7 +362,7 @@ fn from_domain_graph(path: &Path, args: &SourceArgs) -> Result<Source, Failure> 
             Ok(())
         },
     );
-    read.map_err(|e| data::store_failure(&e))?;
+    read.map_err(|e| directory::store_failure(&e))?;
     let mut columns = vec![Column { name: "crawl_count", values: Values::Integer(crawl_counts.clone()) }];
     // A domain has several hosts, and no description that would be its own.
     if level == Level::Host {

@@ -2,12 +2,7 @@
 //! where nobody runs one, the frontier is read at rest.
 
 use super::{Answer, Asked, known, rules_in_force};
-use crate::cluster::{CLIENT, ClusterPlace, database_failure, kafka_failure};
 use crate::commands::audit;
-use crate::commands::crawl::engine_config;
-use crate::control::{self, Asked as Spoken, Owner, Question, Reply};
-use crate::data::{self, DataDirectory, Fixed};
-use crate::stores::Stores;
 use argiope_cluster::members::{Epochs, MessageSender};
 use argiope_cluster::state::PostgresState;
 use argiope_config::{Failure, JobIdentity, ProcessSettings, addresses_of, check_address, politeness_of};
@@ -15,6 +10,11 @@ use argiope_engine::{JobStart, Session, Why, WhyStep, why_at_rest};
 use argiope_frontier::state::ShardState;
 use argiope_model::{Decision, Url};
 use argiope_politeness::PolitenessRules;
+use argiope_service::cluster::{CLIENT, ClusterPlace, database_failure, kafka_failure};
+use argiope_service::control::{self, Control, Owner, OwnerClient};
+use argiope_service::directory::{self, DataDirectory, Fixed};
+use argiope_service::engine_settings::engine_config;
+use argiope_service::place::Place;
 use argiope_store::catalogue::{JobState, PageQuery};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -25,8 +25,8 @@ const LISTED_SEEDS: usize = 100_000;
 
 pub(super) fn ask(asked: &Asked<'_>, url: &Url) -> Result<Answer, Failure> {
     let why = match asked.stores {
-        Stores::Directory(path) => ask_owner(asked, path, url)?,
-        Stores::Cluster(place) => in_cluster(asked, place, url)?,
+        Place::Directory(path) => ask_owner(asked, path, url)?,
+        Place::Cluster(place) => in_cluster(asked, place, url)?,
     };
     let mut answer = asked.answer(url.as_str(), why.decision, known::forms(url.as_str(), url.normal()));
     let closed = address_step(asked, url)?;
@@ -64,8 +64,8 @@ fn ask_owner(asked: &Asked<'_>, directory: &Path, url: &Url) -> Result<Why, Fail
         return running(asked, url);
     }
     match owner {
-        Owner::Running(jobs) => {
-            let (who, named) = (who(asked), control::named(&jobs));
+        Owner::Running(status) => {
+            let (who, named) = (who(asked), control::named(&status));
             let text = format!("{who} works on {named} now, so that job {} cannot be asked", asked.job.id);
             Err(Failure::failed(text).hint("ask again when it has ended"))
         }
@@ -79,7 +79,7 @@ fn add_robots(asked: &Asked<'_>, url: &Url, answer: &mut Answer) -> Result<(), F
     if !asked.spec.respect_robots || answer.steps.iter().any(|step| step.step == "robots") {
         return Ok(());
     }
-    let versions = asked.reader.robots(url.origin()).map_err(|e| data::store_failure(&e))?;
+    let versions = asked.reader.robots(url.origin()).map_err(|e| directory::store_failure(&e))?;
     let Some(version) = versions.last() else { return Ok(()) };
     let config = rules_in_force(asked.global)?;
     let rules = PolitenessRules::compile(&politeness_of(&config.file)).map_err(Failure::usage_all)?;
@@ -103,7 +103,7 @@ fn add_robots(asked: &Asked<'_>, url: &Url, answer: &mut Answer) -> Result<(), F
 }
 
 fn who(asked: &Asked<'_>) -> String {
-    data::owner_pid(&asked.global.data)
+    directory::owner_pid(&asked.global.data)
         .map_or_else(|| String::from("another process"), |pid| format!("process {pid}"))
 }
 
@@ -113,12 +113,12 @@ fn silent(asked: &Asked<'_>, error: &str) -> Failure {
 }
 
 fn running(asked: &Asked<'_>, url: &Url) -> Result<Why, Failure> {
-    let question = Question::Why { job: asked.job.id.0, url: url.to_stored().into_owned() };
-    match control::ask(&data::socket_path(&asked.global.data), &question) {
-        Spoken::Answered(Reply::Why { why }) => Ok(why),
-        Spoken::Answered(Reply::Failed { error }) | Spoken::Silent(error) => Err(silent(asked, &error)),
-        Spoken::Answered(_) => Err(silent(asked, "it answers something else")),
-        Spoken::Nobody => at_rest(asked, url),
+    match OwnerClient::connect(&asked.global.data) {
+        Some(owner) => {
+            let why = owner.why(asked.job.id, &url.to_stored());
+            why.map_err(|error| silent(asked, &error.to_string()))
+        }
+        None => at_rest(asked, url),
     }
 }
 
@@ -158,7 +158,8 @@ fn of_state(
         session: Session::default(),
     };
     let ask = |start: &JobStart| {
-        why_at_rest(&engine, state, start, url, leased).map_err(|e| Failure::failed(e).hint(data::CORRUPT))
+        why_at_rest(&engine, state, start, url, leased)
+            .map_err(|e| Failure::failed(e).hint(directory::CORRUPT))
     };
     let why = ask(&start)?;
     if why.decision != Decision::OutOfScope || !may_have_list(asked, &start.seeds) {
@@ -184,7 +185,7 @@ fn listed_seeds(asked: &Asked<'_>) -> Result<Vec<Url>, Failure> {
         }
         Ok(if seeds.len() < LISTED_SEEDS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
     };
-    asked.reader.pages(&query, each).map_err(|e| data::store_failure(&e))?;
+    asked.reader.pages(&query, each).map_err(|e| directory::store_failure(&e))?;
     Ok(seeds)
 }
 

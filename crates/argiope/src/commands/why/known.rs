@@ -1,12 +1,12 @@
 //! What the catalogue knows of a URL: it was attempted, or refused before a request.
 
 use super::{Asked, rules_in_force};
-use crate::data;
 use argiope_config::{Failure, politeness_of};
 use argiope_engine::WhyStep;
 use argiope_model::display::{bytes, count, counted};
 use argiope_model::{Decision, JobId, RequestKind, SkipReason, TrapSkip, Url};
 use argiope_politeness::PolitenessRules;
+use argiope_service::directory;
 use argiope_store::catalogue::{CatalogueReader, FetchOutcome, FetchRow, PageRow, ResourceRow};
 use argiope_store::error::StoreError;
 
@@ -30,7 +30,7 @@ pub(super) fn forms(request: &str, normal: &str) -> Vec<WhyStep> {
 /// `url` is a normal form, or what somebody typed that is no URL.
 pub(super) fn of(asked: &Asked<'_>, url: &str) -> Result<Known, Failure> {
     let (reader, job) = (asked.reader, asked.job.id);
-    let store = |e: StoreError| data::store_failure(&e);
+    let store = |e: StoreError| directory::store_failure(&e);
     if let Some(page) = reader.page(Some(job), url).map_err(store)? {
         let requests = reader.fetches_of(Some(job), url, REQUESTS).map_err(store)?;
         let mut steps = forms(&page.row.page.url, url);
@@ -65,7 +65,7 @@ pub(super) fn of(asked: &Asked<'_>, url: &str) -> Result<Known, Failure> {
 
 /// What limits have cut off a page or sitemap.
 fn notes(reader: &dyn CatalogueReader, job: JobId, url: &str) -> Result<Vec<WhyStep>, Failure> {
-    let notes = reader.notes(job, url).map_err(|e| data::store_failure(&e))?;
+    let notes = reader.notes(job, url).map_err(|e| directory::store_failure(&e))?;
     Ok(notes.into_iter().map(|note| WhyStep::new(note.reason.as_str(), false, note.detail)).collect())
 }
 
@@ -83,7 +83,8 @@ fn setting(told: TrapSkip<'_>) -> WhyStep {
 
 /// Something that a page is shown with.
 fn resource(reader: &dyn CatalogueReader, row: &ResourceRow, normal: &str) -> Result<Known, Failure> {
-    let requests = reader.fetches_of(Some(row.job), normal, REQUESTS).map_err(|e| data::store_failure(&e))?;
+    let requests =
+        reader.fetches_of(Some(row.job), normal, REQUESTS).map_err(|e| directory::store_failure(&e))?;
     let mut steps = forms(&row.url, normal);
     steps.push(found(row.source.as_deref(), None));
     steps.push(WhyStep::new("kind", true, "a resource of a page (--resources); nothing is followed from it"));
@@ -104,7 +105,7 @@ fn resource(reader: &dyn CatalogueReader, row: &ResourceRow, normal: &str) -> Re
 
 /// A sitemap or robots.txt that has had its answer: such are no pages.
 fn errand(reader: &dyn CatalogueReader, job: JobId, url: &str) -> Result<Known, Failure> {
-    let requests = reader.fetches_of(Some(job), url, REQUESTS).map_err(|e| data::store_failure(&e))?;
+    let requests = reader.fetches_of(Some(job), url, REQUESTS).map_err(|e| directory::store_failure(&e))?;
     let Some(last) = requests.last().filter(|row| row.outcome == FetchOutcome::Final) else {
         return Ok(None);
     };
@@ -124,7 +125,7 @@ fn errand(reader: &dyn CatalogueReader, job: JobId, url: &str) -> Result<Known, 
 
 /// A URL that was not scheduled itself, but asked for where another one led to.
 pub(super) fn as_hop(reader: &dyn CatalogueReader, job: JobId, url: &str) -> Result<Known, Failure> {
-    let requests = reader.hops_to(job, url, REQUESTS).map_err(|e| data::store_failure(&e))?;
+    let requests = reader.hops_to(job, url, REQUESTS).map_err(|e| directory::store_failure(&e))?;
     let Some(last) = requests.last() else { return Ok(None) };
     let mut steps = vec![WhyStep::new("normal_form", true, url)];
     for row in &requests {
@@ -139,14 +140,15 @@ pub(super) fn as_hop(reader: &dyn CatalogueReader, job: JobId, url: &str) -> Res
 
 /// The requests that were made for a URL of which nothing final is known.
 pub(super) fn requests(reader: &dyn CatalogueReader, job: JobId, url: &Url) -> Result<Vec<WhyStep>, Failure> {
-    let rows = reader.fetches_of(Some(job), url.normal(), REQUESTS).map_err(|e| data::store_failure(&e))?;
+    let rows =
+        reader.fetches_of(Some(job), url.normal(), REQUESTS).map_err(|e| directory::store_failure(&e))?;
     Ok(rows.iter().map(request).collect())
 }
 
 /// The last request for the robots.txt of a URL: what it came to tells why it is unreachable.
 pub(super) fn robots_request(reader: &dyn CatalogueReader, url: &Url) -> Result<Option<WhyStep>, Failure> {
     let robots = format!("{}/robots.txt", url.origin());
-    let rows = reader.fetches_of(None, &robots, ROBOTS_REQUESTS).map_err(|e| data::store_failure(&e))?;
+    let rows = reader.fetches_of(None, &robots, ROBOTS_REQUESTS).map_err(|e| directory::store_failure(&e))?;
     Ok(rows.last().map(request))
 }
 
@@ -242,7 +244,7 @@ pub(super) fn host_step(
     host: &str,
     steps: &mut Vec<WhyStep>,
 ) -> Result<(), Failure> {
-    let Some(row) = reader.host(host).map_err(|e| data::store_failure(&e))? else { return Ok(()) };
+    let Some(row) = reader.host(host).map_err(|e| directory::store_failure(&e))? else { return Ok(()) };
     let mut parts = vec![row.host.clone()];
     match row.robots_status {
         Some(status) => parts.push(format!("robots.txt answered {status}")),

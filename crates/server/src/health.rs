@@ -1,0 +1,54 @@
+//! `/health`, `/ready` and `/metrics`. `/health` is 200 while the process works, whichever server is away: a restart would
+//! not bring it back. `/ready` is 200 while the process does its work.
+
+use crate::error::ApiError;
+use crate::metrics;
+use argiope_service::control::ControlErrorKind;
+use argiope_service::health::Vitals;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use serde_json::json;
+use std::sync::Arc;
+
+/// Says how the process is; called for each request.
+pub type VitalsSource = Arc<dyn Fn() -> Vitals + Send + Sync>;
+
+pub(crate) fn routes(source: VitalsSource) -> Router {
+    Router::new()
+        .route("/health", get(health))
+        .route("/ready", get(ready))
+        .route("/metrics", get(metrics))
+        .with_state(source)
+}
+
+async fn health(State(source): State<VitalsSource>) -> Response {
+    let vitals = source();
+    let all_up = vitals.dependencies.iter().all(|dependency| dependency.up);
+    let dependencies: serde_json::Map<_, _> = vitals
+        .dependencies
+        .iter()
+        .map(|it| (it.name.to_owned(), json!({"up": it.up, "detail": it.detail})))
+        .collect();
+    Json(json!({
+        "status": if all_up { "ok" } else { "degraded" },
+        "state": vitals.lifecycle,
+        "dependencies": dependencies,
+    }))
+    .into_response()
+}
+
+async fn ready(State(source): State<VitalsSource>) -> Response {
+    let lifecycle = source().lifecycle;
+    let status = if lifecycle.is_ready() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, Json(json!({"ready": lifecycle.is_ready(), "state": lifecycle}))).into_response()
+}
+
+async fn metrics(State(source): State<VitalsSource>) -> Response {
+    match metrics::exposition(source()) {
+        Ok(text) => ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response(),
+        Err(error) => ApiError::new(ControlErrorKind::Internal, error.to_string()).into_response(),
+    }
+}

@@ -1,0 +1,210 @@
+//! The object store that a configuration names, where archive and links of a cluster stay, and the way of a worker's files
+//! to it.
+
+use crate::directory::{self, Spooled, WorkerDirectory};
+use argiope_cluster::catalogue::{ExpectedFile, FileLocations, LostMarks};
+use argiope_cluster::database::Database;
+use argiope_cluster::objects::{
+    self, Layout, LinkSpool, ObjectArchive, ObjectSettings, Objects, Spools, UploadOptions, UploadStatus,
+};
+use argiope_config::{ArchiveLayout, ConfigFile, Failure, LoadedConfig};
+use argiope_local::links::SegmentLinks;
+use argiope_model::display::{bytes, counted};
+use argiope_store::archive::Archive;
+use argiope_store::error::{ErrorKind, StoreError};
+use argiope_store::links::Links;
+use argiope_store::spool::Spool;
+use std::io::Read;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A worker that leaves gives what it has left on its disk so long to get away. A file that is under way may end.
+const DRAIN_LIMIT: Duration = Duration::from_secs(30);
+/// Of links that stay on their disk.
+const SEGMENT_BYTES: u64 = 256_000_000;
+
+/// The store, for a command that reads.
+pub fn of(config: &LoadedConfig) -> Result<Option<Arc<dyn Objects>>, Failure> {
+    for key in ["html_bucket", "html_bucket_region", "html_endpoint"] {
+        config.needs(&format!("storage.{key}"))?;
+    }
+    open(&config.file)
+}
+
+/// None where the archive stays on the workers' disks. Nobody is asked yet.
+pub fn open(file: &ConfigFile) -> Result<Option<Arc<dyn Objects>>, Failure> {
+    let Some(bucket) = &file.storage.html_bucket else { return Ok(None) };
+    let settings = ObjectSettings {
+        bucket: bucket.clone(),
+        region: file.storage.html_bucket_region.clone(),
+        endpoint: file.storage.html_endpoint.clone(),
+    };
+    let variable = |name: &str| std::env::var(name).ok();
+    objects::open(&settings, &variable).map(Some).map_err(|e| failure(&e))
+}
+
+/// A list that is an object, where `source` names one: `s3://BUCKET/KEY` or `gs://BUCKET/KEY`, at the store of the
+/// configuration or, where that has none, of the environment.
+pub fn list(file: &ConfigFile, source: &str) -> Option<Result<Box<dyn Read>, Failure>> {
+    let (scheme, rest) = source.split_once("://").filter(|(scheme, _)| matches!(*scheme, "s3" | "gs"))?;
+    Some(open_list(file, source, scheme, rest))
+}
+
+fn open_list(file: &ConfigFile, source: &str, scheme: &str, rest: &str) -> Result<Box<dyn Read>, Failure> {
+    let (bucket, key) = rest.split_once('/').filter(|(_, key)| !key.is_empty()).ok_or_else(|| {
+        Failure::usage(format!("'{source}' names no object")).hint(format!("write {scheme}://BUCKET/KEY"))
+    })?;
+    let variable = |name: &str| std::env::var(name).ok();
+    let settings = ObjectSettings {
+        bucket: format!("{scheme}://{bucket}"),
+        region: file.storage.html_bucket_region.clone(),
+        endpoint: file.storage.html_endpoint.clone().or_else(|| variable("AWS_ENDPOINT_URL")),
+    };
+    let about = |error: StoreError| Failure::failed(format!("{source}: {}", argiope_config::chain(&error)));
+    let objects = objects::open(&settings, &variable).map_err(about)?;
+    match objects.head(key).map_err(about)? {
+        Some(_) => Ok(objects::stream(objects, key.to_owned(), 0)),
+        None => Err(Failure::failed(format!("{source} is not there"))),
+    }
+}
+
+/// The message names the setting. Whatever is wrong with it, the command was used rightly.
+pub fn failure(error: &StoreError) -> Failure {
+    let failure = Failure::failed(argiope_config::chain(error));
+    match error.kind {
+        ErrorKind::Unreachable => failure.hint("is the store up, and may this machine reach it?"),
+        _ => failure,
+    }
+}
+
+/// Where the files of a worker go, and how.
+pub struct Bucket {
+    objects: Arc<dyn Objects>,
+    options: UploadOptions,
+    rotate_bytes: u64,
+}
+
+impl Bucket {
+    /// Found to be there and to let us in.
+    pub fn open(file: &ConfigFile) -> Result<Option<Bucket>, Failure> {
+        let Some(objects) = open(file)? else { return Ok(None) };
+        objects.check().map_err(|e| failure(&e))?;
+        let layout = match file.storage.archive_layout {
+            ArchiveLayout::Warc => Layout::Warc,
+            ArchiveLayout::Objects => Layout::Objects,
+        };
+        let options = UploadOptions { layout, rotate_after: file.storage.archive_file_age };
+        Ok(Some(Bucket { objects, options, rotate_bytes: file.storage.archive_file_size() }))
+    }
+}
+
+/// The files of a worker while it is a member.
+pub struct WorkerFiles {
+    pub archive: Arc<dyn Archive>,
+    pub links: Box<dyn Links>,
+    pub uploads: Uploads,
+    /// What is gone is marked while this is held.
+    pub marks: LostMarks,
+}
+
+impl WorkerFiles {
+    /// Of the member `owner`.
+    pub fn open(
+        directory: &WorkerDirectory,
+        bucket: Option<&Bucket>,
+        database: &Database,
+        owner: &str,
+    ) -> Result<WorkerFiles, Failure> {
+        let store = |e| directory::store_failure(&e);
+        let kept = || {
+            let objects = bucket.map(|bucket| Arc::clone(&bucket.objects));
+            FileLocations::open(database, &directory.worker, objects).map_err(store)
+        };
+        let spooled = bucket.map(|bucket| Spooled {
+            rotate_bytes: bucket.rotate_bytes,
+            // An object stands for itself: it refers to no other.
+            revisits: bucket.options.layout == Layout::Warc,
+        });
+        let archive = Arc::new(directory.archive(spooled)?);
+        let links = directory.links(bucket.map_or(SEGMENT_BYTES, |bucket| bucket.rotate_bytes))?;
+        let marks = marks(kept()?, &*archive, &links, owner)?;
+        let Some(Bucket { objects, options, .. }) = bucket else {
+            return Ok(WorkerFiles { archive, links: Box::new(links), uploads: Uploads(None), marks });
+        };
+        let mut told = kept()?;
+        let on_stored = Box::new(move |stored: &[objects::Stored]| told.note(stored));
+        let segments = LinkSpool { segments: links.segments(), worker: directory.worker.clone() };
+        let spools = Spools { archive, links: Some(segments) };
+        let archive = ObjectArchive::start(spools, Arc::clone(objects), *options, on_stored);
+        let archive = Arc::new(archive.map_err(store)?);
+        let uploads = Uploads(Some(archive.clone()));
+        Ok(WorkerFiles { archive, links: Box::new(links), uploads, marks })
+    }
+}
+
+/// Looks for what should be on this disk, and tells the catalogue what is gone, or is back.
+fn marks(
+    mut kept: FileLocations,
+    archive: &dyn Spool,
+    links: &SegmentLinks,
+    owner: &str,
+) -> Result<LostMarks, Failure> {
+    let store = |e| directory::store_failure(&e);
+    let segments = links.segments();
+    let checked = kept.check_files(&|file| match file {
+        ExpectedFile::Archive(file) => archive.path(file).exists(),
+        ExpectedFile::Links(segment) => segments.path(segment).exists(),
+    });
+    let checked = checked.map_err(store)?;
+    if checked.lost_links > 0 {
+        tracing::warn!(segments = checked.lost_links, "segments of links of this worker are gone");
+    }
+    LostMarks::start(kept, checked, owner).map_err(store)
+}
+
+/// How the files of a worker get away.
+#[derive(Clone)]
+pub struct Uploads(Option<Arc<ObjectArchive>>);
+
+impl Uploads {
+    /// None where they stay.
+    pub fn status(&self) -> Option<UploadStatus> {
+        self.0.as_ref().map(|archive| archive.uploader().status())
+    }
+
+    /// What is wrong, for people.
+    pub fn trouble(&self) -> Option<String> {
+        let status = self.status()?;
+        let trouble = status.trouble.clone()?;
+        Some(match status.waiting_files {
+            0 => trouble,
+            _ => format!("{} wait to be uploaded: {trouble}", waiting(&status)),
+        })
+    }
+
+    pub fn waiting_bytes(&self) -> u64 {
+        self.status().map_or(0, |status| status.waiting_bytes)
+    }
+
+    /// For a worker that has nothing more to write: what is left goes now. `wait` is called until it has; gives what has
+    /// not gone.
+    pub fn finish(&self, mut wait: impl FnMut()) -> Option<String> {
+        let uploader = self.0.as_ref()?.uploader();
+        uploader.begin_drain(DRAIN_LIMIT);
+        while !uploader.has_ended() {
+            wait();
+        }
+        let status = uploader.status();
+        (status.waiting_files > 0).then(|| {
+            let why = status.trouble.as_deref().unwrap_or("there was no time");
+            format!(
+                "{} stay on this disk ({why}); a worker that starts on it again uploads them",
+                waiting(&status)
+            )
+        })
+    }
+}
+
+fn waiting(status: &UploadStatus) -> String {
+    format!("{} ({})", counted(status.waiting_files, "file", "files"), bytes(status.waiting_bytes))
+}

@@ -1,0 +1,106 @@
+//! Control of a process that crawls: the port [`Control`], and who implements it. [`RunningCrawl`] is the process itself,
+//! [`OwnerClient`] is another process that reaches it over the socket in its data directory. The wire format of the API is
+//! the types here, as JSON.
+
+mod client;
+mod owner;
+mod running;
+
+pub use client::OwnerClient;
+pub use owner::{Owner, named};
+pub use running::{ProcessTerms, RunningCrawl};
+
+use crate::job_request::JobRequest;
+use argiope_engine::{Status, Why};
+use argiope_model::{JobId, JobSpec};
+use serde::{Deserialize, Serialize};
+
+/// What a process that crawls can be asked to do. Calls block until it is done, or for a bounded time.
+pub trait Control: Send + Sync {
+    fn status(&self) -> Result<Status, ControlError>;
+
+    /// Creates a job, or finds the unfinished one that is meant. It starts with [`Control::start`]. A job that runs
+    /// already is left alone, and [`AcceptedJob::is_running`] says so.
+    fn submit(&self, request: JobRequest) -> Result<AcceptedJob, ControlError>;
+    /// Seeds of a job that was submitted and has not started, beside those of its specification.
+    fn add_seeds(&self, job: JobId, seeds: Vec<String>) -> Result<(), ControlError>;
+    fn start(&self, job: JobId) -> Result<(), ControlError>;
+
+    fn pause(&self, job: JobId) -> Result<(), ControlError>;
+    fn resume(&self, job: JobId) -> Result<(), ControlError>;
+    /// Ends the job in this process; it can be resumed.
+    fn stop(&self, job: JobId) -> Result<(), ControlError>;
+    /// Ends the job for good; what it has stored stays.
+    fn cancel(&self, job: JobId) -> Result<(), ControlError>;
+    /// Removes the job with its queue and its rows in the catalogue.
+    fn delete(&self, job: JobId) -> Result<(), ControlError>;
+    /// Changes limits, delay and other settings that do not change what the job is.
+    fn change(&self, job: JobId, spec: JobSpec) -> Result<(), ControlError>;
+    fn retry(&self, job: JobId, wanted: RetryRequest) -> Result<Retried, ControlError>;
+    /// `url` is in normal form.
+    fn why(&self, job: JobId, url: &str) -> Result<Why, ControlError>;
+}
+
+/// A job that was submitted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AcceptedJob {
+    pub job: JobId,
+    pub is_new: bool,
+    pub is_running: bool,
+    /// For the user: what the process does differently from what was asked for.
+    pub notices: Vec<String>,
+}
+
+/// Which pages of a job are fetched again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RetryRequest {
+    /// All that failed.
+    pub failed: bool,
+    /// Those whose robots.txt was unreachable.
+    pub blocked: bool,
+    /// Pages by their URL in normal form.
+    pub urls: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Retried {
+    /// URLs that were not queued already.
+    pub queued: u64,
+}
+
+/// Why something was not done. It keeps its kind on the way through the API.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{detail}")]
+pub struct ControlError {
+    #[serde(rename = "error")]
+    pub kind: ControlErrorKind,
+    pub detail: String,
+    /// What to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ControlErrorKind {
+    /// The request cannot be carried out as it is.
+    Invalid,
+    /// There is no such job, or it does not run in this process.
+    NotFound,
+    /// The job is in another state.
+    Conflict,
+    /// The process is ending, or did not answer in time. The same may work in a while.
+    Unavailable,
+    Internal,
+}
+
+impl ControlError {
+    pub fn new(kind: ControlErrorKind, detail: impl Into<String>) -> ControlError {
+        ControlError { kind, detail: detail.into(), hint: None }
+    }
+
+    pub fn hint(mut self, hint: impl Into<String>) -> ControlError {
+        self.hint = Some(hint.into());
+        self
+    }
+}
