@@ -116,7 +116,7 @@ fn an_unreadable_list_is_named_with_the_reason() {
     let desk = Desk::new();
     let run = refused(&desk, &["crawl", "--list", "nowhere.txt"]);
     assert!(run.stderr.contains("nowhere.txt") && run.stderr.contains("No such file"), "{}", run.stderr);
-    assert!(run.stderr.contains("\nhint: give a file that can be read"), "{}", run.stderr);
+    assert!(run.stderr.contains("\nhint: give a readable file"), "{}", run.stderr);
     let run = refused(&desk, &["crawl", "--list", "."]);
     assert!(run.stderr.contains("directory") && run.stderr.contains("\nhint: "), "{}", run.stderr);
     for option in ["-c", "--config"] {

@@ -24,9 +24,9 @@ fn wrong_usage_exits_2_with_a_hint_at_the_right_word() {
 #[test]
 fn a_number_out_of_bounds_is_told_what_to_be() {
     for (option, value, part) in [
-        ("--max-pages", "0", "write a whole number, 1 or more; without the option there is no limit"),
+        ("--max-pages", "0", "write a whole number, 1 or more; leave the option out for no limit"),
         ("--max-pages", "-3", "write a whole number, 1 or more"),
-        ("--depth", "x", "write a whole number, 0 or more; 0 is the seeds alone"),
+        ("--depth", "x", "write a whole number, 0 or more; 0 fetches only the seeds"),
         ("--per-host", "0", "write a whole number, from 1 to 10000"),
     ] {
         let run = argiope(&["crawl", "https://example.com", option, value]);
@@ -41,7 +41,7 @@ fn the_defaults_of_the_lab_are_in_its_help() {
     let (plain, mixed, demo) = (LabConfig::plain(), LabConfig::mixed(), LabConfig::demo());
     for part in [
         format!("(default {} and a free port)", plain.listen.ip()),
-        format!("(default {}; mixed and demo: one of each of their kinds)", plain.hosts),
+        format!("(default {}; mixed and demo: one of each kind)", plain.hosts),
         format!("(default {}, mixed {}, demo {})", plain.pages, mixed.pages, demo.pages),
         format!("(default {})", plain.seed),
         String::from("[default: plain]"),

@@ -9,10 +9,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// A browser's whole profile has less.
+/// More than the cookies of a whole browser profile.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// The text of a cookies.txt, checked.
+/// Reads and checks a cookies.txt file.
 pub fn read_cookies_file(path: &Path) -> Result<String, Failure> {
     let unreadable = |error: &dyn std::fmt::Display| {
         Failure::usage(format!("cannot read the cookies in {}: {error}", path.display()))
@@ -27,7 +27,7 @@ pub fn parse_cookies(text: &str, suffixes: &PublicSuffixes) -> Result<Vec<Cookie
     netscape::parse(text, suffixes)
 }
 
-/// The text of a file that is no longer than a cookies.txt can be.
+/// Reads a file of at most the size of a cookies.txt.
 pub fn read_cookies_text(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     File::open(path)?.take(MAX_BYTES + 1).read_to_string(&mut text)?;
@@ -37,7 +37,7 @@ pub fn read_cookies_text(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// The form with the values of its variables.
+/// Replaces the variables of a login form by their values.
 pub fn login_form(login: &Login, environment: Environment<'_>) -> Result<LoginForm, Failure> {
     let wrong = |problem: String| Failure::usage(format!("'login': {problem}"));
     let url_of = |text: &str| {

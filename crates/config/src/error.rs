@@ -16,7 +16,7 @@ pub struct ConfigError {
     pub file: String,
     pub at: Option<Position>,
     pub message: String,
-    /// It could not be looked at all.
+    /// The file could not be read.
     unreadable: bool,
 }
 
@@ -35,7 +35,7 @@ impl ConfigError {
     }
 }
 
-/// Wrong files are wrong usage; each error says what to mend, but for files that are not there.
+/// Errors in files are usage errors; unreadable files get a hint.
 impl From<Vec<ConfigError>> for Failure {
     fn from(errors: Vec<ConfigError>) -> Failure {
         let unreadable = errors.iter().any(|error| error.unreadable);

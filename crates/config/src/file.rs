@@ -28,12 +28,12 @@ pub struct ConfigFile {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CrawlSection {
-    /// For hosts of which nothing else is known.
+    /// For hosts without another delay.
     #[serde(with = "human_optional_duration", skip_serializing_if = "Option::is_none")]
     pub default_crawl_delay: Option<Duration>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_retries: Option<u8>,
-    /// Networks that may be crawled although no public host can be in them.
+    /// Networks that may be crawled although they are not public.
     pub allow_addresses: Vec<String>,
     /// PEM files with certificate authorities to trust beside the system's.
     pub extra_authorities: Vec<PathBuf>,
@@ -45,9 +45,9 @@ pub struct CrawlSection {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WorkersSection {
-    /// Connections of one machine.
+    /// Concurrent requests on one machine.
     pub concurrency: u32,
-    /// Connections of a cluster worker.
+    /// Concurrent requests of a cluster worker.
     pub concurrency_per_pod: u32,
     pub pod_count_min: u32,
     pub pod_count_max: u32,
@@ -59,7 +59,7 @@ impl Default for WorkersSection {
     }
 }
 
-/// How raw pages are laid out.
+/// The layout of the archive of raw pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ArchiveLayout {
@@ -79,19 +79,19 @@ pub struct StorageSection {
     pub html_bucket_region: Option<String>,
     pub html_endpoint: Option<String>,
     pub archive_layout: ArchiveLayout,
-    /// A file of the archive is ended when it is so long,
+    /// Size at which an archive file is closed, in bytes.
     pub archive_file_size: Option<u64>,
-    /// or so old, if it is to leave its worker's disk.
+    /// Age at which an archive file that will be uploaded is closed.
     #[serde(with = "human_duration")]
     pub archive_file_age: Duration,
-    /// Nothing new is asked for while less than this is free on the disk,
+    /// Requests pause while fewer bytes are free on the disk.
     pub disk_reserve: Option<u64>,
-    /// or more than this waits there to be uploaded.
+    /// Requests pause while more bytes wait for upload.
     pub upload_backlog: Option<u64>,
 }
 
 impl StorageSection {
-    /// Smaller where files are uploaded: what is not there yet goes with a lost disk.
+    /// Smaller if files are uploaded, since a lost disk loses what is not uploaded yet.
     pub fn archive_file_size(&self) -> u64 {
         let usual = if self.html_bucket.is_some() { 256_000_000 } else { 1_000_000_000 };
         self.archive_file_size.unwrap_or(usual)
@@ -120,7 +120,7 @@ impl Default for StorageSection {
 #[serde(default, deny_unknown_fields)]
 pub struct TopicsSection {
     pub top_n: u32,
-    /// Words of a term, least and most.
+    /// Fewest and most words of a term.
     pub ngram_range: [u8; 2],
 }
 
@@ -133,7 +133,7 @@ impl Default for TopicsSection {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DnsSection {
-    /// Asked in this order; empty: those of the system.
+    /// Tried in this order; empty: those of the system.
     pub resolvers: Vec<String>,
     pub overrides: BTreeMap<String, Vec<IpAddr>>,
     #[serde(with = "human_duration")]
@@ -167,7 +167,7 @@ impl Default for DnsSection {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServerSection {
-    /// Where a worker serves HTTP, unless its own option says it.
+    /// Address on which a worker serves HTTP; `--listen` overrides it.
     pub listen: Option<SocketAddr>,
 }
 
@@ -180,7 +180,7 @@ pub enum Transport {
     Kafka,
 }
 
-/// Kafka's own words for how its clients speak to it.
+/// `security.protocol` of Kafka clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum SecurityProtocol {
@@ -204,21 +204,20 @@ impl SecurityProtocol {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ClusterSection {
-    /// Fixed when the cluster is created; where it is given, a database with another one is refused.
+    /// Fixed when the cluster is created; a database of another cluster is refused.
     pub name: Option<String>,
     pub transport: Transport,
     pub kafka_brokers: Option<String>,
-    /// Begins the names of the topics, where several clusters share one Kafka.
+    /// Prefix of the topic names, if several clusters share one Kafka.
     pub kafka_topic_prefix: Option<String>,
     pub kafka_security_protocol: SecurityProtocol,
-    /// A PEM file with the authorities that brokers' certificates are from; without it, the system's.
+    /// A PEM file with the certificate authorities of the brokers; without it, those of the system.
     pub kafka_ssl_ca: Option<PathBuf>,
     pub kafka_sasl_username: Option<String>,
     pub kafka_sasl_password: Option<String>,
     /// Fixed when a data directory or cluster is created.
     pub shards: u16,
-    /// How long `crawl` and `ingest` wait for PostgreSQL once they have begun; 0 for not at all, null for as long as it
-    /// takes.
+    /// How long a running `crawl` or `ingest` waits while PostgreSQL is unavailable; 0 is not at all, `None` no limit.
     #[serde(with = "human_optional_duration")]
     pub wait_for_database: Option<Duration>,
 }
@@ -240,7 +239,7 @@ impl Default for ClusterSection {
     }
 }
 
-/// On one machine everything is kept.
+/// Has no keys yet: everything is kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetentionSection {}

@@ -1,5 +1,5 @@
-//! Texts that only the room that uses them can judge: its own functions are asked, so that a file that passes is a file
-//! that can be used.
+//! Texts that are validated by the functions of the crate that uses them, so that a file that passes the check can be
+//! used.
 
 use crate::job::name_problem;
 use crate::schema::Form;
@@ -68,7 +68,7 @@ pub(crate) const LISTEN: Form = Form {
     fits: |text| text.parse::<SocketAddr>().is_ok(),
 };
 
-/// A resolver's address; without a port, that of DNS.
+/// The address of a resolver; the default port is that of DNS.
 pub(crate) fn resolver_address(text: &str) -> Option<SocketAddr> {
     text.parse().ok().or_else(|| text.parse::<IpAddr>().ok().map(|ip| SocketAddr::new(ip, 53)))
 }
@@ -79,7 +79,7 @@ fn can_be_sent(set: impl FnOnce(&mut ProfileOptions)) -> bool {
     RequestProfile::new(&profile).is_ok()
 }
 
-/// Resolvers are asked for names in this form, so that another one would never be found.
+/// Names are looked up in this form; a name in another form would never match.
 fn is_host_name(text: &str) -> bool {
     let name = text.trim_end_matches('.').to_ascii_lowercase();
     !name.contains('*')

@@ -1,5 +1,5 @@
 //! The keys of `argiope.yaml`, `job.yaml` and the graph's `config.json`, as people may write them. One table per
-//! section; the names are those of the typed structures, so that a test can hold them against each other.
+//! section; the names are those of the typed structures, and a test compares the two.
 //!
 //! `docs/configuration.md` is made from these tables (`reference`). A new key needs `about`, and `unit` and `example`
 //! where they cannot be derived; then `argiope config docs > docs/configuration.md`.
@@ -20,47 +20,50 @@ const RESOURCES: [&str; 3] = ["off", "check", "keep"];
 
 const NEW_URLS: &[Key] = &[
     Key::new("per_second", U32_AT_LEAST_ONE)
-        .about("New URLs of other hosts that the pages of one host may bring, sustained.")
+        .about("New URLs of other hosts that pages of one host may add, on average.")
         .unit("URLs per second")
         .example("20"),
-    Key::new("burst", U32_AT_LEAST_ONE).about("So many may come at once.").unit("URLs").example("1000"),
+    Key::new("burst", U32_AT_LEAST_ONE)
+        .about("New URLs that may be added at once.")
+        .unit("URLs")
+        .example("1000"),
 ];
 
 const DOMAIN_PARAMETERS: &[Key] = &[
     Key::new("keep_parameters", Kind::List(&Kind::Text))
-        .about("Parameters that are content there and stay; `*` as above.")
+        .about("Parameters that are part of the page's identity on this domain; `*` as above.")
         .example("[ref]"),
     Key::new("drop_parameters", Kind::List(&Kind::Text))
-        .about("Further parameters that do not tell pages apart there; `*` as above.")
+        .about("Further parameters to ignore on this domain; `*` as above.")
         .example("[from]"),
 ];
 
 const NORMAL_FORM: &[Key] = &[
-    Key::new("strip_trailing_slash", Kind::Flag).about("Take `/a/` and `/a` for the same page."),
+    Key::new("strip_trailing_slash", Kind::Flag).about("Treat `/a/` and `/a` as the same page."),
     Key::new("tracking_parameters", Kind::List(&Kind::Text))
-        .about("Query parameters that do not tell pages apart. A `*` at the end of a name stands for any ending.")
+        .about("Query parameters to ignore when URLs are compared. A `*` at the end of a name matches any ending.")
         .example("[\"utm_*\", gclid]"),
     Key::new("session_parameters", Kind::List(&Kind::Text))
-        .about("Query and path parameters that carry a session, in upper or lower case, dropped where the value looks like one; `*` as above.")
+        .about("Query and path parameters that carry a session id, case-insensitive; ignored if the value looks like one; `*` as above.")
         .example("[jsessionid, phpsessid]"),
     Key::new("keep_parameters", Kind::List(&Kind::Text))
-        .about("Parameters that are content and stay, whatever the lists above say; `*` as above.")
+        .about("Parameters that are never ignored, whatever the lists above say; `*` as above.")
         .example("[ref]"),
     Key::new("drop_parameters", Kind::List(&Kind::Text))
-        .about("Further parameters that do not tell pages apart; `*` as above.")
+        .about("Further parameters to ignore; `*` as above.")
         .example("[from]"),
     Key::new("domains", Kind::Named(forms::LISTED_DOMAIN, &Kind::Section(DOMAIN_PARAMETERS)))
-        .about("What holds for a domain and everything below it, before what holds for all.")
+        .about("Overrides for a domain and its subdomains.")
         .example("{ git.example.com: { keep_parameters: [ref] } }"),
 ];
 
-/// What one domain can have different comes after the keys of its own.
+/// The keys that a domain can override; those of the whole section come after them.
 macro_rules! with_trap_keys {
     ($($own:expr),* $(,)?) => {
         &[
-            Key::new("enabled", Kind::Flag).about("Look for spider traps at all."),
+            Key::new("enabled", Kind::Flag).about("Detect spider traps."),
             Key::new("urls_per_pattern", U32)
-                .about("URLs of one pattern on one host, after which its pages have to differ from each other.")
+                .about("URLs of one pattern on one host, beyond which its pages must differ from each other.")
                 .unit("URLs")
                 .example("5000"),
             Key::new("pages_before_judgement", U32)
@@ -72,7 +75,7 @@ macro_rules! with_trap_keys {
                 .unit("percent")
                 .example("95"),
             Key::new("max_repeated_segments", U32)
-                .about("How often one segment may stand in a path.")
+                .about("How often the same segment may occur in a path.")
                 .unit("times")
                 .example("5"),
             Key::new("earliest_year", U16)
@@ -91,7 +94,7 @@ macro_rules! with_trap_keys {
 const DOMAIN_TRAPS: &[Key] = with_trap_keys![];
 const TRAPS: &[Key] = with_trap_keys![
     Key::new("domains", Kind::Named(forms::LISTED_DOMAIN, &Kind::Section(DOMAIN_TRAPS)))
-        .about("What is different for a domain and everything below it; the nearest entry counts.")
+        .about("Overrides for a domain and its subdomains; the most specific entry applies.")
         .example("{ calendar.example.com: { enabled: false } }")
 ];
 
@@ -113,74 +116,74 @@ const LOGIN: &[Key] = &[
         .example("https://example.com/login"),
     Key::new("page", Kind::Text)
         .about(
-            "The page that has the form. It is asked for first; its cookies and the hidden fields of its form, such as a token \
+            "The page with the form. It is requested first; its cookies and the hidden fields of its form, such as a token \
              against forged requests, are sent along.",
         )
         .example("https://example.com/login")
         .otherwise("only `fields` are sent"),
     Key::new("fields", Kind::Named(forms::WORD, &Kind::Text))
         .required()
-        .about("The fields of the form. A password has to come from a variable, which is looked up when it is sent.")
+        .about("The fields of the form. A password has to come from an environment variable, which is read when the form is sent.")
         .example("{ user: crawler, password: \"${SITE_PASSWORD}\" }"),
     Key::new("success_text", Kind::Text)
-        .about("The answer of a login that worked has this text.")
+        .about("Text that the response of a successful login contains.")
         .example("Sign out")
-        .otherwise("not looked at"),
+        .otherwise("not checked"),
     Key::new("success_cookie", Kind::Text)
-        .about("A login that worked sets this cookie.")
+        .about("Cookie that a successful login sets.")
         .example("session")
         .otherwise("any cookie, where `success_text` is not given either"),
 ];
-/// As many as the command line takes.
+/// The bounds of the command line options.
 const CONNECTIONS: Kind = Kind::Whole { least: 1, most: 100_000 };
 pub(crate) const CONNECTIONS_PER_HOST: Kind = Kind::Whole { least: 1, most: 10_000 };
 pub(crate) const HEADERS: Kind = Kind::Named(forms::HEADER_NAME, &Kind::Parsed(forms::HEADER_VALUE));
 pub(crate) const COOKIES: Kind = Kind::Named(forms::COOKIE, &Kind::Parsed(forms::COOKIE));
 pub(crate) const PROXY: Kind = Kind::Parsed(forms::PROXY);
 
-/// What a job can be told, and `crawl` for all jobs, after the keys that only one of them has.
+/// The keys of a job, which are also the keys of `crawl` for all jobs, after those that only one of them has.
 macro_rules! with_job_keys {
     ($($own:expr),* $(,)?) => {
         &[
             $($own,)*
             Key::new("scope", Kind::Word(&SCOPES))
-                .about("How far from its seeds a job goes: their hosts, every host under their root domains, the hosts below them, anywhere."),
+                .about("Which hosts are crawled: those of the seeds (`host`), all under their root domains (`domain`), those and their subdomains (`subdomains`), or any."),
             Key::new("include", Kind::List(&Kind::Pattern))
-                .about("Patterns on the whole URL: where there are any, one must match.")
+                .about("Patterns on the whole URL: if there are any, one must match.")
                 .example("['^https://example\\.com/docs/']"),
             Key::new("exclude", Kind::List(&Kind::Pattern))
                 .about("Patterns on the whole URL: none may match.")
                 .example("['/tag/', '\\?sort=']"),
             Key::new("blacklist", Kind::List(&Kind::Parsed(forms::LISTED_DOMAIN)))
-                .about("Hosts and domains that are not requested, with everything below them.")
+                .about("Hosts and domains that are never requested, with their subdomains.")
                 .example("[ads.example.com]"),
             Key::new("exclude_domains", Kind::List(&Kind::Pattern))
                 .about("Patterns on the host name: none may match.")
                 .example("['(^|\\.)ads\\.']"),
             Key::new("max_subdomains_per_root", U32).or_null()
-                .about("Hosts of one root domain; more are not requested.").unit("hosts").example("50").otherwise("no limit"),
+                .about("Hosts of one root domain that are crawled.").unit("hosts").example("50").otherwise("no limit"),
             Key::new("max_depth", U32).or_null()
-                .about("Links from a seed; 0 fetches the seeds alone, `null` has no limit.").unit("links").example("3"),
+                .about("Distance from a seed, in links; 0 fetches only the seeds, `null` is no limit.").unit("links").example("3"),
             Key::new("max_pages", AT_LEAST_ONE).or_null()
-                .about("Pages that a job stores at most.").unit("pages").example("50000").otherwise("no limit"),
+                .about("Pages that a job stores.").unit("pages").example("50000").otherwise("no limit"),
             Key::new("max_pages_per_domain", AT_LEAST_ONE).or_null()
-                .about("Pages that a job stores of one root domain at most.").unit("pages").example("1000").otherwise("no limit"),
+                .about("Pages that a job stores per root domain.").unit("pages").example("1000").otherwise("no limit"),
             Key::new("max_links_per_page", U32)
-                .about("Different links taken from one page; those beyond are counted and named.").unit("links").example("50000"),
+                .about("Distinct links followed per page; links beyond the limit are reported.").unit("links").example("50000"),
             Key::new("new_urls_per_source", Kind::Section(NEW_URLS))
-                .about("How fast the pages of one host may bring new URLs of other hosts. The excess waits, it is not dropped."),
+                .about("How fast pages of one host may add new URLs of other hosts. The excess is delayed, not dropped."),
             Key::new("queue_cap", AT_LEAST_ONE).or_null()
-                .about("The longest queue of the job; beyond it the lowest priority is dropped.").unit("URLs").example("1000000").otherwise("no limit"),
+                .about("Maximum queue length of the job; beyond it, URLs of the lowest priority are dropped.").unit("URLs").example("1000000").otherwise("no limit"),
             Key::new("per_host", CONNECTIONS_PER_HOST).or_null()
-                .about("Requests in flight to one host.").unit("requests").example("2").otherwise("as `politeness` says of the host"),
+                .about("Concurrent requests per host.").unit("requests").example("2").otherwise("as in `politeness`"),
             Key::new("concurrency", CONNECTIONS).or_null()
-                .about("Requests in flight in all.").unit("requests").example("200").otherwise("`workers.concurrency`"),
+                .about("Concurrent requests in total.").unit("requests").example("200").otherwise("`workers.concurrency`"),
             Key::new("timeout", Kind::SomeTime).alias(&[
                 ("fetch_timeout", Unit::Same),
                 ("fetch_timeout_seconds", Unit::Seconds),
                 ("timeout_seconds", Unit::Seconds),
             ])
-                .about("For a whole fetch, from the first byte sent to the last received.").example("20s"),
+                .about("Time limit of one fetch, from the first byte sent to the last received.").example("20s"),
             Key::new("max_redirects", U32)
                 .about("Redirects that are followed from one URL.").unit("redirects").example("10"),
             Key::new("max_body", Kind::Size).alias(&[
@@ -188,28 +191,28 @@ macro_rules! with_job_keys {
                 ("max_content_bytes", Unit::Bytes),
                 ("max_body_bytes", Unit::Bytes),
             ])
-                .about("The longest body, after content decoding; the rest is cut.").example("50MB"),
+                .about("Maximum size of a body after decoding; the rest is truncated.").example("50MB"),
             Key::new("user_agent", Kind::Parsed(forms::USER_AGENT)).or_null()
                 .about("`User-Agent` of every request; it should name a contact.")
                 .example("\"ExampleBot/1.0 (+https://example.com/bot)\"").otherwise("`Argiope/` with its version"),
             Key::new("headers", HEADERS)
-                .about("Headers sent with every request; those that look like passwords to the hosts of the seeds only.").example("{ X-Contact: crawl@example.org }"),
+                .about("Headers sent with every request; those that look like credentials only to the hosts of the seeds.").example("{ X-Contact: crawl@example.org }"),
             Key::new("cookies", Kind::WordOr(&CookieJar::WORDS, &COOKIES))
-                .about("Names with values are cookies sent to the hosts of the seeds; a word says the same as `cookie_jar`.")
+                .about("Cookies sent to the hosts of the seeds, by name. A single word is read as `cookie_jar`.")
                 .example("{ consent: \"yes\" }"),
             Key::new("cookie_jar", Kind::Word(&CookieJar::WORDS)).or_null()
-                .about("Cookies that sites set: taken never, for a chain of redirects, while the job runs, or kept with it.")
+                .about("How long cookies that sites set are kept: never, during a redirect chain, while the job runs, or stored with the job.")
                 .example("session").otherwise("`redirects`; with `cookies_file` or `login`, `session`"),
             Key::new("cookies_file", Kind::Text).or_null()
-                .about("A cookies.txt file to begin with, as curl and browsers write it.")
+                .about("A cookies.txt file to start with, as curl and browser extensions write it.")
                 .example("cookies.txt").otherwise("none"),
             Key::new("basic_auth", Kind::Section(BASIC_AUTH))
                 .about("User and password sent to the hosts of the seeds.").otherwise("none"),
             Key::new("proxy", PROXY).or_null()
-                .about("An HTTP proxy for all requests; `none` for none at all.").example("http://proxy.example:3128")
+                .about("An HTTP proxy for all requests, or `none`.").example("http://proxy.example:3128")
                 .otherwise("`http_proxy`, `https_proxy` and `no_proxy` of the environment"),
             Key::new("insecure", Kind::Flag)
-                .about("Check no certificate: whoever is on the way can read and change everything."),
+                .about("Do not verify certificates: anyone on the network path can read and change everything."),
             Key::new("respect_robots", Kind::Flag)
                 .about("Obey robots.txt. Switch it off for sites of your own only."),
             Key::new("respect_nofollow", Kind::Flag)
@@ -218,25 +221,25 @@ macro_rules! with_job_keys {
                 .about("Fetch pages whose robots meta tag or `X-Robots-Tag` says `noindex`, and follow their links, but leave them out of exports."),
             Key::new("index_noindex", Kind::Flag).about("Export pages that say `noindex`, too; they stay marked."),
             Key::new("allow_private", Kind::Flag).about("Allow loopback and private addresses."),
-            Key::new("archive", Kind::Flag).about("Keep requests and answers in the WARC archive."),
+            Key::new("archive", Kind::Flag).about("Store requests and responses in the WARC archive."),
             Key::new("sitemaps", Kind::Flag).about("Read the sitemaps that robots.txt names."),
             Key::new("resources", Kind::Word(&RESOURCES))
-                .about("Pictures, styles, scripts, fonts and media of crawled pages: ask for each once (`check`), or archive them, too (`keep`).")
+                .about("Images, styles, scripts, fonts and media of crawled pages: request each once (`check`), or archive them, too (`keep`).")
                 .example("check"),
             Key::new("normal_form", Kind::Section(NORMAL_FORM)).about("Which spellings of a URL are the same page."),
             Key::new("skip_extensions", Kind::List(&Kind::Parsed(forms::EXTENSION)))
-                .about("File extensions that are not fetched, without the dot. The list replaces the usual one.")
+                .about("File extensions that are not fetched, without the dot. The list replaces the default one.")
                 .example("[jpg, png, zip]"),
             Key::new("max_url_length", Kind::Whole { least: 1, most: Url::MAX_LENGTH as u64 })
                 .about("Longer URLs are not requested.").unit("bytes").example("1000"),
             Key::new("max_path_depth", U32_AT_LEAST_ONE)
-                .about("Segments of a path; deeper URLs are not requested.").unit("segments").example("30"),
+                .about("Path segments; URLs with more are not requested.").unit("segments").example("30"),
             Key::new("max_query_parameters", U32)
                 .about("URLs with more query parameters are not requested.").unit("parameters").example("8"),
             Key::new("strict", Kind::Flag).about("At most 3 query parameters."),
             Key::new("traps", Kind::Section(TRAPS)).about("What counts as a spider trap."),
             Key::new("authority", Kind::Named(forms::LISTED_DOMAIN, &PERCENT))
-                .about("Hosts and root domains whose URLs come earlier, by how much (0 to 100).").unit("points").example("{ example.com: 20 }"),
+                .about("Hosts and root domains whose URLs get a higher priority, by this much (0 to 100).").unit("points").example("{ example.com: 20 }"),
         ]
     };
 }
@@ -244,7 +247,7 @@ macro_rules! with_job_keys {
 /// `job.yaml`
 pub(crate) const JOB: &[Key] = with_job_keys![
     Key::new("name", Kind::Parsed(forms::JOB_NAME))
-        .about("What the job is called by; the same name goes on with the same job.")
+        .about("Name of the job; the same name resumes the same job.")
         .example("nightly")
         .otherwise("a number"),
     Key::new("seeds", Kind::List(&Kind::Text))
@@ -261,25 +264,25 @@ pub(crate) const JOB: &[Key] = with_job_keys![
             ("crawl_delay", Unit::Same),
             ("crawl_delay_seconds", Unit::Seconds),
         ])
-        .about("Between two requests to a host, where neither its domain nor its class says otherwise.")
+        .about("Delay between two requests to a host, unless its domain or class has its own.")
         .example("2s")
-        .otherwise("as `politeness` says of the host"),
+        .otherwise("as in `politeness`"),
 ];
 
-/// Section `crawl`: what holds for all jobs that do not say otherwise.
+/// Section `crawl`: defaults of all jobs.
 const CRAWL: &[Key] = with_job_keys![
     Key::new("default_crawl_delay", Kind::Delay)
         .alias(&[("default_crawl_delay_seconds", Unit::Seconds), ("delay", Unit::Same)])
-        .about("Another place for `politeness.default_delay`; give one of the two.")
+        .about("The same as `politeness.default_delay`; give one of the two.")
         .example("2s")
         .otherwise("`politeness.default_delay`"),
     Key::new("max_retries", Kind::Whole { least: 0, most: 100 })
-        .about("Another place for `politeness.retries.max_retries`.")
+        .about("The same as `politeness.retries.max_retries`.")
         .unit("retries")
         .example("5")
         .otherwise("`politeness.retries.max_retries`"),
     Key::new("allow_addresses", Kind::List(&Kind::Parsed(forms::NETWORK)))
-        .about("Networks that may be crawled although no public host can be in them.")
+        .about("Networks that may be crawled although they are not public.")
         .example("[10.0.0.0/8]"),
     Key::new("extra_authorities", Kind::List(&Kind::Text))
         .about("PEM files with certificate authorities to trust beside the system's.")
@@ -290,11 +293,11 @@ const CRAWL: &[Key] = with_job_keys![
 pub(crate) const GRAPH: &[Key] = &[
     Key::new("seed_url", Kind::Text)
         .or_null()
-        .about("Where the graph begins; needed, here or on the command line.")
+        .about("URL to start from; required, here or on the command line.")
         .example("https://example.com"),
-    Key::new("max_depth", U32).about("Links from the seed.").unit("links").example("3"),
+    Key::new("max_depth", U32).about("Distance from the seed, in links.").unit("links").example("3"),
     Key::new("max_crawls_per_node", U32_AT_LEAST_ONE)
-        .about("How often one host is looked at.")
+        .about("How often one host is crawled.")
         .unit("requests")
         .example("1"),
     Key::new("max_subdomains_per_root", U32_AT_LEAST_ONE)
@@ -306,7 +309,7 @@ pub(crate) const GRAPH: &[Key] = &[
         .unit("links")
         .example("50"),
     Key::new("concurrent_workers", Kind::Whole { least: 1, most: 10_000 })
-        .about("Requests in flight in all.")
+        .about("Concurrent requests in total.")
         .unit("requests")
         .example("20"),
     Key::new("request_timeout_ms", Kind::Whole { least: 1, most: 3_600_000 })
@@ -331,25 +334,25 @@ pub(crate) const GRAPH: &[Key] = &[
         .otherwise("`Argiope/` with its version"),
     Key::new("respect_robots", Kind::Flag).about("Obey robots.txt."),
     Key::new("exclude_domains", Kind::List(&Kind::Pattern))
-        .about("Patterns on host names: none may match. The list replaces the usual one.")
+        .about("Patterns on host names: none may match. The list replaces the default one.")
         .example("[\"(^|\\\\.)ads\\\\.\"]"),
 ];
 
 const WORKERS: &[Key] = &[
     Key::new("concurrency", CONNECTIONS)
-        .about("Requests in flight on one machine.")
+        .about("Concurrent requests on one machine.")
         .unit("requests")
         .example("200"),
     Key::new("concurrency_per_pod", CONNECTIONS)
-        .about("Requests in flight of one worker of a cluster.")
+        .about("Concurrent requests of one worker of a cluster.")
         .unit("requests")
         .example("100"),
     Key::new("pod_count_min", U32)
-        .about("The fewest workers that the metrics for autoscaling ask for.")
+        .about("Fewest workers that the autoscaling metric requests.")
         .unit("workers")
         .example("2"),
     Key::new("pod_count_max", U32_AT_LEAST_ONE)
-        .about("The most workers that the metrics for autoscaling ask for.")
+        .about("Most workers that the autoscaling metric requests.")
         .unit("workers")
         .example("50"),
 ];
@@ -357,7 +360,7 @@ const WORKERS: &[Key] = &[
 const STORAGE: &[Key] = &[
     Key::new("metadata_db_url", Kind::Text)
         .or_null()
-        .about("The PostgreSQL database of a cluster. With it, commands mean the cluster.")
+        .about("The PostgreSQL database of a cluster. With it, commands use the cluster.")
         .example("\"postgres://crawler:${PASSWORD}@db.example:5432/crawler\"")
         .otherwise("none: one machine"),
     Key::new("cache_url", Kind::Text)
@@ -391,20 +394,20 @@ const STORAGE: &[Key] = &[
         .about("WARC files, or one object for each page (`{domain}/{year_month}/{url_hash}.html.gz`)."),
     Key::new("archive_file_size", Kind::Size)
         .or_null()
-        .about("A file of the archive is ended when it is so long.")
+        .about("Size at which an archive file is closed.")
         .example("500MB")
         .otherwise("1GB; 256MB with `html_bucket`"),
     Key::new("archive_file_age", Kind::SomeTime)
-        .about("A file of the archive that will be uploaded is ended when it is so old.")
+        .about("Age at which an archive file that will be uploaded is closed.")
         .example("15m"),
     Key::new("disk_reserve", Kind::Size)
         .or_null()
-        .about("No new requests while less than this is free on the disk.")
+        .about("Pause requests while less than this is free on the disk.")
         .example("2GB")
         .otherwise("0; 500MB for a worker"),
     Key::new("upload_backlog", Kind::Size)
         .or_null()
-        .about("No new requests while more than this waits to be uploaded.")
+        .about("Pause requests while more than this is waiting for upload.")
         .example("5GB")
         .otherwise("no limit"),
 ];
@@ -428,30 +431,30 @@ const DNS: &[Key] = &[
         .example("[9.9.9.9, \"[2620:fe::fe]:53\"]")
         .otherwise("those of the system"),
     Key::new("overrides", Kind::Named(forms::HOST_NAME, &Kind::List(&Kind::Parsed(forms::ADDRESS))))
-        .about("Addresses of hosts that no DNS server is asked for.")
+        .about("Addresses of hosts that are not looked up in DNS.")
         .example("{ staging.example.com: [10.1.2.3] }"),
     Key::new("timeout", Kind::SomeTime)
         .alias(&[("timeout_seconds", Unit::Seconds)])
-        .about("For one query.")
+        .about("Time limit of one query.")
         .example("2s"),
     Key::new("attempts", Kind::Whole { least: 1, most: 10 })
-        .about("Tries for one name.")
+        .about("Queries for one name before it fails.")
         .unit("tries")
         .example("2"),
     Key::new("min_ttl", Kind::Duration)
         .alias(&[("min_ttl_seconds", Unit::Seconds)])
-        .about("An answer is kept at least so long.")
+        .about("Shortest time that an answer is cached.")
         .example("5m"),
     Key::new("max_ttl", Kind::Duration)
         .alias(&[("max_ttl_seconds", Unit::Seconds)])
-        .about("An answer is kept at most so long.")
+        .about("Longest time that an answer is cached.")
         .example("6h"),
     Key::new("negative_ttl", Kind::Duration)
         .alias(&[("negative_ttl_seconds", Unit::Seconds)])
-        .about("How long 'no such name' is kept where the answer does not say it.")
+        .about("How long 'no such name' is cached if the answer does not say so.")
         .example("1m"),
     Key::new("cache_size", Kind::Whole { least: 1, most: 100_000_000 })
-        .about("Names that are kept.")
+        .about("Names in the cache.")
         .unit("names")
         .example("1000000"),
 ];
@@ -469,7 +472,7 @@ const CLUSTER: &[Key] = &[
         .example("production")
         .otherwise("any"),
     Key::new("transport", Kind::Word(&["kafka", "postgres"]))
-        .about("How links reach the worker they are for; fixed when the cluster is created."),
+        .about("How links reach the worker that owns their shard; fixed when the cluster is created."),
     Key::new("kafka_brokers", Kind::Text)
         .or_null()
         .about("`HOST:PORT` with commas between them.")
@@ -477,11 +480,11 @@ const CLUSTER: &[Key] = &[
         .otherwise("none"),
     Key::new("kafka_topic_prefix", Kind::Text)
         .or_null()
-        .about("Begins the names of the topics, where several clusters share one Kafka.")
+        .about("Prefix of the topic names, if several clusters share one Kafka.")
         .example("crawl.")
         .otherwise("none"),
     Key::new("kafka_security_protocol", Kind::Word(&["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]))
-        .about("Encryption and login, in Kafka's own words."),
+        .about("Encryption and authentication, as Kafka clients name it."),
     Key::new("kafka_ssl_ca", Kind::Text)
         .or_null()
         .about("A PEM file with the authorities of the brokers' certificates.")
@@ -489,21 +492,21 @@ const CLUSTER: &[Key] = &[
         .otherwise("the system's"),
     Key::new("kafka_sasl_username", Kind::Text)
         .or_null()
-        .about("Goes with the protocols that begin with SASL.")
+        .about("For the protocols that begin with SASL.")
         .example("crawler")
         .otherwise("none"),
     Key::new("kafka_sasl_password", Kind::Text)
         .or_null()
-        .about("Goes with the protocols that begin with SASL.")
+        .about("For the protocols that begin with SASL.")
         .example("\"${KAFKA_PASSWORD}\"")
         .otherwise("none"),
     Key::new("shards", Kind::Whole { least: 1, most: 65_535 })
-        .about("Parts that root domains are spread over; fixed when a data directory or cluster is created.")
+        .about("Number of shards that root domains are spread over; fixed when a data directory or cluster is created.")
         .unit("shards")
         .example("256"),
     Key::new("wait_for_database", Kind::Duration)
         .or_null()
-        .about("How long `crawl` and `ingest` that have begun wait for PostgreSQL when it is away; `0s`: not at all, `null`: no limit.")
+        .about("How long a running `crawl` or `ingest` waits while PostgreSQL is unavailable; `0s`: not at all, `null`: no limit.")
         .example("10m"),
 ];
 
@@ -511,10 +514,9 @@ const CLUSTER: &[Key] = &[
 pub(crate) const CONFIG: &[Key] = &[
     Key::new("crawl", Kind::Section(CRAWL)).about("Defaults of all jobs."),
     Key::new("politeness", Kind::Section(POLITENESS))
-        .about("How fast and by which rules hosts are requested."),
-    Key::new("workers", Kind::Section(WORKERS)).about("How many requests a process has in flight."),
-    Key::new("storage", Kind::Section(STORAGE))
-        .about("Where a cluster keeps things, and limits of the disk."),
+        .about("Delays, limits and rules for requests to hosts."),
+    Key::new("workers", Kind::Section(WORKERS)).about("Concurrency and autoscaling."),
+    Key::new("storage", Kind::Section(STORAGE)).about("Storage of a cluster, and disk limits."),
     Key::new("topics", Kind::Section(TOPICS)).about("Topics of pages."),
     Key::new("dns", Kind::Section(DNS)).about("How host names become addresses."),
     Key::new("server", Kind::Section(SERVER)).about("What a worker serves over HTTP."),

@@ -1,13 +1,13 @@
 //! "Did you mean": the known word that is most like an unknown one.
 
-/// A known word and whether it is so near that it is surely what was meant.
+/// A known word, and whether it is near enough to be suggested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Nearest<'w> {
     pub(crate) word: &'w str,
     pub(crate) near: bool,
 }
 
-/// No known word is longer; what a longer one is like is not worth the memory to find out.
+/// No known word is longer, so longer ones are not compared.
 const LONGEST: usize = 100;
 
 /// The nearest of `known`, the first among equals; `None` only if nothing is known.
@@ -25,7 +25,7 @@ pub(crate) fn nearest<'w>(unknown: &str, known: impl IntoIterator<Item = &'w str
     Some(Nearest { word, near })
 }
 
-/// Case and the way words are joined are not what is misspelt.
+/// Ignores case and the separator of words.
 fn plain(word: &str) -> String {
     word.to_lowercase().replace(['-', ' ', '.'], "_")
 }

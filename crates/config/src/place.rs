@@ -1,10 +1,10 @@
-//! Where a value stands: a path in the names of the types -> its place in the file, by whatever name the file calls it.
+//! A path in the names of the types -> its position in the file, whichever alias the file uses.
 
 use crate::error::Position;
 use crate::schema::{Key, Kind};
 use crate::yaml::{Entry, Node, NodeValue};
 
-/// A place in a file and what stands there.
+/// A position in a file, and the node there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Place<'n> {
     pub(crate) at: Position,

@@ -14,41 +14,38 @@ const WHEN_UNAVAILABLE: Kind = Kind::Word(&["allow", "disallow"]);
 const ADAPTIVE: &[Key] = &[
     Key::new("slow_above", Kind::Duration)
         .alias(&[("slow_above_seconds", Unit::Seconds)])
-        .about("Answers that take longer lengthen the delay.")
+        .about("Slower responses increase the delay.")
         .example("3s"),
     Key::new("fast_below", Kind::Duration)
         .alias(&[("fast_below_seconds", Unit::Seconds)])
-        .about("Answers that take less shorten it again, never below the configured delay.")
+        .about("Faster responses decrease it again, never below the configured delay.")
         .example("300ms"),
     Key::new("longest_delay", Kind::Delay)
         .alias(&[("longest_delay_seconds", Unit::Seconds)])
-        .about("It is not lengthened beyond this.")
+        .about("Maximum of the increased delay.")
         .example("2m"),
 ];
 
 const BREAKER: &[Key] = &[
     Key::new("failures", U8_AT_LEAST_ONE)
-        .about("Failures in a row after which a host is left alone.")
+        .about("Consecutive failures that open the circuit breaker of a host.")
         .unit("failures")
         .example("3"),
     Key::new("open_for", Kind::Duration)
         .alias(&[("open_for_seconds", Unit::Seconds)])
-        .about("How long it is left alone.")
+        .about("How long it stays open.")
         .example("5m"),
-    Key::new("successes", U8)
-        .about("Successes in a row after which it is trusted again.")
-        .unit("successes")
-        .example("1"),
+    Key::new("successes", U8).about("Consecutive successes that close it.").unit("successes").example("1"),
     Key::new("window", Kind::Duration)
         .alias(&[("window_seconds", Unit::Seconds)])
-        .about("The time over which the share of errors is counted.")
+        .about("Time window for the error share.")
         .example("10m"),
     Key::new("error_share", SHARE)
-        .about("A host with more errors than this share of its answers is suspended.")
+        .about("A host whose share of errors is higher is suspended.")
         .unit("share, 0 to 1")
         .example("0.8"),
     Key::new("minimum_requests", Kind::Whole { least: 0, most: 65_535 })
-        .about("Answers within the window before the share counts.")
+        .about("Responses within the window before the share counts.")
         .unit("answers")
         .example("50"),
     Key::new("suspend_for", Kind::Duration)
@@ -58,13 +55,13 @@ const BREAKER: &[Key] = &[
 ];
 
 const RETRY_STEPS: &[Key] = &[
-    Key::new("times", U8).about("How often a request is repeated.").unit("retries").example("2"),
+    Key::new("times", U8).about("Number of retries.").unit("retries").example("2"),
     Key::new("after", Kind::Duration)
         .alias(&[("after_seconds", Unit::Seconds)])
-        .about("The wait before the first repetition.")
+        .about("Wait before the first retry.")
         .example("30s"),
     Key::new("growth", Kind::Number { least: 1.0, most: 100.0 })
-        .about("Each further wait is longer by this factor.")
+        .about("Factor by which each further wait is longer.")
         .unit("factor")
         .example("2"),
 ];
@@ -76,13 +73,10 @@ const RETRIES: &[Key] = &[
         .alias(&[("timeout", Unit::Same)])
         .about("After timeouts and broken connections."),
     Key::new("jitter", SHARE)
-        .about("A random part of each wait, so that retries do not come all at once.")
+        .about("Random share of each wait, so that retries spread out.")
         .unit("share, 0 to 1")
         .example("0.1"),
-    Key::new("max_retries", U8)
-        .about("How often a URL is repeated in all, whatever the reasons.")
-        .unit("retries")
-        .example("5"),
+    Key::new("max_retries", U8).about("Retries of one URL in total.").unit("retries").example("5"),
 ];
 
 const ROBOTS: &[Key] = &[
@@ -91,7 +85,7 @@ const ROBOTS: &[Key] = &[
     Key::new("unreachable", WHEN_UNAVAILABLE)
         .about("What a 429, a 5xx or no answer for robots.txt means, once it has been retried."),
     Key::new("retry_after", Kind::List(&Kind::Duration))
-        .about("The waits before each further try.")
+        .about("Waits before each retry.")
         .example("[10s, 1m]"),
     Key::new("unreachable_for", Kind::Duration)
         .alias(&[("unreachable_for_seconds", Unit::Seconds)])
@@ -103,21 +97,21 @@ const ROBOTS: &[Key] = &[
         .example("3"),
     Key::new("timeout", Kind::SomeTime)
         .alias(&[("timeout_seconds", Unit::Seconds)])
-        .about("For the request of robots.txt.")
+        .about("Time limit of the request for robots.txt.")
         .example("10s"),
 ];
 
 const WINDOW: &[Key] = &[
     Key::new("from", Kind::Parsed(forms::TIME_OF_DAY))
         .required()
-        .about("When it begins.")
+        .about("Start of the window.")
         .example("\"08:00\""),
     Key::new("to", Kind::Parsed(forms::TIME_OF_DAY))
         .required()
-        .about("When it ends; earlier than `from` is the next day.")
+        .about("End of the window; earlier than `from` means the next day.")
         .example("\"20:00\""),
     Key::new("days", Kind::List(&Kind::Parsed(forms::DAYS)))
-        .about("On which days.")
+        .about("Days of the week.")
         .example("[mon-fri]")
         .otherwise("every day"),
     Key::new("zone", Kind::Parsed(forms::ZONE))
@@ -126,19 +120,19 @@ const WINDOW: &[Key] = &[
         .example("Europe/Berlin")
         .otherwise("UTC"),
     Key::new("factor", FACTOR)
-        .about("The delay is longer by this factor. A window has one of `factor`, `delay` and `closed`.")
+        .about("Multiplies the delay. A window has one of `factor`, `delay` and `closed`.")
         .unit("factor")
         .example("4"),
     Key::new("delay", Kind::Delay)
         .alias(&[("delay_seconds", Unit::Seconds)])
-        .about("The delay is this one.")
+        .about("Delay within the window.")
         .example("10s"),
-    Key::new("closed", Kind::Flag).about("No requests at all.").example("true"),
+    Key::new("closed", Kind::Flag).about("No requests within the window.").example("true"),
 ];
 
 const FILTERS: &[Key] = &[
     Key::new("include", Kind::List(&Kind::Pattern))
-        .about("Patterns on the whole URL: where there are any, one must match.")
+        .about("Patterns on the whole URL: if there are any, one must match.")
         .example("['/docs/']"),
     Key::new("exclude", Kind::List(&Kind::Pattern))
         .about("Patterns on the whole URL: none may match.")
@@ -154,19 +148,19 @@ const DOMAIN: &[Key] = &[
             ("crawl_delay_ms", Unit::Milliseconds),
             ("delay_ms", Unit::Milliseconds),
         ])
-        .about("From the end of an answer to the next request to the same host.")
+        .about("Delay from the end of a response to the next request to the same host.")
         .example("5s")
-        .otherwise("that of its class, else the job's, else `default_delay`"),
+        .otherwise("that of its class, or else of the job, or else `default_delay`"),
     Key::new("per_host", CONNECTIONS_PER_HOST)
-        .about("Requests in flight to one host.")
+        .about("Concurrent requests per host.")
         .unit("requests")
         .example("4"),
     Key::new("windows", Kind::List(&Kind::Section(WINDOW)))
-        .about("Times of day with another pace.")
+        .about("Times of day with another delay.")
         .example("[{ from: \"08:00\", to: \"20:00\", factor: 4 }]"),
-    Key::new("adaptive", Kind::Switch(ADAPTIVE)).about("Slow hosts are requested more slowly."),
-    Key::new("breaker", Kind::Switch(BREAKER)).about("Failing hosts are left alone for a while."),
-    Key::new("retries", Kind::Switch(RETRIES)).about("What is repeated, how often and when."),
+    Key::new("adaptive", Kind::Switch(ADAPTIVE)).about("Increase the delay of slow hosts."),
+    Key::new("breaker", Kind::Switch(BREAKER)).about("Pause requests to failing hosts."),
+    Key::new("retries", Kind::Switch(RETRIES)).about("What is retried, how often and when."),
     Key::new("respect_robots", Kind::Flag).about("Obey robots.txt.").example("false"),
     Key::new("respect_nofollow", Kind::Flag)
         .about("Respect `nofollow` on pages of the domain.")
@@ -182,7 +176,7 @@ const DOMAIN: &[Key] = &[
     Key::new("proxy", PROXY)
         .about("An HTTP proxy for requests to the domain.")
         .example("http://proxy.example:3128"),
-    Key::new("insecure", Kind::Flag).about("Do not check the certificates of the domain.").example("true"),
+    Key::new("insecure", Kind::Flag).about("Do not verify the certificates of the domain.").example("true"),
     Key::new("rendering", Kind::Word(&["never", "auto", "always"]))
         .not_in_effect()
         .about("Whether pages of the domain are rendered in a browser."),
@@ -208,7 +202,7 @@ const CLASS: &[Key] = &[
         .example("3s")
         .otherwise("`general` 2s, `news` 3s, `shops` 5s; other classes need one"),
     Key::new("domains", Kind::List(&Kind::Parsed(forms::DOMAIN)))
-        .about("The domains in the class, with everything below them.")
+        .about("The domains in the class, with their subdomains.")
         .example("[news.example]"),
 ];
 
@@ -220,21 +214,21 @@ pub(crate) const POLITENESS: &[Key] = &[
             ("default_crawl_delay_seconds", Unit::Seconds),
             ("default_delay_ms", Unit::Milliseconds),
         ])
-        .about("From the end of an answer to the next request to the same host, where nothing else is said.")
+        .about("Delay from the end of a response to the next request to the same host, unless something else applies.")
         .example("2s"),
     Key::new("classes", Kind::Named(forms::WORD, &Kind::Section(CLASS)))
         .about("Delays by kind of site. A domain is in a class only if it is listed there.")
         .example("{ news: { delay: 3s, domains: [news.example] } }"),
     Key::new("domain_overrides", Kind::Named(forms::DOMAIN, &Kind::Section(DOMAIN)))
         .alias(&[("domains", Unit::Same)])
-        .about("What holds for a domain and everything below it. The most specific entry applies, whole.")
+        .about("Overrides for a domain and its subdomains. The most specific entry applies, as a whole.")
         .example("{ example.com: { delay: 5s } }"),
     Key::new("per_host", CONNECTIONS_PER_HOST)
-        .about("Requests in flight to one host.")
+        .about("Concurrent requests per host.")
         .unit("requests")
         .example("2"),
     Key::new("per_address", U32_AT_LEAST_ONE)
-        .about("Requests in flight to one IP address, over all hosts on it.")
+        .about("Concurrent requests per IP address, over all hosts on it.")
         .unit("requests")
         .example("4"),
     Key::new("respect_robots", Kind::Flag).about("Obey robots.txt."),
@@ -244,17 +238,17 @@ pub(crate) const POLITENESS: &[Key] = &[
         .about("Respect `noindex`, for jobs that do; see [job files](#job-files)."),
     Key::new("robots_cache_ttl", Kind::Duration)
         .alias(&[("robots_cache_ttl_hours", Unit::Hours), ("robots_cache_ttl_seconds", Unit::Seconds)])
-        .about("How long a robots.txt holds before it is requested again.")
+        .about("How long a robots.txt is cached.")
         .example("12h"),
-    Key::new("robots", Kind::Section(ROBOTS)).about("What happens when robots.txt is not there."),
+    Key::new("robots", Kind::Section(ROBOTS)).about("What to do if robots.txt cannot be fetched."),
     Key::new("park_over", Kind::Duration)
         .alias(&[("park_over_seconds", Unit::Seconds)])
-        .about("A `Retry-After` longer than this puts the host aside, and it is reported.")
+        .about("A `Retry-After` longer than this parks the host, which is reported.")
         .example("10m"),
     Key::new("windows", Kind::List(&Kind::Section(WINDOW)))
-        .about("Times of day with another pace.")
+        .about("Times of day with another delay.")
         .example("[{ from: \"08:00\", to: \"20:00\", factor: 4 }]"),
-    Key::new("adaptive", Kind::Switch(ADAPTIVE)).about("Slow hosts are requested more slowly."),
-    Key::new("breaker", Kind::Switch(BREAKER)).about("Failing hosts are left alone for a while."),
-    Key::new("retries", Kind::Switch(RETRIES)).about("What is repeated, how often and when."),
+    Key::new("adaptive", Kind::Switch(ADAPTIVE)).about("Increase the delay of slow hosts."),
+    Key::new("breaker", Kind::Switch(BREAKER)).about("Pause requests to failing hosts."),
+    Key::new("retries", Kind::Switch(RETRIES)).about("What is retried, how often and when."),
 ];

@@ -13,13 +13,13 @@ use std::cmp::Ordering;
 use std::io::Read;
 use std::path::Path;
 
-/// A configuration longer than this is some other file.
+/// A longer file is no configuration.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// How many keys are looked at to tell what a file is.
+/// Number of keys that the kind of a file is detected by.
 const KEYS_THAT_TELL: usize = 100;
 
-/// What a file is by its keys.
+/// The kind of a file, detected by its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     Config,
@@ -41,7 +41,7 @@ impl FileKind {
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobFile {
     pub keys: Map<String, Value>,
-    /// The file as it is: part of what identifies the job.
+    /// The content of the file, which is part of the job's identity.
     pub content: Vec<u8>,
 }
 
@@ -70,7 +70,7 @@ pub fn process_environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// Values whose variables are not set are left out and named beside it: who needs one of them says so.
+/// Values whose variables are not set are left out and listed: the caller decides which of them it needs.
 pub fn read_config(path: &Path, environment: Environment<'_>) -> Result<ReadConfig, Vec<ConfigError>> {
     let name = path.display().to_string();
     let text = read_text(path, &name)?;
@@ -105,12 +105,12 @@ pub fn read_graph(path: &Path, environment: Environment<'_>) -> Result<GraphFile
     checked(&name, &text, Some(FileKind::Graph), environment)?.graph().and_then(whole)
 }
 
-/// For those who need every value.
+/// Fails if a variable is not set.
 fn whole<T>((typed, unset): (T, Vec<Unset>)) -> Result<T, Vec<ConfigError>> {
     if unset.is_empty() { Ok(typed) } else { Err(unset.into_iter().map(|unset| unset.error).collect()) }
 }
 
-/// Finds everything that is wrong with a file, whichever of the three it is.
+/// Reports everything that is wrong with a file of any kind.
 pub fn check_file(path: &Path, environment: Environment<'_>) -> Result<CheckedFile, Vec<ConfigError>> {
     let name = path.display().to_string();
     let text = read_text(path, &name)?;
@@ -129,7 +129,7 @@ pub(crate) fn section_names() -> impl Iterator<Item = &'static str> {
     keys::CONFIG.iter().map(|key| key.name)
 }
 
-/// What of the values of a section is in effect.
+/// Removes from the values of a section what is not in effect.
 pub fn retain_in_effect(section: &str, values: &mut Value) {
     let keys = keys::CONFIG.iter().find(|key| key.name == section).map(|key| key.kind);
     if let (Some(Kind::Section(keys)), Some(values)) = (keys, values.as_object_mut()) {
@@ -137,19 +137,19 @@ pub fn retain_in_effect(section: &str, values: &mut Value) {
     }
 }
 
-/// A file whose keys have been looked at one by one.
+/// A file whose keys have been checked one by one.
 struct Checked {
     name: String,
     kind: FileKind,
-    /// Those that are known and of their kinds.
+    /// The valid keys.
     keys: Map<String, Value>,
-    /// Where everything stands; `None` for an empty file.
+    /// The tree with positions; `None` for an empty file.
     root: Option<Node>,
-    /// What is wrong with the others.
+    /// The errors of the others.
     errors: Vec<ConfigError>,
-    /// Those that cannot be known, for a variable is not set.
+    /// Keys whose variables are not set.
     unset: Vec<Unset>,
-    /// Those that nothing uses yet.
+    /// Keys that are not in effect yet.
     not_in_effect: Vec<ConfigError>,
 }
 
@@ -167,8 +167,8 @@ impl Checked {
         self.sensible(validation::of_graph)
     }
 
-    /// With types and what is left out of them, or everything that is wrong: what is so of single keys, and what is so of
-    /// the rest together.
+    /// The typed values and what is missing in them, or all errors: those of single keys, and those of values that do not
+    /// fit together.
     fn sensible<T: serde::de::DeserializeOwned>(
         self,
         problems: impl FnOnce(&T) -> Vec<validation::Problem>,
@@ -185,12 +185,12 @@ impl Checked {
             }
         };
         let mut more = Vec::new();
-        // Whether a section makes sense of which a value is not known cannot be told.
+        // A section with an unknown value cannot be validated as a whole.
         let is_partial =
             |path: &str| unset.iter().any(|unset| section_name(&unset.path) == section_name(path));
         for problem in problems(&typed).into_iter().filter(|problem| !is_partial(&problem.path)) {
             let place = root.as_ref().map(|root| place::locate(root, kind.table(), &problem.path));
-            // Where a key is wrong that this is made of, it is that key that has to be mended.
+            // If a key that this depends on is wrong, that error is the one to fix.
             let follows = place.is_some_and(|place| {
                 errors.iter().filter_map(|error| error.at).any(|position| place.holds(position))
             });
@@ -208,7 +208,7 @@ fn section_name(path: &str) -> &str {
     path.split('.').next().unwrap_or(path)
 }
 
-/// In a file that is wrong anyway, every variable that is not set is told, too.
+/// In a file with errors, unset variables are reported, too.
 fn in_order(mut errors: Vec<ConfigError>, unset: Vec<Unset>) -> Vec<ConfigError> {
     errors.extend(unset.into_iter().map(|unset| unset.error));
     errors.sort_by_key(|error| error.at);
@@ -222,7 +222,7 @@ fn read_text(path: &Path, name: &str) -> Result<String, Vec<ConfigError>> {
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > MAX_BYTES {
         let most = argiope_model::display::bytes(MAX_BYTES);
-        let message = format!("is longer than {most} and no configuration");
+        let message = format!("is longer than {most} and cannot be a configuration");
         return Err(vec![ConfigError::new(name, None, message)]);
     }
     String::from_utf8(bytes).map_err(|error| {
@@ -236,7 +236,7 @@ fn read_text(path: &Path, name: &str) -> Result<String, Vec<ConfigError>> {
     })
 }
 
-/// The file's keys as plain values, with all that is wrong with them one by one. Without `kind` the keys tell what the file is.
+/// The file's keys as plain values, with the errors of each key. Without `kind` it is detected by the keys.
 fn checked(
     name: &str,
     text: &str,
@@ -307,8 +307,8 @@ fn take_cookie_word(keys: &mut Map<String, Value>) -> bool {
     keys.insert(String::from("cookie_jar"), word).is_none()
 }
 
-/// By its top-level keys, where those it knows count more than those that are like one; `None` where they say nothing. The
-/// kind it is given for needs as many as any other.
+/// Detects the kind by the top-level keys; known keys count more than similar ones. `None` if they do not decide. The
+/// kind that the file is given for wins a tie.
 fn kind_of(node: &Node, given: Option<FileKind>) -> Option<FileKind> {
     let NodeValue::Map(entries) = &node.value else { return None };
     let score = |table: &'static [Key]| -> usize {

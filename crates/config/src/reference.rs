@@ -1,5 +1,5 @@
 //! `docs/configuration.md`: every key with what it takes, its default, an example and what it does, written from the
-//! tables of `keys`. `argiope config docs` prints it, and a test holds the file against that.
+//! tables of `keys`. `argiope config docs` prints it, and a test compares the file with that.
 
 use crate::emit::inline;
 use crate::graph_file::GraphFile;
@@ -15,8 +15,8 @@ const HEAD: &str = "\
 <!-- Written by `argiope config docs > docs/configuration.md`; change the tables in crates/config/src instead. -->
 
 Every key of [`argiope.yaml`](#argiopeyaml), of [job files](#job-files) and of [the graph's `config.json`](#configjson).
-YAML and JSON are both taken. `argiope config check FILE...` finds every error, `argiope config show` prints what is in
-force. Unknown keys are errors.
+YAML and JSON are both accepted. `argiope config check FILE...` finds every error, `argiope config show` prints the
+effective configuration. Unknown keys are errors.
 
 | written as | means |
 |---|---|
@@ -58,8 +58,8 @@ pub fn reference(defaults: &Map<String, Value>) -> String {
         document.table(&own, section.name, defaults.get(section.name));
     }
     document.text.push_str(
-        "\n## Job files\n\nGiven to `argiope crawl -c FILE`. Options on the command line win over it, and it wins over \
-         section `crawl`.\n",
+        "\n## Job files\n\nGiven to `argiope crawl -c FILE`. Command line options override it, and it overrides \
+         the section `crawl`.\n",
     );
     document.table(&keys::JOB.iter().collect::<Vec<_>>(), "", Some(&job));
     document.text.push_str("\n## config.json\n\nGiven to `argiope graph -c FILE`.\n");
@@ -191,7 +191,7 @@ fn default_of(key: &Key, default: Option<&Value>, path: &str) -> String {
     if key.required {
         return String::from("needed");
     }
-    // What only stands for a section is told there.
+    // The defaults of a section are in its own table.
     if section_of(key, path).is_some() && key.otherwise.is_none() {
         return String::new();
     }

@@ -1,6 +1,6 @@
-//! What a file may say: tables of keys with the kind of their values. Checking a tree against a table finds every
-//! error in one go, each with its place, and gives plain JSON in which aliases, units and single-item lists are gone,
-//! ready for the typed structures. The tables themselves are in `keys`.
+//! The schema of a file: tables of keys with the kind of their values. Checking a tree against a table reports all errors
+//! with their positions, and gives plain JSON with aliases, units and single-item lists resolved, ready for the typed
+//! structures. The tables themselves are in `keys`.
 
 use crate::error::{ConfigError, Position};
 use crate::nearest::nearest;
@@ -54,7 +54,7 @@ pub(crate) enum Kind {
     Section(&'static [Key]),
     /// `true`, `false`, or a section that sets it in detail.
     Switch(&'static [Key]),
-    /// Whatever the room that reads it defines.
+    /// Anything: the crate that uses it defines the form.
     Free,
 }
 
@@ -76,15 +76,15 @@ pub(crate) struct Key {
     pub(crate) aliases: &'static [(&'static str, Unit)],
     /// Whether `null` is a value: no limit, nothing set.
     pub(crate) nullable: bool,
-    /// Whether its section makes no sense without it.
+    /// Whether its section is invalid without it.
     pub(crate) required: bool,
-    /// What it does, for the reference.
+    /// Description for the reference.
     pub(crate) about: &'static str,
     /// What a number counts.
     pub(crate) unit: Option<&'static str>,
     /// A value as people write it in YAML.
     pub(crate) example: Option<&'static str>,
-    /// What holds where it is not given, if its default does not say so.
+    /// Description of the default, if the value does not show it.
     pub(crate) otherwise: Option<&'static str>,
     /// It is read and checked, and nothing uses it yet: a start that has it warns.
     pub(crate) not_in_effect: bool,
@@ -186,12 +186,12 @@ impl Kind {
 /// Checks one file's tree.
 pub(crate) struct Checker<'f> {
     pub(crate) file: &'f str,
-    /// The tables of the whole file, to say where a key that stands in the wrong place belongs.
+    /// The tables of the whole file, to find the section that a misplaced key belongs to.
     pub(crate) root: &'static [Key],
     pub(crate) errors: Vec<ConfigError>,
-    /// Where values stand whose variable is not set: they are left out.
+    /// Positions of values whose variable is not set; they are left out.
     pub(crate) unset: &'f [(Position, String)],
-    /// Those that were, by their paths.
+    /// The paths of the values that were left out.
     pub(crate) left_out: Vec<Unset>,
     /// Keys that are given and that nothing uses yet.
     pub(crate) not_in_effect: Vec<ConfigError>,
@@ -231,7 +231,7 @@ impl<'f> Checker<'f> {
         Checker { file, root, errors: Vec::new(), unset, left_out: Vec::new(), not_in_effect: Vec::new() }
     }
 
-    /// Whether a value, or one inside it that is taken as it stands, cannot be known; it has been noted then.
+    /// Whether the variable of a scalar is not set; if so, it is recorded.
     fn is_unset(&mut self, node: &Node, path: &str) -> bool {
         let Some((at, name)) = self.unset.iter().find(|(at, _)| node.at == *at && is_scalar(node)) else {
             return false;
@@ -297,7 +297,7 @@ impl<'f> Checker<'f> {
         found
     }
 
-    /// A section that lacks what it needs is none.
+    /// `None` if a required key is missing.
     fn whole_section(&mut self, node: &Node, keys: &'static [Key], path: &str) -> Option<Value> {
         let found = self.section(node, keys, path);
         let is_whole = keys.iter().all(|key| !key.required || found.contains_key(key.name));
@@ -320,7 +320,7 @@ impl<'f> Checker<'f> {
         self.value(&entry.value, &key.kind, path)
     }
 
-    /// Checks a value; `None` if it was wrong, which has then been noted.
+    /// Checks a value; `None` if it is invalid, and then the error is recorded.
     pub(crate) fn value(&mut self, node: &Node, kind: &Kind, path: &str) -> Option<Value> {
         if self.is_unset(node, path) {
             return None;
@@ -363,7 +363,7 @@ impl<'f> Checker<'f> {
         }
     }
 
-    /// A list of which an item is wrong is left out whole: what is said of the others later names them by number.
+    /// A list with an invalid item is left out as a whole, since later errors name items by number.
     fn items(&mut self, items: &[Node], kind: &Kind, path: &str) -> Option<Value> {
         let values: Vec<Value> = items.iter().filter_map(|item| self.value(item, kind, path)).collect();
         (values.len() == items.len()).then_some(Value::Array(values))

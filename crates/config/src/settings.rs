@@ -1,5 +1,5 @@
-//! What a command runs with: defaults, below `argiope.yaml`, below `job.yaml`, below the command line, merged and
-//! checked once. Each room then gets only its part.
+//! What a command runs with: the defaults, overridden by `argiope.yaml`, `job.yaml` and the command line, in this order.
+//! Merged and checked once; each crate then gets only its part.
 
 mod effective;
 mod side_by_side;
@@ -25,7 +25,7 @@ use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Read without being asked for, if it is there.
+/// The default configuration file, read if it exists.
 const USUAL_FILE: &str = "argiope.yaml";
 
 /// The configuration and where it came from.
@@ -33,24 +33,24 @@ const USUAL_FILE: &str = "argiope.yaml";
 pub struct LoadedConfig {
     pub path: Option<PathBuf>,
     pub file: ConfigFile,
-    /// What the file gives by variables that are not set, and `file` lacks.
+    /// Values whose environment variables are not set, and which `file` lacks.
     unset: Vec<Unset>,
     /// Keys of the file that are not in effect yet.
     not_in_effect: Vec<ConfigError>,
 }
 
-/// Keys of a domain that only requests are made with: what is sent along, and the way it goes.
+/// Keys of a domain that only matter for requests: what is sent, and through which proxy.
 const FOR_REQUESTS: [&str; 4] = ["basic_auth", "headers", "cookies", "proxy"];
-/// Keys of `crawl` that are no job's: a job's own are stored with it.
+/// Keys of `crawl` that are not keys of a job; those are stored with the job.
 const RULES_OF_CRAWL: [&str; 3] = ["default_crawl_delay", "max_retries", "allow_addresses"];
 
 impl LoadedConfig {
-    /// Every value is there.
+    /// Fails if a variable of any value is not set.
     fn whole(self) -> Result<LoadedConfig, Failure> {
         if self.unset.is_empty() { Ok(self) } else { Err(unset_failure(&self.unset)) }
     }
 
-    /// The keys at or below `path` are there.
+    /// Fails if a variable of the keys at or below `path` is not set.
     pub fn needs(&self, path: &str) -> Result<(), Failure> {
         let is_below = |unset: &&Unset| {
             unset.path.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
@@ -59,7 +59,7 @@ impl LoadedConfig {
         if missing.is_empty() { Ok(()) } else { Err(unset_failure(&missing)) }
     }
 
-    /// The rules that URLs and requests are judged by later are there, whatever requests are made with.
+    /// Fails if a variable of the rules for URLs and hosts is not set. Values that are only sent with requests may lack.
     pub fn needs_rules(&self) -> Result<(), Failure> {
         let is_rule = |unset: &&Unset| match unset.path.split_once('.') {
             Some(("politeness", keys)) => !keys.split('.').any(|key| FOR_REQUESTS.contains(&key)),
@@ -75,7 +75,7 @@ impl LoadedConfig {
         self.not_in_effect.iter().map(|warning| format!("warning: {warning}"))
     }
 
-    /// What is left out, for a command that shows the rest.
+    /// One line for each value that is left out, for a command that shows the rest.
     pub fn left_out(&self) -> impl Iterator<Item = String> {
         self.unset.iter().map(|unset| format!("{}; '{}' is left out", unset.error, unset.path))
     }
@@ -86,7 +86,7 @@ fn unset_failure(unset: &[Unset]) -> Failure {
         .hint("set the variable, or write the value into the file")
 }
 
-/// Where and how fast everything is stored and fetched, whatever the job.
+/// Settings of the process, for all jobs.
 #[derive(Clone, Debug)]
 pub struct ProcessSettings {
     pub data: PathBuf,
@@ -95,14 +95,14 @@ pub struct ProcessSettings {
     pub politeness: PolitenessRules,
     pub resolver: ResolverOptions,
     pub tls: TlsOptions,
-    /// Those of the environment, for jobs that name none.
+    /// Proxies of the environment, for jobs without one.
     pub proxies: Arc<Proxies>,
-    /// Connections in all.
+    /// Concurrent requests in total.
     pub concurrency: u32,
-    /// For a data directory that is created.
+    /// For a new data directory.
     pub shards: u16,
     pub disk: DiskLimits,
-    /// Of a file of the archive, at most about.
+    /// Approximate maximum size of an archive file, in bytes.
     pub archive_file_size: u64,
 }
 
@@ -127,42 +127,42 @@ impl Output {
 /// Looks up the stored job of a name that is given without seeds.
 pub type FindStoredJob<'f> = &'f dyn Fn(&LoadedConfig, &str) -> Result<StoredJob, Failure>;
 
-/// All that `crawl` runs with.
+/// Settings of `crawl`, for one job.
 #[derive(Debug)]
 pub struct CrawlSettings {
     pub process: ProcessSettings,
     pub job: JobSpec,
     pub identity: JobIdentity,
-    /// Those of the command line and the job file, in normal form, each once; the list's are apart.
+    /// Seeds of the command line and the job file, each once; those of `list` are not in it.
     pub seeds: Vec<Url>,
     pub list: Option<SeedList>,
     pub seed_rules: SeedRules,
     pub addresses: AddressPolicy,
     pub profile: ProfileOptions,
-    /// Those of the job's cookies.txt, and the form it logs in with.
+    /// From the job's cookies.txt.
     pub cookies: Vec<Cookie>,
     pub login: Option<LoginForm>,
-    /// Whether authorities were named on the command line.
+    /// Whether certificate authorities were given on the command line.
     pub has_ca_file: bool,
     pub output: Option<Output>,
     pub fresh: bool,
-    /// What has failed is asked for again, even if the job is finished.
+    /// Failed URLs are retried, even if the job is finished.
     pub retry_failed: bool,
-    /// Whether the data outlives the command, and a summary says what to do with it.
+    /// Whether the data directory outlives the command, so that the summary can suggest commands for it.
     pub data_is_kept: bool,
-    /// Whether a job that is interrupted can be gone on with.
+    /// Whether an interrupted job can be resumed.
     pub can_go_on: bool,
-    /// What the user should know before it starts.
+    /// Messages for the user before the crawl starts.
     pub notices: Vec<String>,
 }
 
-/// `--config`, or else the usual file if it is there; every variable in it has to be set.
+/// Reads `--config`, or else the default file if it exists. Every variable in it has to be set.
 pub fn load_config(global: &GlobalOptions) -> Result<LoadedConfig, Failure> {
     load_config_to_read(global)?.whole()
 }
 
-/// For commands that make no requests: a variable may be missing, and what is needed is asked for
-/// ([`LoadedConfig::needs`]).
+/// For commands that send no requests: variables may be unset; [`LoadedConfig::needs`] checks the values that a command
+/// uses.
 pub fn load_config_to_read(global: &GlobalOptions) -> Result<LoadedConfig, Failure> {
     let path = match &global.config {
         Some(path) => path.clone(),
@@ -172,13 +172,13 @@ pub fn load_config_to_read(global: &GlobalOptions) -> Result<LoadedConfig, Failu
     load_config_file(path, &process_environment)
 }
 
-/// Also for a reload, which reads the file it read at the start.
+/// Reads a configuration file.
 pub fn load_config_file(path: PathBuf, environment: Environment<'_>) -> Result<LoadedConfig, Failure> {
     let ReadConfig { file, unset, not_in_effect } = read_config(&path, environment)?;
     Ok(LoadedConfig { path: Some(path), file, unset, not_in_effect })
 }
 
-/// For a running crawl: the politeness of the file as it is now.
+/// For a running crawl: reads the politeness section again.
 pub fn reload_politeness(path: &Path) -> Result<PolitenessRules, Failure> {
     let config = load_config_file(path.to_owned(), &process_environment)?.whole()?;
     PolitenessRules::compile(&politeness_of(&config.file)).map_err(Failure::usage_all)
@@ -204,7 +204,7 @@ impl ProcessSettings {
 }
 
 impl CrawlSettings {
-    /// One for each job: several where several job files are given.
+    /// One for each job file, or one without a job file.
     pub fn all(
         global: &GlobalOptions,
         options: &CrawlOptions,
@@ -225,7 +225,7 @@ impl CrawlSettings {
         }
     }
 
-    /// What was given as arguments alone, whatever files lie about.
+    /// From the options alone, without any file.
     pub fn without_files(global: &GlobalOptions, options: &CrawlOptions) -> Result<CrawlSettings, Failure> {
         CrawlSettings::merge(global, options, &LoadedConfig::default(), None, &no_stored_job)
     }
@@ -325,7 +325,7 @@ fn is_finished(name: &str) -> Failure {
     )
 }
 
-/// Where there is no store to look in.
+/// For callers without a store.
 fn no_stored_job(_: &LoadedConfig, _: &str) -> Result<StoredJob, Failure> {
     Err(no_seed())
 }
@@ -389,7 +389,7 @@ fn apply_flags(job: &mut JobSpec, options: &CrawlOptions) -> Result<(), Failure>
     apply_network(job, &options.network)
 }
 
-/// How requests are made, for one command.
+/// Applies the options for requests to a job.
 pub fn apply_network(job: &mut JobSpec, options: &NetworkOptions) -> Result<(), Failure> {
     for header in &options.headers {
         let (name, value) = header.split_once(':').ok_or_else(|| {
@@ -401,7 +401,7 @@ pub fn apply_network(job: &mut JobSpec, options: &NetworkOptions) -> Result<(), 
             headers: vec![(name.to_owned(), value.to_owned())],
             ..ProfileOptions::default()
         };
-        // What is wrong is said without the value, which may be a password.
+        // The error does not show the value, which may be a password.
         let shown = name.escape_debug();
         let problem = match argiope_fetch::RequestProfile::problem_with_header(name) {
             Some(problem) if name.is_empty() => problem.to_owned(),
@@ -424,7 +424,7 @@ pub fn apply_network(job: &mut JobSpec, options: &NetworkOptions) -> Result<(), 
     Ok(())
 }
 
-/// Checked at once: whom to trust is not found out in the middle of a crawl.
+/// Adds a PEM file, and checks at once that it can be used.
 pub fn add_authorities(tls: &mut TlsOptions, file: Option<&Path>) -> Result<(), Failure> {
     let Some(file) = file else { return Ok(()) };
     tls.extra_authorities.push(file.to_owned());
@@ -454,7 +454,7 @@ pub fn check_name(name: &str) -> Result<(), Failure> {
     }
 }
 
-/// Every seed that is wrong is named; the hint is that of the first.
+/// Reports every invalid seed, with the hint for the first.
 fn seeds_of(texts: &[String], rules: &SeedRules) -> Result<Vec<Url>, Failure> {
     let mut seeds: Vec<Url> = Vec::new();
     let mut problems = Vec::new();
@@ -479,12 +479,12 @@ fn output_of(path: &Path) -> Result<Output, Failure> {
     match path.extension().and_then(|ending| ending.to_str()) {
         Some("jsonl" | "ndjson") => Ok(Output::Jsonl(path.to_owned())),
         Some("csv") => Ok(Output::Csv(path.to_owned())),
-        _ => Err(Failure::usage(format!("cannot tell the format of '{}'", path.display()))
+        _ => Err(Failure::usage(format!("unknown format of '{}'", path.display()))
             .hint("-o takes a file that ends in .jsonl or .csv, or - for JSONL on stdout; 'argiope export' has more formats")),
     }
 }
 
-/// A file to be written needs a directory to be in.
+/// Fails if the directory of an output file does not exist.
 pub fn check_folder(path: &Path) -> Result<(), Failure> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     match folder.filter(|folder| !folder.is_dir()) {
@@ -497,7 +497,7 @@ pub fn check_folder(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// The section `politeness` with what `crawl` says about it.
+/// The section `politeness`, with the keys of `crawl` that belong to it.
 pub fn politeness_of(file: &ConfigFile) -> PolitenessSettings {
     let mut politeness = file.politeness.clone();
     if let Some(delay) = file.crawl.default_crawl_delay {
@@ -533,7 +533,7 @@ pub fn addresses_of(file: &ConfigFile, allow_private: bool) -> Result<AddressPol
     Ok(AddressPolicy { allow_private, allowed })
 }
 
-/// How the job's requests present themselves.
+/// Headers, cookies, credentials and proxy of the job's requests.
 pub fn profile_of(job: &JobSpec) -> ProfileOptions {
     let cookies: Vec<String> = job.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
     ProfileOptions {
@@ -560,7 +560,7 @@ fn notices(
     notices.extend(config.warnings());
     if !job.respect_robots {
         notices.push(String::from(
-            "WARNING: robots.txt is IGNORED in this crawl. Do this to sites of your own only; others may block you.",
+            "WARNING: robots.txt is IGNORED in this crawl. Do this only to sites of your own; others may block you.",
         ));
     }
     let unchecked: Vec<&str> = config
@@ -574,13 +574,13 @@ fn notices(
     if job.insecure || !unchecked.is_empty() {
         let whose = if job.insecure { String::from("all hosts") } else { unchecked.join(", ") };
         notices.push(format!(
-            "WARNING: certificates of {whose} are NOT CHECKED in this crawl: anybody on the way can read and change \
-             what is sent, passwords and cookies too. --ca-file trusts an authority of your own instead."
+            "WARNING: certificates of {whose} are NOT CHECKED in this crawl: anyone on the network path can read and \
+             change what is sent, including passwords and cookies. --ca-file trusts an authority of your own instead."
         ));
     }
     if job.proxy.is_none() {
         for (scheme, proxy) in process.proxies.places() {
-            notices.push(format!("{scheme} goes through the proxy {proxy}, as the environment says"));
+            notices.push(format!("{scheme} requests use the proxy {proxy} of the environment"));
         }
     }
     if let Some(list) = list.filter(|list| list.unusable > 0) {

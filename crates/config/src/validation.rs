@@ -1,5 +1,5 @@
-//! Values that are right one by one and make no sense together, or only to the room that reads them. What is found
-//! here is named by its path; the caller knows in which line that is.
+//! Values that are valid one by one and do not fit together, or that only the crate that uses them can check. Problems
+//! are named by their path; the caller knows the line.
 
 use crate::failure::chain;
 use crate::file::{ArchiveLayout, ClusterSection, ConfigFile, StorageSection, Transport};
@@ -24,7 +24,7 @@ impl Problem {
     }
 }
 
-/// `keys` is what the file gives, `config` the same over the defaults.
+/// `keys` is what the file contains, `config` the same merged with the defaults.
 pub(crate) fn of_config(keys: &Map<String, Value>, config: &ConfigFile) -> Vec<Problem> {
     let mut problems = Vec::new();
     let given = |section: &str, key: &str| keys.get(section).and_then(|section| section.get(key)).is_some();
@@ -91,13 +91,13 @@ pub(crate) fn of_config(keys: &Map<String, Value>, config: &ConfigFile) -> Vec<P
     problems
 }
 
-/// Where raw pages go, as far as it can be told without asking.
+/// Storage of raw pages, as far as it can be checked without a connection.
 fn storage(storage: &StorageSection) -> Vec<Problem> {
     let mut problems = Vec::new();
     let needs = |key: &str, other: &str| {
         Problem::new(
             key,
-            format!("'{key}' means nothing without '{other}'; give that too, or leave both out"),
+            format!("'{key}' has no effect without '{other}'; give that too, or leave both out"),
         )
     };
     if storage.html_bucket.is_none() {
@@ -131,7 +131,7 @@ pub(crate) fn of_job(spec: &JobSpec) -> Vec<Problem> {
     problems
 }
 
-/// The job is stored with its form as it is written.
+/// The form is stored with the job as it is written, so it must not contain a password.
 fn login(login: &Login) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (key, url) in [("url", Some(&login.url)), ("page", login.page.as_ref())] {
@@ -203,7 +203,7 @@ fn kafka(cluster: &ClusterSection) -> Option<Problem> {
     (!is_fine).then(|| Problem::new("cluster.kafka_topic_prefix", message))
 }
 
-/// Patterns that are right one by one may be too large to be asked all at once.
+/// Patterns that are valid one by one may be too large to be compiled together.
 fn patterns(spec: &JobSpec, section: &str) -> Vec<Problem> {
     let lists =
         [("include", &spec.include), ("exclude", &spec.exclude), ("exclude_domains", &spec.exclude_domains)];
@@ -216,7 +216,7 @@ fn patterns(spec: &JobSpec, section: &str) -> Vec<Problem> {
     problems.collect()
 }
 
-/// Headers, cookies, user agent and proxy have to be sendable together.
+/// Headers, cookies, user agent and proxy have to be valid together.
 fn profile(spec: &JobSpec, path: &str) -> Option<Problem> {
     let error = RequestProfile::new(&profile_of(spec)).err()?;
     Some(Problem::new(path, error))

@@ -80,7 +80,7 @@ fn whole(text: &str) -> Option<u64> {
     digits.then(|| text.replace('_', "").parse().ok()).flatten()
 }
 
-/// Durations keep milliseconds, which is as fine as the crawl's clock.
+/// Durations have the precision of the crawl's clock: milliseconds.
 fn duration(duration: Duration) -> Value {
     Value::from(argiope_model::format_duration(duration))
 }
@@ -108,7 +108,7 @@ pub fn size(text: &str) -> Option<u64> {
     (0.0..=9e15).contains(&bytes).then_some(bytes as u64)
 }
 
-/// The regex crate draws a picture over several lines; its last line says what is wrong.
+/// The regex crate reports errors over several lines; the last one has the message.
 pub fn pattern_problem(error: &regex::Error) -> String {
     let text = error.to_string();
     let last = text.lines().last().unwrap_or("").trim();

@@ -1,4 +1,4 @@
-//! A crawl that has stored no page has failed, whatever kept it from that: why, and what to do about it.
+//! A crawl that stored no page has failed: finds out why, and what to do about it.
 
 use crate::directory;
 use crate::shell::{command, shell_word};
@@ -10,9 +10,9 @@ use std::path::Path;
 
 /// The word in the records of URLs whose host has no address that may be connected to.
 const PRIVATE_ADDRESS: &str = "private_address";
-/// Seeds whose robots.txt is looked up for the cause.
+/// Seeds whose robots.txt is looked up to find the cause.
 const SEEDS: usize = 20;
-/// Requests for one robots.txt that are looked through for the last one.
+/// Requests for one robots.txt that are searched for the latest one.
 const REQUESTS: usize = 1000;
 
 pub struct EmptyCrawl {
@@ -22,7 +22,7 @@ pub struct EmptyCrawl {
 }
 
 impl EmptyCrawl {
-    /// `waits` says that URLs are left which cannot be asked for now. None if there is a page, or nothing was to be done.
+    /// `None` if a page was stored, or there was nothing to crawl. `waits`: queued URLs remain that are blocked until later.
     pub fn of(
         reader: &dyn CatalogueReader,
         job: &Job,
@@ -50,10 +50,10 @@ impl EmptyCrawl {
             (Some(page.url), class, error, advice)
         } else if let Some(row) = for_good {
             let advice = match row.reason {
-                SkipReason::RobotsDisallowed => String::from(
-                    "the site does not want to be crawled; --ignore-robots is for sites of your own",
-                ),
-                _ => String::from("check scope and filters of the job"),
+                SkipReason::RobotsDisallowed => {
+                    String::from("the site forbids crawling; --ignore-robots is for sites of your own")
+                }
+                _ => String::from("check the scope and filters of the job"),
             };
             (Some(row.url), FailureClass::Failed, format!("{}: {}", row.reason, row.detail), advice)
         } else if let Some((url, error)) = robots_failure(reader, job)? {
@@ -63,7 +63,7 @@ impl EmptyCrawl {
             let advice = advice_on(&row.detail);
             (Some(row.url), FailureClass::Failed, row.detail, advice)
         } else {
-            let asked = "every host that is left asked for a pause (Retry-After)";
+            let asked = "every remaining host asked for a pause (Retry-After)";
             let reason = job.message.clone().unwrap_or_else(|| asked.to_owned());
             (None, FailureClass::Failed, reason, String::from("run the same command later"))
         };
@@ -73,7 +73,7 @@ impl EmptyCrawl {
             None => format!("argiope why {}", shell_word(&url)),
         });
         let advice = match why {
-            Some(why) => format!("{advice}; \"{why}\" tells what was tried"),
+            Some(why) => format!("{advice}; \"{why}\" shows what was tried"),
             None => advice,
         };
         Ok(Some(EmptyCrawl { reason, advice, class }))
@@ -89,7 +89,7 @@ impl EmptyCrawl {
     }
 }
 
-/// All seeds lead to addresses that it has no leave for: it was asked for in the wrong way.
+/// All seeds resolve to addresses that are refused: the command has to change.
 fn is_private(counts: &JobCounts) -> bool {
     counts.by_error.get(PRIVATE_ADDRESS) == Some(&counts.failed)
 }

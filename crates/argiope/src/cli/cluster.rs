@@ -9,39 +9,38 @@ use std::path::PathBuf;
 Example:
   argiope worker --config cluster.yaml --data /var/lib/argiope
 
-Ctrl-C or SIGTERM: nothing new is asked for, what is under way ends, and its shards go to others. Twice: at once.
-SIGHUP reads the politeness of the configuration again.")]
+Ctrl-C or SIGTERM stops the worker: it sends no new requests, finishes those in flight and hands its shards to other
+workers. A second signal stops it at once. SIGHUP reloads the politeness section of the configuration.")]
 pub(crate) struct WorkerArgs {
-    /// What it is called; without it, what it was called before on this data directory, or else the machine's name and the
-    /// process's number
+    /// Name of the worker (default: its last name on this data directory, or else host name and process id)
     #[arg(long, value_name = "W")]
     pub(crate) name: Option<String>,
-    /// Serve /health, /ready and /metrics here
+    /// Serve /health, /ready and /metrics on this address (default: server.listen of the configuration)
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) listen: Option<SocketAddr>,
-    /// Let jobs reach loopback and private addresses
+    /// Allow jobs to crawl loopback and private addresses
     #[arg(long)]
     pub(crate) allow_private: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClusterCommand {
-    /// Make the schema and the topics, or bring them up to date; may be run by many at once
+    /// Create or upgrade the database schema and the Kafka topics; safe to run concurrently
     Init,
-    /// Go on although Kafka has lost links that were on their way
+    /// Continue although Kafka has lost links in transit
     ///
-    /// Logs that have lost links are not read on, and no job ends, until this is said. Then all that they still have is
-    /// read.
+    /// Workers stop reading a Kafka partition that has lost links, and no job can end, until this is confirmed. Then they
+    /// read what is left.
     AcceptLoss,
-    /// Workers, shards, queue and lag
+    /// Show workers, shards, queue length and lag
     Status {
-        /// One JSON object
+        /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
-    /// Say that the disk of a worker is gone for good: the pages whose content was on it are marked
+    /// Declare the disk of a worker lost: pages whose content was only there are marked
     Lost {
-        /// The worker's name; 'cluster status' has it
+        /// Name of the worker, as 'argiope cluster status' lists it
         worker: String,
     },
 }
@@ -51,30 +50,30 @@ pub(crate) enum ClusterCommand {
 Examples:
   argiope ingest --config cluster.yaml urls.txt.gz --name july
   zcat *.gz | argiope ingest --config cluster.yaml - --name july --depth 1
-  argiope ingest --config cluster.yaml --name feed --keep-open    a job for what comes through Kafka
+  argiope ingest --config cluster.yaml --name feed --keep-open    a job for URLs that arrive through Kafka
 
-The same command goes on where it stopped. 'argiope status july' tells how far the crawl is.")]
+The same command resumes where it stopped. 'argiope status july' shows the progress of the crawl.")]
 pub(crate) struct IngestArgs {
-    /// URLs, one a line; plain or gzip; a file, an object of a store, - is stdin
+    /// List of URLs, one per line, plain or gzip: a file, an object, or - for stdin
     #[arg(value_name = "FILE|s3://BUCKET/KEY|-", value_hint = ValueHint::FilePath)]
     #[arg(required_unless_present_any = ["keep_open", "let_end"])]
     pub(crate) source: Option<PathBuf>,
-    /// The job that they are for; made if it is new
+    /// Job that the URLs belong to; created if it does not exist
     #[arg(long, value_name = "JOB")]
     pub(crate) name: String,
-    /// How many links away from the URLs (default 0)
+    /// Follow links up to this many steps from the URLs (default 0)
     #[arg(long, value_name = "N")]
     pub(crate) depth: Option<u32>,
-    /// Leave out URLs that some job has fetched within so many days
+    /// Skip URLs that any job has fetched within the last DAYS days
     #[arg(long, value_name = "DAYS")]
     pub(crate) skip_recent: Option<u32>,
-    /// When all is crawled the job waits for more
+    /// Keep the job open for more URLs when everything is crawled
     #[arg(long)]
     pub(crate) keep_open: bool,
-    /// The job is kept open no longer: it ends when all is crawled
+    /// Stop keeping the job open: it ends when everything is crawled
     #[arg(long, conflicts_with = "keep_open")]
     pub(crate) let_end: bool,
-    /// Take URLs with loopback and private addresses
+    /// Accept URLs with loopback and private addresses
     #[arg(long)]
     pub(crate) allow_private: bool,
 }

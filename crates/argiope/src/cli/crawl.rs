@@ -16,110 +16,110 @@ Examples:
   argiope crawl example.com --depth 3 --max-pages 1000 -o pages.jsonl
   argiope crawl --list urls.txt --depth 0 --delay 2s
   argiope crawl -c job.yaml --name nightly
-  argiope crawl -c news.yaml -c shops.yaml        two jobs at once, polite to the hosts they share
-  argiope crawl --name nightly                    go on with it
+  argiope crawl -c news.yaml -c shops.yaml        two jobs at once, sharing the delay of each host
+  argiope crawl --name nightly                    resume it
   argiope crawl example.com --scope domain --exclude '/tag/' -o - | jq .title
 
-Stop with Ctrl-C; the same command goes on where it stopped. A job that is finished is started anew.";
+Stop with Ctrl-C; the same command resumes where it stopped. If the job is finished, it starts a new one.";
 
 #[derive(Clone, Debug, Default, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CrawlArgs {
-    /// URLs to start from; without a scheme, https
+    /// URLs to start from; https if no scheme is given
     #[arg(value_name = "SEED", value_hint = ValueHint::Url)]
     pub(crate) seeds: Vec<String>,
-    /// More seeds, one a line, plain or gzip; # begins a comment line, - is stdin
+    /// Read more seeds from a file, one per line, plain or gzip; lines that start with # are comments; - is stdin
     #[arg(long, value_name = "FILE|-", value_hint = ValueHint::FilePath)]
     pub(crate) list: Option<PathBuf>,
-    /// A job file in YAML; options on the command line win over it. May be repeated: the jobs run side by side
+    /// Job file in YAML; command line options override it. Repeat to run several jobs at once
     #[arg(short = 'c', long = "job-file", value_name = "JOB.YAML", value_hint = ValueHint::FilePath)]
     pub(crate) job_files: Vec<PathBuf>,
-    /// Stream the pages to .jsonl or .csv as they come; - is JSONL on stdout
+    /// Write pages to a .jsonl or .csv file as they are crawled; - writes JSONL to stdout
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
 
-    /// How many links away from the seeds (default 10)
-    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "How far")]
-    #[arg(value_parser = whole::<u32>(0, UNBOUNDED, "0 is the seeds alone"))]
+    /// Follow links up to this many steps from the seeds (default 10)
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Scope and limits")]
+    #[arg(value_parser = whole::<u32>(0, UNBOUNDED, "0 fetches only the seeds"))]
     pub(crate) depth: Option<u32>,
     /// Stop after this many stored pages
-    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "How far")]
-    #[arg(value_parser = whole::<u64>(1, u64::MAX, "without the option there is no limit"))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Scope and limits")]
+    #[arg(value_parser = whole::<u64>(1, u64::MAX, "leave the option out for no limit"))]
     pub(crate) max_pages: Option<u64>,
-    /// Which hosts belong to the crawl (default host)
-    #[arg(long, value_parser = scope_words(), help_heading = "How far")]
+    /// Which hosts to crawl: those of the seeds, their root domains, their subdomains, or any (default host)
+    #[arg(long, value_parser = scope_words(), help_heading = "Scope and limits")]
     pub(crate) scope: Option<Scope>,
-    /// Only URLs that match a regular expression; may be repeated
-    #[arg(long, value_name = "RE", value_parser = pattern, allow_hyphen_values = true, help_heading = "How far")]
+    /// Crawl only URLs that match this regular expression; may be repeated
+    #[arg(long, value_name = "RE", value_parser = pattern, allow_hyphen_values = true, help_heading = "Scope and limits")]
     pub(crate) include: Vec<String>,
-    /// No URL that matches a regular expression; may be repeated
-    #[arg(long, value_name = "RE", value_parser = pattern, allow_hyphen_values = true, help_heading = "How far")]
+    /// Skip URLs that match this regular expression; may be repeated
+    #[arg(long, value_name = "RE", value_parser = pattern, allow_hyphen_values = true, help_heading = "Scope and limits")]
     pub(crate) exclude: Vec<String>,
 
-    /// Different links taken from one page (default 10000); those beyond are counted and named. 0 takes none
-    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "How far")]
+    /// Follow at most this many distinct links per page (default 10000); links beyond the limit are reported
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Scope and limits")]
     #[arg(value_parser = whole::<u32>(0, UNBOUNDED, ""))]
     pub(crate) max_links: Option<u32>,
-    /// Read no more of a page than this: 500KB, 10MB, 1GiB (default 10MB)
-    #[arg(long, value_name = "SIZE", value_parser = some_size, help_heading = "How far")]
+    /// Truncate bodies at this size: 500KB, 10MB, 1GiB (default 10MB)
+    #[arg(long, value_name = "SIZE", value_parser = some_size, help_heading = "Scope and limits")]
     pub(crate) max_body: Option<u64>,
-    /// Follow what looks like a trap: endless pages of one pattern, far years of calendars, sessions in URLs
-    #[arg(long, help_heading = "How far")]
+    /// Disable the detection of spider traps: endless URL patterns, calendars, session ids in URLs
+    #[arg(long, help_heading = "Scope and limits")]
     pub(crate) no_traps: bool,
-    /// Pictures, styles, scripts, fonts and media of crawled pages: check asks each once for status, size and type (HEAD,
-    /// and GET where that fails), keep fetches and archives them (default off). They may be on any host, do not count
-    /// as pages, and nothing is followed from them
-    #[arg(long, value_name = "WHAT", value_parser = resource_words(), help_heading = "How far")]
+    /// Images, styles, scripts, fonts and media of crawled pages: check requests each once for status, size and type (HEAD,
+    /// or GET if that fails); keep fetches and archives them (default off). They may be on any host and do not count as
+    /// pages; links in them are not followed
+    #[arg(long, value_name = "WHAT", value_parser = resource_words(), help_heading = "Scope and limits")]
     pub(crate) resources: Option<Resources>,
 
-    /// Between two requests to a host: 0, 250ms, 2s (default 1s); never below robots.txt's Crawl-delay
-    #[arg(long, value_name = "DURATION", value_parser = delay, allow_hyphen_values = true, help_heading = "How fast")]
+    /// Delay between two requests to a host: 0, 250ms, 2s (default 1s); at least Crawl-delay of robots.txt
+    #[arg(long, value_name = "DURATION", value_parser = delay, allow_hyphen_values = true, help_heading = "Speed")]
     pub(crate) delay: Option<Duration>,
-    /// Connections in all (default 100)
-    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "How fast")]
+    /// Concurrent requests in total (default 100)
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Speed")]
     #[arg(value_parser = whole::<u32>(1, 100_000, ""))]
     pub(crate) concurrency: Option<u32>,
-    /// Connections to one host (default 1)
-    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "How fast")]
+    /// Concurrent requests per host (default 1)
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Speed")]
     #[arg(value_parser = whole::<u32>(1, 10_000, ""))]
     pub(crate) per_host: Option<u32>,
-    /// For a whole fetch, first to last byte (default 30s)
-    #[arg(long, value_name = "DURATION", value_parser = some_time, allow_hyphen_values = true, help_heading = "How fast")]
+    /// Time limit of one fetch, from the first byte sent to the last received (default 30s)
+    #[arg(long, value_name = "DURATION", value_parser = some_time, allow_hyphen_values = true, help_heading = "Speed")]
     pub(crate) timeout: Option<Duration>,
 
-    /// What the crawler calls itself; it should name a contact
-    #[arg(long, value_name = "S", value_parser = some_name, help_heading = "Manners")]
+    /// User-Agent header; it should name a contact
+    #[arg(long, value_name = "S", value_parser = some_name, help_heading = "Politeness")]
     pub(crate) user_agent: Option<String>,
-    /// Fetch what robots.txt forbids: only for sites that are yours
-    #[arg(long, help_heading = "Manners")]
+    /// Ignore robots.txt; only for sites of your own
+    #[arg(long, help_heading = "Politeness")]
     pub(crate) ignore_robots: bool,
-    /// Also crawl loopback and private addresses
-    #[arg(long, help_heading = "Manners")]
+    /// Allow loopback and private addresses
+    #[arg(long, help_heading = "Politeness")]
     pub(crate) allow_private: bool,
 
-    /// Cookies to begin with, from a cookies.txt file as curl and browsers write it
+    /// Start with the cookies of a cookies.txt file, as curl and browser extensions write it
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Requests")]
     pub(crate) cookies: Option<PathBuf>,
-    /// Cookies that sites set: taken never, for a chain of redirects (default), while the job runs, or kept with it
+    /// Keep cookies that sites set: never, during a redirect chain (default), while the job runs, or stored with the job
     #[arg(long, value_parser = cookie_jar_words(), help_heading = "Requests")]
     pub(crate) cookie_jar: Option<CookieJar>,
     #[command(flatten)]
     pub(crate) network: NetworkArgs,
 
-    /// Keep no copy of the raw pages
-    #[arg(long, help_heading = "The job")]
+    /// Do not archive requests and responses
+    #[arg(long, help_heading = "Job")]
     pub(crate) no_archive: bool,
-    /// Name the job; the name alone goes on with it
-    #[arg(long, value_name = "JOB", help_heading = "The job")]
+    /// Name of the job; given without seeds, it resumes that job
+    #[arg(long, value_name = "JOB", help_heading = "Job")]
     pub(crate) name: Option<String>,
-    /// Start anew even if the job is unfinished; forget which hosts have failed
-    #[arg(long, help_heading = "The job")]
+    /// Start over even if the job is unfinished, and forget which hosts have failed
+    #[arg(long, help_heading = "Job")]
     pub(crate) fresh: bool,
-    /// Go on with the job, even if it is finished, and ask again for what has failed
-    #[arg(long, conflicts_with = "fresh", help_heading = "The job")]
+    /// Resume the job, even if it is finished, and retry what has failed
+    #[arg(long, conflicts_with = "fresh", help_heading = "Job")]
     pub(crate) retry_failed: bool,
-    /// On a cluster: hand the job in, print its number and return at once
-    #[arg(long, help_heading = "The job")]
+    /// On a cluster: submit the job, print its number and return at once
+    #[arg(long, help_heading = "Job")]
     pub(crate) detach: bool,
 }
 
@@ -183,7 +183,7 @@ fn delay(text: &str) -> Result<Duration, String> {
 
 fn some_name(text: &str) -> Result<String, String> {
     if text.trim().is_empty() {
-        return Err(String::from("must not be empty: sites must be able to tell who asks"));
+        return Err(String::from("must not be empty: sites must be able to see who is crawling"));
     }
     Ok(text.to_owned())
 }

@@ -1,5 +1,5 @@
-//! The command line as it is typed: raw input only. `settings` turns it, together with the configuration files, into
-//! what a crawl runs with.
+//! The command line as it is typed. `argiope_config` merges it with the configuration files into the settings of a
+//! command.
 
 mod cluster;
 mod crawl;
@@ -28,14 +28,14 @@ use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
-  argiope demo                                    see a crawl without a network
+  argiope demo                                    watch a crawl, without a network
   argiope crawl https://example.com               crawl a site, politely
   argiope crawl example.com --depth 2 -o out.jsonl
   argiope export -f csv -o pages.csv              the pages of the latest job
   argiope why https://example.com/private         why a URL was or was not fetched
   argiope graph https://example.com               which hosts link to which
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted (the same command goes on).";
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted (the same command resumes).";
 
 /// A polite, durable, fast web crawler.
 #[derive(Debug, Parser)]
@@ -49,7 +49,7 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// What was typed.
+    /// Reads the command line of this process.
     pub(crate) fn typed() -> Result<Cli, clap::Error> {
         Cli::read(std::env::args_os())
     }
@@ -58,7 +58,7 @@ impl Cli {
         let matches = Cli::command().try_get_matches_from(words)?;
         let mut cli = Cli::from_arg_matches(&matches)?;
         if cli.global.data.as_os_str().is_empty() {
-            // An empty variable is as good as none.
+            // An empty variable counts as unset.
             cli.global.data = PathBuf::from(DATA);
         }
         cli.global.data_given = matches.value_source("data") == Some(ValueSource::CommandLine);
@@ -66,24 +66,24 @@ impl Cli {
     }
 }
 
-/// Where everything is kept unless it is said.
+/// The default data directory.
 const DATA: &str = "./argiope-data";
 
 /// Options that every command takes, before or after its name.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct GlobalArgs {
-    /// Where everything is kept: catalogue, queues, archive, links
+    /// Data directory: catalogue, queues, archive, links
     #[arg(long, global = true, value_name = "DIR", env = "ARGIOPE_DATA", default_value = DATA)]
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) data: PathBuf,
-    /// Whether `data` was on the command line: only then a command that needs none of its own writes there.
+    /// Whether `data` was on the command line: only then a command that needs no data directory writes there.
     #[arg(skip)]
     pub(crate) data_given: bool,
-    /// Configuration in YAML; without it ./argiope.yaml is read if it is there
+    /// Configuration file in YAML (default: ./argiope.yaml if it exists)
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
-    /// Tell each request, retry and resting host on stderr; twice for batches and names too
+    /// Log every request, retry and paused host to stderr; twice for batches and DNS lookups, too
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
     /// Write nothing but errors to stderr
@@ -104,42 +104,42 @@ impl From<&GlobalArgs> for GlobalOptions {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Crawl from seeds to the end of the job, or go on with an unfinished one
+    /// Run a crawl job to its end, or resume an unfinished one
     Crawl(Box<CrawlArgs>),
-    /// Who links to whom: map how hosts link to each other; ranks, files and a picture of any crawl's links
+    /// Map the links between hosts; rank, export and draw the link graph of a crawl
     Graph(Box<GraphArgs>),
-    /// Offline: start a synthetic web, crawl it, show what came out
+    /// Crawl a synthetic web on this machine, without a network, and show the result
     Demo,
-    /// Serve a synthetic web for trying and testing
+    /// Serve a synthetic web for tests
     Lab(LabArgs),
-    /// List the jobs of the data directory
+    /// List jobs
     Jobs(JobsArgs),
-    /// Show what is going on in a job
+    /// Show the progress of a job
     Status(StatusArgs),
     /// Write the results of a job to a file or stdout
     Export(ExportArgs),
-    /// Put what has failed back into the queue of a job
+    /// Queue failed URLs of a job again
     Retry(RetryArgs),
-    /// Explain the decision on a URL, step by step
+    /// Explain why a URL was or was not fetched, step by step
     Why(WhyArgs),
-    /// What was found: statuses, slow and broken pages, redirects, duplicates, hosts
+    /// Report status codes, slow and broken pages, redirects, duplicates and hosts of a job
     Report(ReportArgs),
-    /// Prove politeness from the fetch history: gaps per host, the robots.txt rule of each fetch
+    /// Verify politeness from the fetch history: delays per host, robots.txt rule of each fetch
     Audit(AuditArgs),
-    /// Work for a cluster until stopped
+    /// Run a worker of a cluster until it is stopped
     Worker(WorkerArgs),
-    /// Make a cluster, or look at it
+    /// Set up or inspect a cluster
     #[command(subcommand)]
     Cluster(ClusterCommand),
-    /// Give a cluster a list of URLs, however long
+    /// Add a list of URLs, of any length, to a job of a cluster
     Ingest(IngestArgs),
-    /// Look at a single thing the way the crawler does
+    /// Process one URL, robots.txt, page or sitemap as the crawler does
     #[command(subcommand)]
     Inspect(InspectCommand),
-    /// Check configuration files and show what is in force
+    /// Check configuration files, show the effective configuration
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Print the completions of a shell
+    /// Print shell completions
     #[command(
         after_help = "Example:\n  argiope completions bash > ~/.local/share/bash-completion/completions/argiope"
     )]
@@ -156,73 +156,74 @@ impl Command {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  argiope lab --hosts 20 --pages 50 --listen 127.0.0.1:8080")]
 pub(crate) struct LabArgs {
-    /// The port of all sites, and the address of the first (default 127.0.0.1 and a free port)
+    /// Address of the first site, and port of all (default 127.0.0.1 and a free port)
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) listen: Option<SocketAddr>,
-    /// How many sites, on 127.0.x.y (default 200; mixed and demo: one of each of their kinds)
+    /// Number of sites, on 127.0.x.y (default 200; mixed and demo: one of each kind)
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u32>(1, UNBOUNDED, ""))]
     pub(crate) hosts: Option<u32>,
-    /// How many pages each site has (default 250, mixed 20, demo 24)
+    /// Pages per site (default 250, mixed 20, demo 24)
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u32>(1, UNBOUNDED, ""))]
     pub(crate) pages: Option<u32>,
-    /// The same number makes the same web (default 1)
+    /// Seed of the generator: the same number makes the same web (default 1)
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u64>(0, u64::MAX, ""))]
     pub(crate) seed: Option<u64>,
-    /// What kinds of sites there are
+    /// Kinds of sites
     #[arg(long, value_enum, default_value = "plain")]
     pub(crate) profile: LabProfile,
-    /// Wait so long before each answer (default 0)
+    /// Delay before each response (default 0)
     #[arg(long, value_name = "DURATION", value_parser = argiope_model::parse_duration)]
     pub(crate) latency: Option<Duration>,
-    /// Pages of about 2 KB instead of 30
+    /// Pages of about 2 KB instead of 30 KB
     #[arg(long)]
     pub(crate) small: bool,
     /// Links from each page to other sites (default 6, small pages 1)
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u32>(0, UNBOUNDED, ""))]
     pub(crate) outward: Option<u32>,
-    /// Write every request as a line of JSON
+    /// Log every request to this file, as one JSON object per line
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) log: Option<PathBuf>,
-    /// Serve https with this certificate, a PEM file
+    /// Serve https with the certificate of this PEM file
     #[arg(long, value_name = "FILE", requires = "key", value_hint = ValueHint::FilePath)]
     pub(crate) certificate: Option<PathBuf>,
-    /// The private key of the certificate, a PEM file
+    /// PEM file with the private key of the certificate
     #[arg(long, value_name = "FILE", requires = "certificate", value_hint = ValueHint::FilePath)]
     pub(crate) key: Option<PathBuf>,
-    /// Close each connection after N responses (default: keep it)
+    /// Close each connection after N responses (default: never)
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u32>(1, UNBOUNDED, ""))]
     pub(crate) requests_per_connection: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum LabProfile {
-    /// Well-behaved sites, for measuring
+    /// Well-behaved sites, for benchmarks
     Plain,
     /// One site of every kind: redirects, errors, traps, slow and failing ones
     Mixed,
-    /// The sites of the demo
+    /// Sites of the demo
     Demo,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Find every error in configuration or job files
+    /// Report every error in configuration and job files
     #[command(
         after_help = "Example:\n  argiope config check argiope.yaml job.yaml\n\nExit code 2 on errors."
     )]
     Check {
-        /// Configuration or job files; which of the two is told by their keys
+        /// Configuration, job or graph files; the kind is detected by their keys
         #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
         files: Vec<PathBuf>,
     },
-    /// Print the configuration in force, defaults included, as YAML
+    /// Print the effective configuration, including defaults, as YAML
     Show,
-    /// Print the reference of all keys as Markdown: what docs/configuration.md has
+    /// Print the reference of all keys as Markdown, as in docs/configuration.md
     Docs,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
+    /// Shell to complete for
     #[arg(value_name = "SHELL")]
     pub(crate) shell: clap_complete::Shell,
 }

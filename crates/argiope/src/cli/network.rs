@@ -1,4 +1,4 @@
-//! How requests are made: options of all commands that make some for a user.
+//! How requests are made: options of every command that fetches on behalf of a user.
 
 use argiope_config::NetworkOptions;
 use argiope_fetch::{Proxies, Proxy};
@@ -7,17 +7,17 @@ use std::path::PathBuf;
 
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct NetworkArgs {
-    /// A header to send, as in 'X-Team: search'; may be repeated
+    /// Send this header, as in 'X-Team: search'; may be repeated
     #[arg(long, value_name = "NAME: VALUE", help_heading = "Requests")]
     pub(crate) header: Vec<String>,
-    /// Ask through an HTTP proxy, http://[USER:PASSWORD@]HOST:PORT; none for none (default: http_proxy, https_proxy and
-    /// no_proxy of the environment)
+    /// HTTP proxy, http://[USER:PASSWORD@]HOST:PORT, or none (default: http_proxy, https_proxy and no_proxy of the
+    /// environment)
     #[arg(long, value_name = "URL", value_parser = proxy, help_heading = "Requests")]
     pub(crate) proxy: Option<String>,
-    /// Also trust the certificate authorities of a PEM file, and servers whose own certificate is in it
+    /// Also trust the certificates in this PEM file, of authorities or of servers
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Requests")]
     pub(crate) ca_file: Option<PathBuf>,
-    /// Check no certificate: whoever is on the way can read and change everything
+    /// Do not verify certificates: anyone on the network path can read and change everything
     #[arg(long, help_heading = "Requests")]
     pub(crate) insecure: bool,
 }

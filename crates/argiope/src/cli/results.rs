@@ -7,47 +7,47 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub(crate) struct JobsArgs {
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
-    /// A job's name or number; without it the latest
+    /// Name or number of the job (default: the latest)
     pub(crate) job: Option<String>,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportFormat {
-    /// One JSON object a line
+    /// Print one JSON object per line
     Jsonl,
     /// One JSON array
     Json,
-    /// With a header line
+    /// CSV with a header line
     Csv,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportWhat {
-    /// What was attempted: fetched or failed
+    /// Attempted URLs: fetched or failed
     Pages,
     /// Every link of every page
     Links,
-    /// Links that lead to pages which are not there, one row for each: status 400 and above, or no answer
+    /// Broken links, one row each: status 400 and above, or no response
     Broken,
-    /// Redirects, one row for each hop
+    /// Redirects, one row per hop
     Redirects,
-    /// URLs that ended without an answer
+    /// URLs that got no response
     Failed,
-    /// URLs refused before a request, with the reason
+    /// URLs that were not requested, with the reason
     Skipped,
-    /// The hosts of the job with their figures
+    /// Hosts of the job with their statistics
     Hosts,
-    /// What pages are shown with, where --resources asked for it
+    /// Images, styles, scripts and media, if the job had --resources
     Resources,
 }
 
@@ -65,8 +65,8 @@ Fields:
              robots_status crawl_delay_ms delay_ms
   resources  url final_url status error content_type bytes source fetched_at
              fetch_ms archive
-A broken URL that no link leads to, such as a seed, has a row without an anchor.
-A redirect that was not followed, out of scope or into a loop, has no final_url.
+A broken URL without a link to it, such as a seed, has a row without an anchor.
+A redirect that was not followed (out of scope, or a loop) has no final_url.
 
 Examples:
   argiope export -f csv -o pages.csv
@@ -76,29 +76,30 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXPORT_HELP)]
 pub(crate) struct ExportArgs {
-    /// A job's name or number; without it the latest
+    /// Name or number of the job (default: the latest)
     pub(crate) job: Option<String>,
-    /// Without it, by the ending of FILE, or jsonl
+    /// Output format (default: by the extension of FILE, or jsonl)
     #[arg(short, long, value_enum)]
     pub(crate) format: Option<ExportFormat>,
-    /// Where to; - is stdout
+    /// Output file; - is stdout
     #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
+    /// What to export
     #[arg(long, value_enum, default_value = "pages")]
     pub(crate) what: ExportWhat,
-    /// CSV without the apostrophe before cells that a spreadsheet would take for a formula
+    /// CSV: do not prefix cells that a spreadsheet would read as a formula with an apostrophe
     #[arg(long)]
     pub(crate) csv_raw: bool,
-    /// CSV with a byte order mark, for spreadsheets that do not expect UTF-8
+    /// CSV: write a byte order mark, for spreadsheets that do not expect UTF-8
     #[arg(long)]
     pub(crate) bom: bool,
-    /// With pages that say noindex, which are left out unless the job has index_noindex
+    /// Include pages that say noindex; they are left out unless the job has index_noindex
     #[arg(long)]
     pub(crate) noindex: bool,
-    /// With the content of each page, as text in the field 'html', read from the archive
+    /// Include the content of each page from the archive, as text in the field 'html'
     #[arg(long, conflicts_with = "what")]
     pub(crate) html: bool,
-    /// All jobs
+    /// Include all jobs
     #[arg(long, conflicts_with = "job")]
     pub(crate) all: bool,
 }
@@ -115,7 +116,7 @@ impl ExportArgs {
         Ok(CsvOptions { guarded: !self.csv_raw, byte_order_mark: self.bom })
     }
 
-    /// The format asked for, or else the one that the ending of the file says.
+    /// The requested format, or else the one of the file extension.
     pub(crate) fn format(&self) -> Result<ExportFormat, Failure> {
         match (self.format, self.output.extension().and_then(|e| e.to_str())) {
             (Some(format), _) => Ok(format),
@@ -123,9 +124,9 @@ impl ExportArgs {
             (None, Some("json")) => Ok(ExportFormat::Json),
             (None, Some("jsonl" | "ndjson") | None) => Ok(ExportFormat::Jsonl),
             (None, Some(_)) => {
-                let text = format!("cannot tell the format of '{}'", self.output.display());
+                let text = format!("unknown format of '{}'", self.output.display());
                 Err(Failure::usage(text)
-                    .hint("name it with -f jsonl, json or csv, or by the ending of the file"))
+                    .hint("give it with -f jsonl, json or csv, or by the extension of the file"))
             }
         }
     }
@@ -134,61 +135,62 @@ impl ExportArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  argiope why https://example.com/private\n\n\
     The first word is the decision: fetched failed pending robots_disallowed robots_unreachable\n\
-    out_of_scope filtered trap blacklisted duplicate unknown. What export calls too_deep, over_budget,\n\
-    queue_full, private_address, not_crawlable, over_link_limit or url_too_long is filtered; the steps name it.")]
+    out_of_scope filtered trap blacklisted duplicate unknown. The reasons too_deep, over_budget, queue_full,\n\
+    private_address, not_crawlable, over_link_limit and url_too_long of export are reported as filtered here;\n\
+    the steps show which one it is.")]
 pub(crate) struct WhyArgs {
-    /// The URL to explain
+    /// URL to explain
     #[arg(value_hint = ValueHint::Url)]
     pub(crate) url: String,
-    /// A job's name or number; without it the latest
+    /// Name or number of the job (default: the latest)
     #[arg(long)]
     pub(crate) job: Option<String>,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-    argiope retry                                   all that failed or is blocked, of the latest job\n  \
+    argiope retry                                   everything that failed or is blocked, of the latest job\n  \
     argiope retry nightly --failed\n  \
     argiope retry https://example.com/a https://example.com/b\n\n\
-    Failed are URLs without an answer, with a server error (429, 5xx) or with an answer that broke off;\n\
-    blocked are those whose robots.txt was unreachable. A URL can be named in any spelling.\n\
-    A job that runs asks for them at once. Otherwise the command that started the job goes on with it;\n\
-    'argiope crawl ... --retry-failed' does both in one go.")]
+    A URL has failed if it got no response, a server error (429, 5xx) or an incomplete response. It is\n\
+    blocked if its robots.txt was unreachable. URLs may be given in any spelling.\n\
+    A running job requests them at once. Otherwise run the command that started the job again to resume it;\n\
+    'argiope crawl ... --retry-failed' does both steps.")]
 pub(crate) struct RetryArgs {
-    /// A job's name or number (without it the latest), then URLs to ask for again
+    /// Name or number of the job (default: the latest), then URLs to retry
     #[arg(value_name = "JOB|URL", value_hint = ValueHint::Url)]
     pub(crate) words: Vec<String>,
-    /// Only URLs that have failed
+    /// Retry only URLs that have failed
     #[arg(long, conflicts_with = "blocked")]
     pub(crate) failed: bool,
-    /// Only URLs whose robots.txt was unreachable
+    /// Retry only URLs whose robots.txt was unreachable
     #[arg(long)]
     pub(crate) blocked: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// A job's name or number; without it the latest
+    /// Name or number of the job (default: the latest)
     pub(crate) job: Option<String>,
-    /// All jobs
+    /// Include all jobs
     #[arg(long, conflicts_with = "job")]
     pub(crate) all: bool,
-    /// Where to; - is stdout
+    /// Output file; - is stdout
     #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct AuditArgs {
-    /// A job's name or number; without it the latest
+    /// Name or number of the job (default: the latest)
     pub(crate) job: Option<String>,
-    /// All jobs
+    /// Include all jobs
     #[arg(long, conflicts_with = "job")]
     pub(crate) all: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -141,7 +141,7 @@ impl List {
 fn open(path: &Path, object: Option<Box<dyn Read>>) -> Result<Lines, Failure> {
     let unreadable = |error: &io::Error| {
         Failure::usage(format!("cannot read the list {}: {error}", path.display()))
-            .hint("name a file with one URL a line, plain or gzip, s3://BUCKET/KEY, or - for stdin")
+            .hint("give a file with one URL per line, plain or gzip, s3://BUCKET/KEY, or - for stdin")
     };
     let raw: Box<dyn Read> = match object {
         Some(object) => object,

@@ -76,7 +76,7 @@ fn a_name_without_seeds_and_without_a_job_says_what_to_do() {
     let run = desk.run(&["crawl", "--name", "listed", "--max-pages", "2"]);
     assert_eq!(run.code, 2);
     assert!(
-        run.stderr.contains("was begun with a list") && run.stderr.contains("--list FILE"),
+        run.stderr.contains("was started with a list") && run.stderr.contains("--list FILE"),
         "{}",
         run.stderr
     );

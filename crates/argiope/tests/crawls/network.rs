@@ -305,7 +305,7 @@ fn proxies_of_the_environment_are_used_but_for_hosts_that_need_none() {
     let (desk, proxy) = (Desk::new(), proxy());
     let words = ["crawl", "http://site.test/", "--depth", "0", "--delay", "0", "--fresh"];
     let run = desk.run_in(&[("http_proxy", &proxy.origin)], &words).ok();
-    assert!(run.stderr.contains("goes through the proxy"), "{}", run.stderr);
+    assert!(run.stderr.contains("requests use the proxy"), "{}", run.stderr);
     assert_eq!(proxy.asked("GET http://site.test/ ").len(), 1);
     desk.run_in(&[("HTTP_PROXY", &proxy.origin)], &words).ok();
     assert_eq!(proxy.asked("GET http://site.test/ ").len(), 2);

@@ -88,7 +88,7 @@ fn pages_are_exported_with_their_content() {
     assert!(run.json_lines().iter().all(|page| page["html"].is_null()));
     assert_eq!(desk.run(&["export", "--html", "--what", "skipped"]).code, 2);
     let run = desk.run(&["export", "-o", "pages.parquet"]);
-    assert!(run.code == 2 && run.stderr.contains("cannot tell the format"), "{}", run.stderr);
+    assert!(run.code == 2 && run.stderr.contains("unknown format"), "{}", run.stderr);
     assert!(!desk.path("pages.parquet").exists());
     desk.run(&["export", "-f", "jsonl", "-o", "pages.txt"]).ok();
 }

@@ -6,10 +6,10 @@ use sha2::{Digest, Sha256};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobIdentity {
-    /// What the job is found by.
+    /// The key that the job is looked up by.
     pub key: String,
-    /// Whether the key was chosen by the user. Then its inputs may differ from those of the job it finds, which
-    /// [`super::compare_for_resume`] and `list_digest` tell.
+    /// Whether the key is a name that the user chose. Then the inputs may differ from those of the stored job:
+    /// [`super::compare_for_resume`] and `list_digest` show that.
     pub named: bool,
     /// SHA-256 of the list's URLs, hex; lists are not part of the job's specification.
     pub list_digest: Option<String>,

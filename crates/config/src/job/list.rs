@@ -1,6 +1,6 @@
-//! `--list FILE|-`: URLs one a line, blank lines and lines that begin with `#` skipped. A list may have millions of
-//! lines, so it is read as a stream, twice: first checked and hashed before anything is stored, then handed out.
-//! Standard input cannot be read twice and is kept in a temporary file in between.
+//! `--list FILE|-`: one URL per line; blank lines and lines that start with `#` are skipped. A list may have millions of
+//! lines, so it is read as a stream, twice: first it is checked and hashed, then its URLs are handed out. Standard
+//! input is copied to a temporary file first.
 
 use super::seed::{SeedProblem, SeedRules, parse_seed};
 use crate::failure::Failure;
@@ -11,12 +11,12 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-/// A line longer than any URL that could be crawled is no URL.
+/// Longer lines are no URLs.
 const MAX_LINE: u64 = 65_536;
-const WHAT_TO_GIVE: &str = "give a file that can be read, with one URL a line, or - for stdin";
-/// Problems shown; the rest is counted.
+const WHAT_TO_GIVE: &str = "give a readable file with one URL per line, or - for stdin";
+/// Problems that are shown; the others are counted.
 const SHOWN: usize = 10;
-/// What a compressed list begins with.
+/// The first bytes of a gzip file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// A list that has been checked.
@@ -24,19 +24,19 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 pub struct SeedList {
     path: PathBuf,
     file: File,
-    /// How many lines are URLs.
+    /// Number of lines that are URLs.
     pub urls: u64,
-    /// How many are not and are left out.
+    /// Number of lines that are not, and are skipped.
     pub unusable: u64,
-    /// The first of them, with their lines.
+    /// The first of those, with their line numbers.
     pub problems: Vec<String>,
     /// SHA-256 over the normalized URLs, hex.
     pub digest: String,
 }
 
 impl SeedList {
-    /// Checks the whole list. A line that is no URL is noted and left out, as any long list has some; a private
-    /// address without leave is a mistake about the crawl itself and refuses the list.
+    /// Checks the whole list. A line that is no URL is reported and skipped, since any long list has some. A private
+    /// address without `--allow-private` is an error, since it concerns the crawl as a whole.
     pub fn open(path: &Path, rules: &SeedRules) -> Result<SeedList, Failure> {
         let file = if path == Path::new("-") { keep_stdin()? } else { open_file(path)? };
         let mut list = SeedList {
@@ -75,9 +75,11 @@ impl SeedList {
         if list.urls == 0 {
             return Err(match first_problem {
                 Some(problem) => {
-                    Failure::usage(problem).hint("a list has one URL a line; none of its lines is one")
+                    Failure::usage(problem).hint("a list has one URL per line; this one has none")
                 }
-                None => Failure::usage(format!("{name} has no URL in it")).hint("a list has one URL a line"),
+                None => {
+                    Failure::usage(format!("{name} has no URL in it")).hint("a list has one URL per line")
+                }
             });
         }
         list.digest = super::identity::hex(&hash.finalize());
@@ -88,7 +90,7 @@ impl SeedList {
         if self.path == Path::new("-") { String::from("stdin") } else { self.path.display().to_string() }
     }
 
-    /// The URLs, from the first; lines that are none are passed over.
+    /// The URLs from the beginning; other lines are skipped.
     pub fn urls<'l>(
         &'l mut self,
         rules: &'l SeedRules,
@@ -124,7 +126,7 @@ fn open_file(path: &Path) -> Result<File, Failure> {
     if metadata.is_file() { plain(file, &name) } else { plain(keep(file, &name)?, &name) }
 }
 
-/// A list that is compressed is read from a copy that is not.
+/// A compressed list is read from a decompressed copy.
 fn plain(mut file: File, name: &str) -> Result<File, Failure> {
     let mut start = Vec::new();
     let unreadable = |error: io::Error| unreadable(name, &error);
@@ -133,14 +135,14 @@ fn plain(mut file: File, name: &str) -> Result<File, Failure> {
     if start == GZIP { keep(MultiGzDecoder::new(BufReader::new(file)), name) } else { Ok(file) }
 }
 
-/// A pipe can be read once only.
+/// A pipe can be read only once, so it is copied.
 fn keep_stdin() -> Result<File, Failure> {
     plain(keep(io::stdin().lock(), "stdin")?, "stdin")
 }
 
 fn keep(mut from: impl Read, name: &str) -> Result<File, Failure> {
     let mut kept = tempfile::tempfile()
-        .map_err(|error| Failure::failed(format!("cannot make a temporary file: {error}")))?;
+        .map_err(|error| Failure::failed(format!("cannot create a temporary file: {error}")))?;
     io::copy(&mut from, &mut kept).map_err(|error| unreadable(name, &error))?;
     kept.flush().and_then(|()| kept.rewind()).map_err(|error| unreadable(name, &error))?;
     Ok(kept)
@@ -150,7 +152,7 @@ fn unreadable(name: &str, error: &io::Error) -> Failure {
     Failure::usage(format!("cannot read the list {name}: {error}")).hint(WHAT_TO_GIVE)
 }
 
-/// Lines that say something, with their numbers.
+/// Lines with content, with their numbers.
 struct Lines<R> {
     from: R,
     name: String,

@@ -1,5 +1,4 @@
-//! From what the user typed to a job: its seeds, its list of URLs, what makes it the same job as an earlier one, and
-//! what may differ when it goes on.
+//! From options to a job: its seeds, its list of URLs, its identity, and what may differ when it is resumed.
 
 mod identity;
 mod list;

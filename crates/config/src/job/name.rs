@@ -1,8 +1,8 @@
-//! What a job may be called.
+//! Which names a job may have.
 
 const MAX_NAME: usize = 200;
 
-/// A job is asked for by name or number, and names are shown in one line.
+/// Why a text cannot be the name of a job. Jobs are addressed by name or number, and names are shown in one line.
 pub fn name_problem(name: &str) -> Option<&'static str> {
     if name.trim().is_empty() {
         Some("it is empty")

@@ -1,5 +1,5 @@
-//! What may differ between an unfinished job and the command that goes on with it: limits, delay and concurrency.
-//! Anything else would make two different crawls of one job.
+//! What may differ between an unfinished job and the command that resumes it: limits, delay and concurrency. Any other
+//! difference would make it another crawl.
 
 use crate::failure::Failure;
 use argiope_model::{JobSpec, Url};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Keys of [`JobSpec`] that may change on the way.
+/// Keys of [`JobSpec`] that may change when a job is resumed.
 const MAY_CHANGE: [&str; 18] = [
     "max_depth",
     "max_pages",
@@ -22,7 +22,7 @@ const MAY_CHANGE: [&str; 18] = [
     "max_redirects",
     "max_body",
     "traps",
-    // How hosts are reached and who is let in is not what is crawled.
+    // How hosts are reached and who is logged in does not change what is crawled.
     "cookie_jar",
     "cookies_file",
     "login",
@@ -32,7 +32,7 @@ const MAY_CHANGE: [&str; 18] = [
 /// Keys whose values are not shown.
 const SECRET: [&str; 3] = ["basic_auth", "headers", "cookies"];
 
-/// A key that is not as it was when the job began.
+/// A key whose value has changed since the job was started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     pub key: String,
@@ -49,7 +49,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Whether the unfinished job `old` may go on as `new`.
+/// Whether the unfinished job `old` may be resumed as `new`.
 pub fn compare_for_resume(old: &JobSpec, new: &JobSpec) -> Result<(), Vec<Difference>> {
     let (old, new) = (fields(old), fields(new));
     let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
@@ -92,7 +92,7 @@ pub fn cannot_resume(job: &str, is_finished: bool, differences: &[Difference]) -
         .hint("repeat the command that started it to resume, or add --fresh to start over")
 }
 
-/// The specification key by key, so that a key added later is compared without being named here. Seeds are a set.
+/// The specification as a map, so that new keys are compared without being listed here. Seeds are compared as a set.
 fn fields(spec: &JobSpec) -> Map<String, Value> {
     let mut spec = spec.clone();
     // Another spelling of a seed is the same seed.
@@ -104,7 +104,7 @@ fn fields(spec: &JobSpec) -> Map<String, Value> {
     }
     spec.seeds.sort_unstable();
     spec.seeds.dedup();
-    // What is in the file of cookies may change as its name may.
+    // The content of the cookie file may change, as its name may.
     spec.cookies_text = None;
     match serde_json::to_value(&spec) {
         Ok(Value::Object(fields)) => fields,

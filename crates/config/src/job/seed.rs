@@ -1,4 +1,4 @@
-//! One seed: what a person writes for a place to start -> a URL that may be crawled, or what is wrong with it.
+//! One seed: text as a user types it -> a URL that may be crawled, or the reason why not.
 
 use argiope_fetch::AddressPolicy;
 use argiope_frontier::admission::{AdmissionError, Bans};
@@ -7,12 +7,12 @@ use argiope_model::{JobSpec, NormalRules, Url, UrlError};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// What every seed is held against.
+/// The rules that every seed has to pass.
 #[derive(Clone, Debug)]
 pub struct SeedRules {
     pub normal: NormalRules,
     pub addresses: AddressPolicy,
-    /// Hosts that the job never asks.
+    /// Hosts that the job never requests.
     bans: Option<Arc<Bans>>,
 }
 
@@ -30,9 +30,9 @@ impl SeedRules {
 /// Why a seed cannot be crawled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SeedProblem {
-    /// Nothing a crawler can ask for.
+    /// Not a URL that can be crawled.
     Unusable(String),
-    /// A place that only an option or a configuration key opens.
+    /// An address that is refused unless an option or a configuration key allows it.
     Closed { why: String, hint: &'static str },
 }
 
@@ -57,7 +57,7 @@ const ALLOW_PRIVATE: &str = "add --allow-private if these machines are yours to 
 const ALLOW_ADDRESSES: &str =
     "name the address in crawl.allow_addresses of argiope.yaml if it is meant to be crawled";
 
-/// `example.com` without a scheme is taken as https.
+/// Parses a seed; without a scheme it is https.
 pub fn parse_seed(text: &str, rules: &SeedRules) -> Result<Url, SeedProblem> {
     if is_path(text.trim()) {
         return Err(unusable(text, &format!("{PATH}; a file of URLs is read with --list")));
@@ -77,7 +77,7 @@ pub fn parse_seed(text: &str, rules: &SeedRules) -> Result<Url, SeedProblem> {
     }
 }
 
-/// A URL as a person types it, wherever it leads; a user name in it is no part of the URL.
+/// Parses a URL as a user types it, without checking whether it may be crawled. A user name in it is ignored.
 pub fn parse_typed(text: &str, normal: &NormalRules) -> Result<Url, SeedProblem> {
     let text = text.trim();
     if text.is_empty() {
@@ -96,7 +96,7 @@ fn unusable(text: &str, why: &str) -> SeedProblem {
     SeedProblem::Unusable(format!("'{}' cannot be crawled: {why}", shown(text.trim())))
 }
 
-/// What no name in DNS can have. Links with such hosts fail by themselves; what a person typed is a mistake.
+/// What makes a host name invalid in DNS. Links to such hosts just fail; in a seed it is a typing error.
 fn name_problem(name: &str) -> Option<&'static str> {
     if name.starts_with('[') {
         return None;
@@ -110,7 +110,7 @@ fn name_problem(name: &str) -> Option<&'static str> {
     None
 }
 
-/// Short, without a password, and without what a terminal would obey.
+/// Shortened, without a password and without control characters.
 fn shown(text: &str) -> String {
     let masked = crate::emit::mask_url(text);
     printable(&argiope_model::display::fit(masked.as_deref().unwrap_or(text), 200))
@@ -143,14 +143,14 @@ fn with_scheme(text: &str) -> Result<String, String> {
     Ok(format!("https://{text}"))
 }
 
-/// What would be dropped in silence otherwise.
+/// Whether there is a user name, which would be dropped silently otherwise.
 fn has_user(text: &str) -> bool {
     let after = text.split_once("://").map_or(text, |(_, after)| after);
     after.split(['/', '?', '#', '\\']).next().is_some_and(|authority| authority.contains('@'))
 }
 
-/// Refuses literal addresses and local names here, with the flag that opens them; what a name resolves to is checked
-/// when it is connected to.
+/// Refuses literal private addresses and local names, and names the option that allows them. The addresses that a name
+/// resolves to are checked when it is connected to.
 pub fn check_address(url: &Url, policy: &AddressPolicy) -> Result<(), SeedProblem> {
     let name = url.host_name();
     let literal = name.trim_start_matches('[').trim_end_matches(']');
@@ -177,7 +177,7 @@ pub fn check_address(url: &Url, policy: &AddressPolicy) -> Result<(), SeedProble
     })
 }
 
-/// What to do about an address that is closed: some are opened by the flag, the others only one by one.
+/// The hint for a refused address: `--allow-private` allows some classes, the others have to be listed.
 pub fn address_hint(opened_by_flag: bool) -> &'static str {
     if opened_by_flag { ALLOW_PRIVATE } else { ALLOW_ADDRESSES }
 }

@@ -104,7 +104,7 @@ fn a_store_that_nobody_would_use_is_refused() {
         ("storage: {metadata_db_url: x, upload_backlog: 1GB}", "storage.upload_backlog"),
     ] {
         let errors = errors_of(text);
-        assert!(errors[0].contains(&format!("'{key}' means nothing without")), "{errors:?}");
+        assert!(errors[0].contains(&format!("'{key}' has no effect without")), "{errors:?}");
     }
     let config =
         config("storage: {metadata_db_url: x, html_bucket: x, archive_file_size: 1MB, archive_file_age: 1m}");

@@ -1,4 +1,4 @@
-//! The configuration in force, with every default spelled out, for `config show`.
+//! The effective configuration, with every default, for `config show`.
 
 use super::{merge_job, politeness_of};
 use crate::failure::Failure;
@@ -11,7 +11,7 @@ use argiope_politeness::settings::{
 use argiope_politeness::{HumanDuration, PolitenessRules, PolitenessSettings, RetrySteps};
 use serde_json::{Map, Value};
 
-/// Section by section, in the order they are shown. What is shown can be read again and means the same.
+/// The sections in the order they are shown. The output can be read again and means the same.
 pub fn effective(config: &ConfigFile) -> Result<Vec<(&'static str, Value)>, Failure> {
     let mut whole = config.clone();
     let job = merge_job(JobSpec::default(), &config.crawl.job).map_err(Failure::failed)?;
@@ -39,7 +39,7 @@ fn object(value: &impl serde::Serialize) -> Result<Map<String, Value>, Failure> 
     }
 }
 
-/// With the figures that hold where the file is silent.
+/// With the defaults of everything that the file leaves out.
 fn spelled_out(
     mut settings: PolitenessSettings,
 ) -> Result<PolitenessSettings, Vec<argiope_politeness::PolitenessError>> {

@@ -1,11 +1,12 @@
-//! Several jobs in one process: what they share has to be the same for all, and each is a job of its own.
+//! Several jobs in one process: settings of the process have to be the same for all of them, and each job needs its own
+//! identity.
 
 use super::CrawlSettings;
 use crate::failure::Failure;
 use crate::options::CrawlOptions;
 use std::path::PathBuf;
 
-/// Options that can mean one job only.
+/// Refuses options that only make sense for one job.
 pub(super) fn check_options(options: &CrawlOptions) -> Result<(), Failure> {
     let given = [
         (!options.seeds.is_empty(), "a seed", "put it into one of the files, under 'seeds'"),
@@ -26,7 +27,7 @@ pub(super) fn check_options(options: &CrawlOptions) -> Result<(), Failure> {
     }
 }
 
-/// Connections are as many as any of them asks for; notices are told once.
+/// The highest concurrency of any job applies to the process; the same notice is shown once.
 pub(super) fn reconcile(files: &[PathBuf], all: &mut [CrawlSettings]) -> Result<(), Failure> {
     let name = |number: usize| files.get(number).map(|path| path.display().to_string()).unwrap_or_default();
     for (number, settings) in all.iter().enumerate() {
@@ -37,7 +38,8 @@ pub(super) fn reconcile(files: &[PathBuf], all: &mut [CrawlSettings]) -> Result<
         }
         if let Some(other) = before.iter().position(|other| other.addresses != settings.addresses) {
             let text = format!("{} and {} differ in allow_private", name(other), name(number));
-            return Err(Failure::usage(text).hint("which addresses may be asked holds for the whole process"));
+            return Err(Failure::usage(text)
+                .hint("allow_private applies to the whole process; run the jobs separately"));
         }
     }
     let most = all.iter().map(|settings| settings.process.concurrency).max();

@@ -9,7 +9,7 @@ use argiope_politeness::PolitenessRules;
 use regex::RegexSet;
 
 /// The part of the section `politeness` that admission and extraction need. Immutable; a reload compiles a new one.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct DomainPolicy {
     politeness: PolitenessRules,
     /// Every domain with an entry, since the most specific entry applies as a whole. Empty where none has filters.
@@ -20,12 +20,6 @@ pub struct DomainPolicy {
 struct Filters {
     include: RegexSet,
     exclude: RegexSet,
-}
-
-impl Default for DomainPolicy {
-    fn default() -> DomainPolicy {
-        DomainPolicy { politeness: PolitenessRules::default(), filters: DomainTable::default() }
-    }
 }
 
 impl DomainPolicy {

@@ -39,7 +39,7 @@ pub(super) fn run(global: &GlobalOptions, args: &GraphCrawlArgs, display: &Displ
     settings.warnings.iter().for_each(|warning| display.message(warning));
     if !settings.spec.respect_robots {
         display.message(
-            "WARNING: robots.txt is IGNORED in this crawl. Do this to sites of your own only; others may block you.",
+            "WARNING: robots.txt is IGNORED in this crawl. Do this only to sites of your own; others may block you.",
         );
     }
     let room = Room::new(settings.process.concurrency, Keeper::Graph)?;

@@ -22,7 +22,7 @@ enum GraphFormat {
     Dot,
     /// Edges as source,target,weight; nodes go to --nodes
     Csv,
-    /// Nodes and links, as d3 takes them
+    /// Nodes and links in the form of d3
     Json,
 }
 
@@ -39,16 +39,16 @@ whole graph.")]
 pub(crate) struct ExportArgs {
     #[command(flatten)]
     source: SourceArgs,
-    /// Without it, by the ending of FILE
+    /// Output format (default: by the extension of FILE)
     #[arg(short, long, value_enum)]
     format: Option<GraphFormat>,
-    /// Where to; - is stdout
+    /// Output file; - is stdout
     #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     output: PathBuf,
-    /// With csv: the nodes and what is known of them, under the ids that the edges have
+    /// CSV: also write the nodes and their properties, with the ids that the edges use
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     nodes: Option<PathBuf>,
-    /// Only the nodes of the highest ranks, and the edges between them
+    /// Only the N nodes with the highest rank, and the edges between them
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
 }

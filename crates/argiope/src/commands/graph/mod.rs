@@ -18,11 +18,11 @@ use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum GraphAction {
-    /// List the nodes of the highest PageRank, with how many link to them and they link to
+    /// List the nodes with the highest PageRank, with their numbers of incoming and outgoing links
     Rank(rank::RankArgs),
-    /// Write the graph for Gephi, Graphviz, spreadsheets and other programs
+    /// Export the graph for Gephi, Graphviz, spreadsheets and other programs
     Export(export::ExportArgs),
-    /// Write a picture of the graph: one HTML file to look at in a browser, that needs nothing else
+    /// Draw the graph as one self-contained HTML file
     View(view::ViewArgs),
 }
 

@@ -19,10 +19,10 @@ seventh or so (damping 0.85); all ranks together are 1. A link to a URL that red
 pub(crate) struct RankArgs {
     #[command(flatten)]
     source: SourceArgs,
-    /// How many
+    /// Number of nodes to list
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }

@@ -27,21 +27,21 @@ use std::sync::Arc;
 
 #[derive(Debug, Args)]
 pub(super) struct SourceArgs {
-    /// A job's name or number; without it the latest
+    /// Name or number of the job (default: the latest)
     pub(super) job: Option<String>,
-    /// All jobs
+    /// Include all jobs
     #[arg(long, conflicts_with = "job")]
     pub(super) all: bool,
-    /// One node a host instead of one a page; weights are numbers of links
+    /// One node per host instead of per page; weights are numbers of links
     #[arg(long, conflicts_with_all = ["domains", "db"])]
     pub(super) hosts: bool,
-    /// One node a root domain, by the Public Suffix List
+    /// One node per root domain, by the Public Suffix List
     #[arg(long)]
     pub(super) domains: bool,
     /// Read a domain graph (an SQLite file with the tables nodes and edges) instead of a crawl
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["job", "all"])]
     pub(super) db: Option<PathBuf>,
-    /// Only nodes that were crawled; otherwise all that are linked to, too
+    /// Only crawled nodes (default: also those that are only linked to)
     #[arg(long)]
     pub(super) crawled_only: bool,
 }
