@@ -80,7 +80,7 @@ impl Distribution {
 
     /// Each bucket with its own count, for an encoder that adds them up. The last bound is infinite.
     pub fn buckets(&self) -> impl Iterator<Item = (f64, u64)> {
-        let bounds = self.bounds_ms.iter().map(|ms| *ms as f64 / 1000.0).chain([f64::MAX]);
+        let bounds = self.bounds_ms.iter().map(|ms| *ms as f64 / 1000.0).chain([f64::INFINITY]);
         bounds.zip(self.counts.iter().copied())
     }
 }
@@ -104,6 +104,6 @@ mod tests {
         assert_eq!(distribution.counts, [2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
         assert_eq!((distribution.count(), distribution.sum_us), (4, 31_002_001));
         let (last, beyond) = distribution.buckets().last().unwrap();
-        assert_eq!((last, beyond), (f64::MAX, 1));
+        assert_eq!((last, beyond), (f64::INFINITY, 1));
     }
 }
