@@ -1,5 +1,5 @@
-//! The cookies of a job: those it began with, those that sites set while it runs, and those of a chain of redirects. All
-//! workers share them; each look is short. Everything is bounded, and what is lost by a crash a site sets again.
+//! The cookies of a job: those that it started with, those that sites set while it runs, and those of a chain of redirects. All
+//! workers share them, with short locks. Everything is bounded, and sites set again what a crash loses.
 
 use argiope_fetch::cookies::{Cookie, Jar, JarLimits, cookie_header};
 use argiope_frontier::Completion;
@@ -12,12 +12,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Where the cookies of a job are kept between its runs.
+/// Stores the cookies of a job between its runs.
 pub trait CookieKeeper: fmt::Debug + Send + Sync {
     fn keep(&self, cookies: &mut dyn Iterator<Item = &Cookie>) -> std::io::Result<()>;
 }
 
-/// What a job begins with beside its specification.
+/// What a job starts with in addition to its specification.
 #[derive(Clone, Debug, Default)]
 pub struct Session {
     pub cookies: Vec<Cookie>,
@@ -25,10 +25,10 @@ pub struct Session {
     pub login: Option<argiope_model::LoginForm>,
 }
 
-/// Chains of redirects that are remembered, in bytes; beyond, the oldest are forgotten.
+/// The memory for chains of redirects, in bytes; beyond it the oldest are forgotten.
 const CHAIN_BYTES: usize = 8 << 20;
 
-/// A chain: the URL it began at, as a page or as a robots.txt.
+/// Identifies a chain: the URL where it started, as a page or as a robots.txt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ChainKey {
     url: u64,
@@ -81,7 +81,7 @@ impl Chains {
         }
     }
 
-    /// Changes a chain, which is made if it is not there.
+    /// Changes a chain, which is created if needed.
     fn change(&mut self, key: ChainKey, change: impl FnOnce(&mut Chain)) {
         if !self.by_key.contains_key(&key) {
             self.order.push_back(key);
@@ -95,7 +95,7 @@ impl Chains {
         {
             self.remove(oldest);
         }
-        // Chains that have ended are still in the order.
+        // Chains that have ended are still in `order`.
         if self.order.len() > 64 + 2 * self.by_key.len() {
             let known = &self.by_key;
             self.order.retain(|key| known.contains_key(key));
@@ -107,7 +107,7 @@ pub(crate) struct JobCookies {
     jar: CookieJar,
     suffixes: Arc<PublicSuffixes>,
     kept: Mutex<Jar>,
-    /// Nothing is looked for in a jar that is empty.
+    /// Avoids the lock while the jar is empty.
     has_kept: AtomicBool,
     chains: Mutex<Chains>,
     has_changed: AtomicBool,
@@ -145,7 +145,7 @@ impl JobCookies {
         self.chains.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a request for `url` sends. `chain` is none for one that no redirect led to.
+    /// The `Cookie` header of a request for `url`. `chain` is None unless a redirect led to it.
     pub(crate) fn header(&self, chain: Option<ChainKey>, url: &Url, now: Millis) -> Option<HeaderValue> {
         if chain.is_none() && !self.has_kept.load(Ordering::Relaxed) {
             return None;
@@ -162,7 +162,7 @@ impl JobCookies {
         Some(header)
     }
 
-    /// Takes what an answer of `url` sets; `sent` is what the request had.
+    /// Stores the cookies that a response sets; `sent` is the header of the request.
     pub(crate) fn answered(
         &self,
         visit: &Visit,
@@ -188,7 +188,7 @@ impl JobCookies {
         });
     }
 
-    /// Into those of the job, whatever becomes of cookies otherwise.
+    /// Stores cookies with the job, whatever its setting for cookies.
     pub(crate) fn take(&self, url: &Url, headers: &HeaderMap, now: Millis) {
         let mut kept = self.kept();
         let mut changed = false;
@@ -201,7 +201,7 @@ impl JobCookies {
         }
     }
 
-    /// Whether the job has a cookie of this name that `url` would get.
+    /// Whether the job would send a cookie of this name to `url`.
     pub(crate) fn has(&self, name: &str, url: &Url, now: Millis) -> bool {
         let header = self.header(None, url, now);
         let text = header.as_ref().map(|header| header.as_bytes()).unwrap_or_default();
@@ -209,7 +209,7 @@ impl JobCookies {
             .any(|pair| pair.trim_ascii().split(|byte| *byte == b'=').next() == Some(name.as_bytes()))
     }
 
-    /// Whether a redirect to a URL that the chain has been at asks for the same as then: with other cookies it does not.
+    /// Whether a redirect to an earlier URL of the chain would repeat the same request: with other cookies it would not.
     pub(crate) fn would_repeat(&self, visit: &Visit, to: &Url, now: Millis) -> bool {
         let key = ChainKey::of(visit);
         let next = hash(self.header(Some(key), to, now).as_ref());
@@ -222,25 +222,25 @@ impl JobCookies {
             .filter(|(url, _)| url.same_request(to))
             .peekable();
         if before.peek().is_none() {
-            // Asked by an earlier process, without any cookie of the chain.
+            // An earlier process sent it, and the cookies of its chain are lost.
             return next == hash(None);
         }
         before.any(|(_, sent)| *sent == next)
     }
 
-    /// Cookies of redirects are forgotten where those end.
+    /// Forgets the cookies of a chain of redirects when it ends.
     pub(crate) fn settled(&self, visit: &Visit, completion: &Completion) {
         if !visit.hops.is_empty() && matches!(completion, Completion::Done { .. }) {
             self.ended(ChainKey::of(visit));
         }
     }
 
-    /// The chain is over.
+    /// Ends a chain.
     pub(crate) fn ended(&self, chain: ChainKey) {
         self.chains().remove(chain);
     }
 
-    /// Stores what has changed since it was called last, where cookies are kept with the job.
+    /// Stores the cookies if they have changed and the job keeps them between runs.
     pub(crate) fn keep(&self) {
         let Some(keeper) = &self.keeper else { return };
         if !self.has_changed.swap(false, Ordering::Relaxed) {
@@ -249,7 +249,7 @@ impl JobCookies {
         let kept = self.kept().clone();
         if let Err(error) = keeper.keep(&mut kept.cookies()) {
             self.has_changed.store(true, Ordering::Relaxed);
-            tracing::warn!(%error, "the cookies of the job cannot be stored");
+            tracing::warn!(%error, "cannot store the cookies of the job");
         }
     }
 }

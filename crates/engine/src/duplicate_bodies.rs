@@ -1,5 +1,5 @@
-//! Which page a page is a copy of, among the pages this process has lately stored. The archive knows the same of all
-//! pages in it, but only once they are durable, and only of bodies that came byte for byte alike.
+//! Finds pages with the same body among those that this process stored recently. The archive does the same for all of its
+//! pages, but only once they are durable, and only for bodies with the same content encoding.
 
 use argiope_model::JobId;
 use argiope_store::catalogue::PageRow;
@@ -18,7 +18,7 @@ pub(crate) struct DuplicateBodies {
 }
 
 impl DuplicateBodies {
-    /// Notes a page in the order of storing; a copy is told what it is a copy of.
+    /// Remembers a page, in commit order, or marks it as a duplicate of an earlier one.
     pub(crate) fn mark(&mut self, row: &mut PageRow) {
         let page = &mut row.page;
         if page.duplicate_of.is_some() || page.bytes.unwrap_or(0) == 0 || page.status != Some(200) {

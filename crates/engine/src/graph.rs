@@ -1,5 +1,5 @@
-//! A job that maps hosts: a node is a host, its page is its home page, and the same node may be looked at again at another
-//! depth. It runs on the same frontier, fetcher and extractor as any crawl; only what is made of a page differs. The
+//! A job that maps hosts: a node is a host, its page is its home page, and the same node may be visited again at another
+//! depth. It uses the same frontier, fetcher and extractor as any crawl; only the processing of a page differs. The
 //! fingerprint of a node is salted with its depth, so that the seen-set knows a host once per depth.
 
 use crate::job::JobContext;
@@ -10,23 +10,23 @@ use argiope_model::{Fingerprint, FingerprintKey, LinkKind, Rel, RequestKind, Url
 use argiope_store::links::{Link, LinkBatch};
 use std::time::Duration;
 
-/// What turns a job into one that maps hosts. Depth, excluded domains and hosts per root domain are the spec's.
+/// The settings of a job that maps hosts. Depth, excluded domains and hosts per root domain are in the job's specification.
 #[derive(Clone, Debug)]
 pub struct GraphRules {
-    /// Hosts of a page's links that become its edges.
+    /// The most edges of a page.
     pub max_outbound_links: u32,
     /// Visits to one host, in all runs together.
     pub max_visits_per_host: u32,
-    /// Hosts that former runs visited, and how often.
+    /// Hosts that earlier runs visited, and how often.
     pub visited: Vec<(Box<str>, u32)>,
 }
 
-/// A host is the same node by whatever scheme it is linked.
+/// A host is one node, whatever the scheme of the link.
 pub(crate) fn fingerprint(key: &FingerprintKey, home: &Url, depth: u32) -> Fingerprint {
     key.of(home.host(), depth)
 }
 
-/// The nearer a node is to the seed the earlier it is asked.
+/// Nodes near the seed are visited first.
 fn priority(depth: u32) -> u8 {
     u8::try_from(depth.min(100)).unwrap_or(100)
 }
@@ -46,7 +46,7 @@ pub(crate) fn seed(key: &FingerprintKey, url: &Url) -> Option<Found> {
     Some(found(key, home_page(url)?, 0))
 }
 
-/// A host that takes long is given longer with each attempt.
+/// The timeout grows with each attempt.
 pub(crate) fn timeout(first: Duration, attempt: u8) -> Duration {
     first.saturating_mul(u32::from(attempt) + 1)
 }
@@ -59,7 +59,7 @@ pub(crate) struct Outbound {
     pub(crate) discovery: Option<Discovery>,
 }
 
-/// The edges that begin at a page, and the nodes to look at next.
+/// The edges of a page, and the nodes to visit next.
 pub(crate) fn outbound(
     job: &JobContext,
     rules: &GraphRules,
@@ -93,7 +93,7 @@ pub(crate) fn outbound(
     if job.spec.max_depth.is_none_or(|most| depth <= most) {
         let followed = targets.into_iter().filter(|target| !(target.nofollow && respects_nofollow));
         let found: Vec<Found> = followed.map(|target| self::found(key, target.home, depth)).collect();
-        // Nobody asks where a node was found first, and there may be many to remember it for.
+        // The source of a node is not used, and would take memory for each of many.
         let source = None;
         outbound.discovery = (!found.is_empty()).then_some(Discovery {
             job: visit.job,

@@ -1,5 +1,5 @@
-//! What happens, as lines of the log: `info` for what becomes of each request and host, `debug` for the machinery. Nothing
-//! is put together unless somebody listens.
+//! The lines of the log: `info` for the result of each request and changes of hosts, `debug` for internals. Nothing is formatted
+//! unless the level is enabled.
 
 use crate::classify::{Decision, error_text};
 use argiope_fetch::{FetchError, Fetched};
@@ -17,7 +17,7 @@ fn ms(timings: &FetchTimings) -> u64 {
     timings.total_us() / 1000
 }
 
-/// To a tenth.
+/// Rounded to a tenth.
 fn seconds(from: Millis, until: Millis) -> f64 {
     (until.since(from).as_secs_f64() * 10.0).round() / 10.0
 }
@@ -35,14 +35,14 @@ pub(crate) fn answered(visit: &Visit, fetched: &Fetched, decision: &Decision) {
 }
 
 pub(crate) fn failed(visit: &Visit, error: &FetchError, decision: &Decision) {
-    info!(error = error_text(error), ms = ms(&error.timings), url = %visit.url, "no answer");
+    info!(error = error_text(error), ms = ms(&error.timings), url = %visit.url, "request failed");
     tried_again(visit, decision, error.timings.ended);
 }
 
 fn tried_again(visit: &Visit, decision: &Decision, ended: Millis) {
     if let Completion::Retry { due } = decision.completion {
         let attempt = u32::from(visit.attempt) + 2;
-        info!(attempt, in_seconds = seconds(ended, due), url = %visit.url, "will be tried again");
+        info!(attempt, in_seconds = seconds(ended, due), url = %visit.url, "retry scheduled");
     }
 }
 
@@ -55,14 +55,14 @@ pub(crate) fn robots_answered(url: &Url, fetched: &Fetched, to: Option<&Url>) {
 }
 
 pub(crate) fn robots_failed(url: &Url, error: &FetchError) {
-    info!(error = error_text(error), ms = ms(&error.timings), %url, "robots.txt not had");
+    info!(error = error_text(error), ms = ms(&error.timings), %url, "robots.txt request failed");
 }
 
 pub(crate) fn resolved(name: &str, result: &Result<(Arc<[IpAddr]>, Millis), Unresolved>) {
     match result {
         Ok((addresses, _)) => debug!(%name, ?addresses, "resolved"),
         Err(Unresolved::NoSuchHost { why, .. } | Unresolved::NoAnswer { why }) => {
-            info!(error = %why, %name, "host has no address");
+            info!(error = %why, %name, "host not resolved");
         }
     }
 }
@@ -71,9 +71,9 @@ pub(crate) fn refused(url: &Url, skip: &Skip) {
     info!(reason = %skip.reason, detail = skip.detail, %url, "refused");
 }
 
-/// Without a request.
+/// A visit that ends without a request.
 pub(crate) fn given_up(visit: &Visit, error: &str) {
-    info!(error, url = %visit.url, "not asked for");
+    info!(error, url = %visit.url, "not requested");
 }
 
 pub(crate) fn notice(notice: &Notice) {
@@ -123,23 +123,23 @@ pub(crate) fn notice_words(notice: &Notice) -> String {
 
 pub(crate) fn network(is_down: bool) {
     if is_down {
-        info!("the network is down, the crawl pauses");
+        info!("network down, crawl paused");
     } else {
-        info!("the network is back");
+        info!("network up, crawl resumed");
     }
 }
 
 pub(crate) fn held(why: Option<&str>) {
     match why {
-        Some(why) => tracing::warn!(why, "nothing new is asked for"),
-        None => info!("the crawl goes on"),
+        Some(why) => tracing::warn!(why, "no new requests are sent"),
+        None => info!("crawl resumed"),
     }
 }
 
-/// From the archive of a member that starts again.
+/// From the archive of a worker of a cluster that starts again.
 pub(crate) fn cut_off(cut: &Cut) {
     let (file, bytes, reason) = (&cut.now.file, cut.bytes, &cut.reason);
-    info!(%file, bytes, %reason, "cut off the archive; it is fetched again");
+    info!(%file, bytes, %reason, "uncommitted visits cut off the archive; they are fetched again");
 }
 
 pub(crate) fn stored(batch: &Batch, number: u64, took: Duration) {

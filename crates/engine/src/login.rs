@@ -1,5 +1,5 @@
-//! Logging in before a job begins: a form is posted and redirects are followed, each request after the delay of its host.
-//! Nothing of it is archived or catalogued, since it holds a password.
+//! Logs in before a job starts: posts a form and follows redirects, each request after the delay of its host. Nothing of it is
+//! archived or catalogued, because it contains a password.
 
 use crate::classify;
 use crate::config::EngineConfig;
@@ -22,10 +22,10 @@ use std::time::Duration;
 
 const MAX_HOPS: usize = 5;
 const MAX_BODY: usize = 4 << 20;
-/// A host that wants to be left alone for longer is not waited for before there is any sign of life.
+/// A login does not wait longer than this for a host that asked for a pause.
 const LONGEST_WAIT: Duration = Duration::from_secs(120);
 
-/// The cookies that the login sets are the job's from here on.
+/// The job keeps the cookies that the login sets.
 pub(crate) fn log_in(
     config: &EngineConfig,
     frontier: &mut Frontier,
@@ -36,7 +36,7 @@ pub(crate) fn log_in(
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|e| settings(&format!("no runtime for the login: {e}")))?;
+        .map_err(|e| settings(&format!("cannot start the runtime of the login: {e}")))?;
     let resolver = Resolver::new(config.resolver.clone(), runtime.handle().clone())
         .map_err(|e| settings(&format!("dns: {e}")))?;
     let tls = Tls::load(&config.tls).map_err(|e| settings(&e))?;
@@ -81,7 +81,7 @@ impl Asking<'_> {
         Ok(hidden_fields(&decoded.bytes, &names))
     }
 
-    /// Asks, and follows redirects. Gives back where they have ended.
+    /// Sends a request and follows redirects. Returns the last URL and its response.
     async fn send(
         &self,
         frontier: &mut Frontier,
@@ -96,7 +96,7 @@ impl Asking<'_> {
             let Some(location) = answer.redirect() else { return Ok((url, answer)) };
             let to = Base::new(&url).join(&location, &self.job.normal);
             url = to.map_err(|error| format!("{url} redirects to '{location}': {error}"))?;
-            // Only these repeat the form (RFC 9110, 15.4), and no other host gets the password.
+            // Only these statuses repeat a POST (RFC 9110, 15.4), and no other host gets the password.
             if !matches!(status, 307 | 308) || url.origin() != self.form.url.origin() {
                 body = None;
             }
@@ -115,7 +115,7 @@ impl Asking<'_> {
         let addresses = match self.resolver.resolve(url.host_name()).await {
             Ok(resolved) => resolved.addresses,
             Err(_) if proxied => Arc::from([]),
-            Err(error) => return Err(format!("no address of {}: {error}", url.host_name())),
+            Err(error) => return Err(format!("cannot resolve {}: {error}", url.host_name())),
         };
         let rules = self.config.politeness.for_host(url.host());
         let profile = self.job.profile(&rules, url);

@@ -1,6 +1,6 @@
-//! Links a worker has lately handed on, or refused for good: the navigation of a site stands on every page of it, and
-//! need not be judged and routed each time. A link is put in only with its page, and pages are committed in order, so
-//! what is left out here is committed already or is committed first.
+//! Links that a worker discovered or refused recently: the navigation of a site is on each of its pages and need not be judged
+//! every time. A link is added together with its page, and pages are committed in order, so a link that is left out here is
+//! committed already or will be first.
 
 use argiope_model::{Fingerprint, JobId};
 
@@ -16,8 +16,7 @@ impl Recent {
         Recent { slots: vec![0; ENTRIES] }
     }
 
-    /// True if the link was here; now it is. `rules` counts the changes of the job's rules: what was judged by older
-    /// ones is judged anew.
+    /// Whether the link is known. `rules` is the version of the job's rules: links that older rules judged are judged again.
     pub(crate) fn check(&self, job: JobId, rules: u32, link: Fingerprint) -> bool {
         let key = key(job, rules, link);
         self.slots.get(slot(key)).is_some_and(|known| *known == key)

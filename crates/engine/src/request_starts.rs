@@ -1,6 +1,5 @@
-//! Requests to one host that may overlap: their starts are a delay apart, whatever the workers' threads do meanwhile. The
-//! frontier counts from when it hands a request out; a worker that was busy begins it later, and the next one would
-//! follow too soon.
+//! Keeps the delay between the starts of requests to one host when several may be in flight. The frontier counts from the
+//! dispatch of a request; a busy worker starts it later, and the next request would follow too soon.
 
 use argiope_frontier::HostIndex;
 use argiope_model::Millis;
@@ -8,12 +7,12 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Above this many hosts, those that began long ago are forgotten.
+/// Above this many hosts, old starts are forgotten.
 const KEPT: usize = 4096;
 /// A start is remembered for at least this long: the delay of a host may grow while the next request waits.
 const REMEMBERED: Duration = Duration::from_secs(10);
 
-/// Shared by all workers; asked for hosts with more than one request at a time only.
+/// Shared by all workers; used only for hosts with more than one request at a time.
 #[derive(Debug, Default)]
 pub(crate) struct RequestStarts {
     last: Mutex<LastStarts>,
@@ -22,7 +21,7 @@ pub(crate) struct RequestStarts {
 #[derive(Debug, Default)]
 struct LastStarts {
     hosts: HashMap<HostIndex, LastStart>,
-    /// With so many hosts it is time to forget some.
+    /// With this many hosts, old starts are forgotten.
     crowded_at: usize,
 }
 
@@ -33,8 +32,8 @@ struct LastStart {
 }
 
 impl RequestStarts {
-    /// Takes the start for a request that keeps `delay` and begins right now, or says when to ask again. The clock is
-    /// read while nobody else begins, so that starts are in the order in which they are taken.
+    /// Claims a start now for a request with this `delay`, or returns when to try again. The clock is read under the lock, so
+    /// that starts are in the order of the claims.
     pub(crate) fn begin<T>(
         &self,
         host: HostIndex,
@@ -45,7 +44,7 @@ impl RequestStarts {
         let (now, start) = clock();
         let mut at = now;
         if let Some(before) = last.hosts.get(&host) {
-            // Its own delay, not that of the request before: the two may differ.
+            // Its own delay, not that of the previous request: they may differ.
             let due = before.at + delay;
             if !delay.is_zero() && due > now {
                 return Err(due);

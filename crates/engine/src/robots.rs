@@ -1,4 +1,4 @@
-//! Requests for robots.txt and what is kept of their answers. What the rules say is for `politeness`.
+//! Requests for robots.txt, and what is stored of the responses. `politeness` interprets the rules.
 
 use crate::job::JobContext;
 use argiope_fetch::{DecodeScratch, Fetched, TruncationCause, decode};
@@ -8,14 +8,14 @@ use argiope_store::catalogue::{HostRow, RobotsRow};
 use argiope_store::clock::now;
 use bytes::Bytes;
 
-/// robots.txt beyond this is not read; the parser itself stops earlier.
+/// A longer robots.txt is cut at this length; the parser itself stops earlier.
 pub(crate) const ROBOTS_BYTES: usize = 1 << 20;
 
 pub(crate) fn robots_visit(job: &JobContext, url: &Url, origin: &Url) -> Visit {
     Visit { source: Some(origin.clone()), ..unqueued_visit(job, RequestKind::Robots, url) }
 }
 
-/// A request that no queue has: for robots.txt, or a login.
+/// A request that is in no queue: for robots.txt, or a login.
 pub(crate) fn unqueued_visit(job: &JobContext, kind: RequestKind, url: &Url) -> Visit {
     Visit {
         job: job.id,
@@ -32,8 +32,8 @@ pub(crate) fn unqueued_visit(job: &JobContext, kind: RequestKind, url: &Url) -> 
     }
 }
 
-/// The rules of an answer for robots.txt, or what is wrong with it. One of which only a part came is none: what it forbids
-/// may stand in the rest. Only what is longer than anybody has to read is cut.
+/// The rules in a robots.txt response, or what is wrong with it. An incomplete body is an error: the missing part may forbid
+/// something. Only a body over the size limit is used as far as it goes.
 pub(crate) fn robots_body(fetched: &Fetched, scratch: &mut DecodeScratch) -> Result<Bytes, String> {
     let is_rules = fetched.status.is_success();
     if let Some(cut) =
@@ -48,7 +48,7 @@ pub(crate) fn robots_body(fetched: &Fetched, scratch: &mut DecodeScratch) -> Res
             && fetched.headers.contains_key("content-encoding")
             && !is_text(&text_of(&decoded.bytes)) =>
         {
-            Err(String::from("encoding: neither what it is said to be nor text"))
+            Err(String::from("encoding: not encoded as the header says, and not text"))
         }
         _ => Ok(decoded.bytes),
     }

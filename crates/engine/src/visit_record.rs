@@ -1,5 +1,5 @@
-//! One visit on its way from a worker through the committer back to the frontier: everything that has to be stored of it,
-//! and what becomes of it afterwards.
+//! The record of one visit, from a worker through the committer to the frontier: everything that is stored of it, and how it
+//! is settled afterwards.
 
 use argiope_frontier::admission::SeenPage;
 use argiope_frontier::{Completion, Discovery, Ticket, Token};
@@ -12,21 +12,21 @@ use argiope_store::links::LinkBatch;
 use argiope_store::warc::VisitMetadata;
 use std::net::IpAddr;
 
-/// What the frontier is told once the rest is stored.
+/// What the frontier learns once the rest is stored.
 #[derive(Debug)]
 pub(crate) struct Settlement {
-    /// None for a visit of a former process.
+    /// None for a visit of an earlier process.
     pub(crate) token: Option<Token>,
     pub(crate) ticket: Option<Ticket>,
     pub(crate) visit: Visit,
     pub(crate) completion: Completion,
     pub(crate) discoveries: Vec<Discovery>,
     pub(crate) note: Option<SeenPage>,
-    /// A seed led to this host, which is in scope from now on.
+    /// A seed was redirected to this host, which joins the scope.
     pub(crate) scope_host: Option<Url>,
 }
 
-/// A failure is archived by the committer, once it is known to be the host's own.
+/// The archive record of a failure. The committer writes it, once the failure is known to be the host's.
 #[derive(Debug)]
 pub(crate) struct LateRecord {
     pub(crate) metadata: VisitMetadata,
@@ -46,11 +46,11 @@ pub(crate) struct VisitRecord {
     pub(crate) links: Option<LinkBatch>,
     pub(crate) position: Option<Position>,
     pub(crate) late: Option<Box<LateRecord>>,
-    /// Pages that are queued again.
+    /// Pages that are queued again; their rows are removed.
     pub(crate) forgotten: Vec<PageKey>,
 }
 
-/// Links, and refusals of links, that weigh as much as one visit does.
+/// This many links or refusals count as one visit.
 const LINKS_PER_VISIT: usize = 100;
 
 impl VisitRecord {
@@ -66,7 +66,7 @@ impl VisitRecord {
         }
     }
 
-    /// How many ordinary visits take as much memory and time: an index page with 10,000 links is not one among others.
+    /// The cost of the record in memory and time, in ordinary visits: an index page with 10,000 links counts for many.
     pub(crate) fn weight(&self) -> usize {
         let discovered = self.settlement.iter().flat_map(|settled| &settled.discoveries);
         let links: usize = discovered.map(|discovery| discovery.found.len()).sum();

@@ -18,11 +18,11 @@ pub(crate) struct BodyLimits {
     pub(crate) timeout: Duration,
 }
 
-/// Memory is taken for what was announced, up to this; beyond it, as it comes.
+/// The buffer is allocated for the announced length up to this; beyond it, as bytes arrive.
 const TRUSTED_LENGTH: usize = 256 * 1024;
 const FIRST_BUFFER: usize = 16 * 1024;
 
-/// The body up to its end, its limit, its failure, or the end of its time.
+/// Reads the body to its end, its limit, a failure or the timeout, whichever comes first.
 pub(crate) async fn read_body(
     link: &mut Link,
     incoming: &mut Incoming,
@@ -51,7 +51,7 @@ pub(crate) async fn read_body(
             None => break Some(TruncationCause::Timeout { after: limits.timeout }),
             Some(None) => break None,
             Some(Some(Ok(frame))) => {
-                // Trailers say nothing that is needed.
+                // Trailers are not needed.
                 let Ok(data) = frame.into_data() else { continue };
                 let room = limits.bytes - body.len();
                 if let Some(fitting) = data.get(..room).filter(|_| data.len() > room) {

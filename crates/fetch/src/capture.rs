@@ -1,5 +1,5 @@
-//! Keeps the heads of HTTP/1 messages as they went over the wire. It sits between the socket and the HTTP parser:
-//! what the archive gets are the bytes that came, and not what a parser made of them.
+//! Keeps the heads of HTTP/1 messages as sent and received. It sits between the socket and the HTTP parser, so the archive
+//! gets the original bytes and not a parser's reconstruction.
 
 use bytes::{Bytes, BytesMut};
 use memchr::memchr;
@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// The bytes of the exchange now going on over one connection.
+/// The bytes of the current exchange on one connection.
 #[derive(Default)]
 pub(crate) struct Capture {
     sent: BytesMut,
@@ -31,17 +31,17 @@ impl Capture {
         self.began = false;
     }
 
-    /// Whether any byte of the answer has come.
+    /// Whether any byte of the response has arrived.
     pub(crate) fn answer_began(&self) -> bool {
         self.began
     }
 
-    /// Whether any byte of the request has left.
+    /// Whether any byte of the request was sent.
     pub(crate) fn request_left(&self) -> bool {
         !self.sent.is_empty()
     }
 
-    /// The head of the request, and that of the answer up to and with its empty line.
+    /// The head of the request, and the head of the response including its empty line.
     pub(crate) fn heads(&mut self) -> (Bytes, Bytes) {
         (self.sent.split().freeze(), self.received.split().freeze())
     }
@@ -78,7 +78,7 @@ impl Capture {
         self.searched = self.received.len().saturating_sub(2);
     }
 
-    /// Parsers skip empty lines before a status line, so they are no end of a head.
+    /// Parsers skip empty lines before a status line, so those do not end a head.
     fn drop_leading_newlines(&mut self) {
         if self.searched == 0 {
             let count = self.received.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
@@ -107,7 +107,7 @@ fn is_interim(head: &[u8]) -> bool {
     matches!(head.get(space + 1..space + 4), Some([b'1', b'0'..=b'9', last]) if *last != b'1')
 }
 
-/// A stream that lets a [`Capture`] see what passes.
+/// A stream that copies what passes into a [`Capture`].
 pub(crate) struct Captured<S> {
     stream: S,
     capture: Rc<RefCell<Capture>>,

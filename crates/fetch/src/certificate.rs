@@ -1,5 +1,4 @@
-//! Certificates that are not trusted: who issued them and for whom they are, so that whoever reads the error knows what
-//! to trust or to mend.
+//! Describes certificates that are not trusted: issuer, subject and names, so that the error says what to trust or to fix.
 
 use argiope_model::Millis;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -11,27 +10,27 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
-/// A name out of a certificate is shown up to this length, in characters.
+/// Names from a certificate are cut at this many characters.
 const LONGEST_NAME: usize = 80;
-/// Of the names that a certificate is for, so many are shown.
+/// At most this many names of a certificate are shown.
 const MOST_NAMES: usize = 5;
 
-/// The usual verifier. Where no known authority stands behind a certificate its error names the issuer.
+/// The usual verifier. For a certificate from an unknown authority, its error names the issuer.
 #[derive(Debug)]
 pub(crate) struct NamingVerifier {
     pub(crate) webpki: Arc<WebPkiServerVerifier>,
-    /// Those that the operator named (`--ca-file`). A server may have one of them as its own.
+    /// From `--ca-file`. A server may use one of them as its own certificate.
     pub(crate) given: HashSet<CertificateDer<'static>>,
 }
 
-/// No known authority stands behind the certificate.
+/// The certificate's issuer is not a known authority.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Untrusted {
-    /// As the last certificate of the chain names its issuer.
+    /// The issuer that the last certificate of the chain names.
     Issuer(Option<String>),
-    /// It is its own issuer.
+    /// Self-signed.
     SelfSigned(Option<String>),
-    /// The certificate of an authority, in use as that of a server.
+    /// A certificate authority's certificate, used as that of a server.
     Authority(Option<String>),
 }
 
@@ -136,18 +135,18 @@ const INTEGER: u8 = 0x02;
 const OBJECT_IDENTIFIER: u8 = 0x06;
 const SEQUENCE: u8 = 0x30;
 const SET: u8 = 0x31;
-/// The version of a certificate, where it is told.
+/// The version of a certificate, if known.
 const VERSION: u8 = 0xa0;
 
 const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
 const ORGANIZATION: &[u8] = &[0x55, 0x04, 0x0a];
 
-/// webpki's refusal of an authority's certificate in the place of a server's. Its own type is not ours to name.
+/// Whether webpki refused an authority's certificate that is used as a server's. Its error type is private to it.
 fn is_authority(told: &OtherError) -> bool {
     told.to_string().contains("CaUsedAsEndEntity")
 }
 
-/// Why a certificate does not hold, in words that say what is wrong with it. None for what needs no words of ours.
+/// Why a certificate is not valid, in plain words. None if the library's own message is good enough.
 pub(crate) fn told(error: &CertificateError) -> Option<String> {
     let day = |time: &UnixTime| {
         let text = Millis(time.as_secs().saturating_mul(1000)).rfc3339();
@@ -192,7 +191,7 @@ fn names_in_words(presented: &[String]) -> Option<String> {
     Some(if names.is_empty() { last } else { format!("{} and {last}", names.join(", ")) })
 }
 
-/// Whose a certificate is and who issued it, as it says itself.
+/// The subject and the issuer that a certificate names.
 struct Names<'b> {
     issuer: Der<'b>,
     subject: Der<'b>,
@@ -243,18 +242,18 @@ fn name_in(mut name: Der<'_>) -> Option<String> {
     organization
 }
 
-/// Control characters of a stranger do not reach a terminal.
+/// Removes control characters: certificates are untrusted input and may be shown on a terminal.
 fn shown(text: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(text);
     let text: String = text.chars().filter(|c| !c.is_control()).take(LONGEST_NAME).collect();
     (!text.trim().is_empty()).then_some(text)
 }
 
-/// The contents of an element of DER.
+/// The contents of a DER element.
 struct Der<'b>(&'b [u8]);
 
 impl<'b> Der<'b> {
-    /// The next element, if it has this tag; otherwise it stays.
+    /// Takes the next element if it has this tag.
     fn take(&mut self, tag: u8) -> Option<Der<'b>> {
         if self.0.first() != Some(&tag) {
             return None;

@@ -1,4 +1,4 @@
-//! The two clocks of a fetch: the wall for records, the monotonic one for lengths of time.
+//! The two clocks of a fetch: the wall clock for records, the monotonic clock for durations.
 
 use argiope_model::{FetchTimings, Millis};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -13,7 +13,7 @@ pub(crate) fn micros(duration: Duration) -> u32 {
     u32::try_from(duration.as_micros()).unwrap_or(u32::MAX)
 }
 
-/// The moment at which a request begins, on both clocks.
+/// When a request starts, on both clocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
     instant: Instant,
@@ -22,24 +22,24 @@ pub struct Start {
 
 impl Start {
     pub fn now() -> Start {
-        // In this order: what lies between the two readings makes an end later, never earlier.
+        // In this order: the time between the two readings makes the end later, never earlier.
         let instant = Instant::now();
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Start { instant, since_epoch }
     }
 
-    /// As the request's record has it.
+    /// The time for the request's record.
     pub fn at(&self) -> Millis {
         Millis(u64::try_from(self.since_epoch.as_millis()).unwrap_or(u64::MAX))
     }
 }
 
-/// Takes the times of one fetch. The wall clock is read once: its end is the start plus what the monotonic clock
-/// says, so that a step of the wall clock makes no fetch of negative length.
+/// Measures one fetch. The wall clock is read once; the end is the start plus the elapsed monotonic time, so that a step of
+/// the wall clock cannot make a duration negative.
 pub(crate) struct Stopwatch {
     pub(crate) began: Instant,
     timings: FetchTimings,
-    /// What the start in whole milliseconds leaves out: the end must not seem earlier than it was.
+    /// The fraction of a millisecond that the recorded start lacks: the end must not be recorded too early.
     rest: Duration,
     /// When the current stage began.
     mark: Instant,
@@ -53,7 +53,7 @@ impl Stopwatch {
         Stopwatch { began, timings, rest, mark: began }
     }
 
-    /// Ends a stage and begins the next; returns the length of the ended one.
+    /// Ends a stage and starts the next; returns the duration of the ended one.
     fn lap(&mut self) -> u32 {
         let now = Instant::now();
         micros(now.saturating_duration_since(std::mem::replace(&mut self.mark, now)))
@@ -79,7 +79,7 @@ impl Stopwatch {
         self.timings.download_us = self.lap();
     }
 
-    /// The end of a fetch that failed: what it was waiting for counts as long as it waited.
+    /// The end of a failed fetch: the time of the unfinished stage counts as time to first byte.
     pub(crate) fn give_up(&self) -> FetchTimings {
         let waited = micros(self.mark.elapsed());
         let mut timings = self.finish();

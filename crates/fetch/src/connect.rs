@@ -1,4 +1,4 @@
-//! From addresses to a stream that can be spoken on: TCP under the address guard, the proxy's tunnel, TLS.
+//! From addresses to a connected stream: TCP under the address guard, the tunnel of a proxy, TLS.
 
 use crate::capture::Capture;
 use crate::certificate::told;
@@ -24,14 +24,14 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// How far a fetch has come, for whoever cuts it off.
+/// How far a fetch has come, for the error if it times out.
 pub(crate) struct Progress {
     pub(crate) stage: Cell<Stage>,
     pub(crate) address: Cell<Option<SocketAddr>>,
     pub(crate) stopwatch: RefCell<Stopwatch>,
-    /// It waits for a file descriptor.
+    /// The fetch waits for a file descriptor.
     pub(crate) lacks_descriptor: Cell<bool>,
-    /// The exchange that an answer is waited for on.
+    /// The exchange whose response is awaited.
     waiting_on: RefCell<Option<Rc<RefCell<Capture>>>>,
 }
 
@@ -50,7 +50,7 @@ impl Progress {
         *self.waiting_on.borrow_mut() = Some(exchange);
     }
 
-    /// Why there is no answer after all that time.
+    /// The failure when the time is over.
     pub(crate) fn time_over(&self, after: Duration) -> FetchFailure {
         if self.lacks_descriptor.get() {
             return FetchFailure::Connect { reason: ConnectFailure::NoDescriptor, detail: String::new() };
@@ -58,7 +58,7 @@ impl Progress {
         FetchFailure::Timeout { stage: self.stage(), after }
     }
 
-    /// What is being waited for.
+    /// What the fetch is waiting for.
     pub(crate) fn stage(&self) -> Stage {
         let waiting_on = self.waiting_on.borrow();
         match (self.stage.get(), waiting_on.as_ref()) {
@@ -75,7 +75,7 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
-    /// Whether both sides agreed to speak HTTP/2.
+    /// Whether both sides agreed on HTTP/2.
     pub(crate) fn is_http2(&self) -> bool {
         match self {
             Stream::Plain(_) => false,
@@ -87,20 +87,20 @@ impl Stream {
 pub(crate) struct Connector {
     pub(crate) policy: AddressPolicy,
     pub(crate) tls: Tls,
-    /// How long an address may stay silent before the next one is tried beside it.
+    /// How long to wait for an address before the next one is tried in parallel.
     pub(crate) stagger: Duration,
-    /// Bounds the addresses that are tried beside others.
+    /// Bounds the parallel connection attempts.
     pub(crate) descriptors: Descriptors,
 }
 
-/// Of the addresses of one host no more than these are tried.
+/// At most this many addresses of a host are tried.
 const MAX_ADDRESSES: usize = 6;
 
-/// The answer of a proxy to CONNECT is short.
+/// The limit of a proxy's response to CONNECT.
 const MAX_TUNNEL_HEAD: usize = 8 * 1024;
 
 impl Connector {
-    /// Connects to the host itself. The guard looks at each address right before it is connected to.
+    /// Connects to the host itself. The guard checks each address right before the connection.
     pub(crate) async fn direct(
         &self,
         addresses: &[IpAddr],
@@ -122,8 +122,8 @@ impl Connector {
         self.first_of(&candidates, Stage::Connect, progress).await
     }
 
-    /// Connects to a proxy. The operator named it, so the guard has no say about its address; about that of the
-    /// host behind it, as far as it is known, it does: where the URL has an address for a name it is.
+    /// Connects to a proxy. The operator chose it, so the guard does not check its address. It does check the addresses of
+    /// the host behind it, as far as they are known: those that were resolved, and a literal address in the URL.
     pub(crate) async fn proxy(
         &self,
         proxy_addresses: &[IpAddr],
@@ -141,8 +141,7 @@ impl Connector {
         self.first_of(&candidates, Stage::ProxyConnect, progress).await
     }
 
-    /// The first address that answers, tried in order, each next one when the one before has failed or was silent
-    /// for a while.
+    /// Connects to the first address that accepts. The next one is tried when the one before has failed or takes long.
     async fn first_of(
         &self,
         candidates: &[SocketAddr],
@@ -168,7 +167,7 @@ impl Connector {
             Failure::caused(kind, error)
         })?;
         progress.address.set(Some(address));
-        // Requests are single small writes; waiting to fill a packet only delays them. A failure costs nothing else.
+        // Requests are single small writes; waiting to fill a packet only delays them. A failure has no other effect.
         let _ = stream.set_nodelay(true);
         progress.stopwatch.borrow_mut().connected();
         Ok((stream, address))
@@ -185,7 +184,7 @@ impl Connector {
         let host_name = url.host_name();
         let bare = host_name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host_name);
         let name = ServerName::try_from(bare.to_owned())
-            .map_err(|error| FetchFailure::Tls(format!("'{bare}' is no name for a certificate: {error}")))?;
+            .map_err(|error| FetchFailure::Tls(format!("'{bare}' is not a valid server name: {error}")))?;
         let config = if verified { &self.tls.config } else { &self.tls.unverified };
         let connector = TlsConnector::from(Arc::clone(config));
         let failure = |error| tls_failure(error, url);
@@ -210,18 +209,18 @@ fn tls_failure(error: io::Error, url: &Url) -> Failure {
     Failure::caused(kind, error)
 }
 
-/// What mistakes of a user look like, in words that say what to do about them.
+/// Turns errors that are likely mistakes of the user into advice.
 fn handshake_error(error: &io::Error, url: &Url) -> String {
     use rustls::{Error, InvalidMessage};
     match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
-        // What came does not begin as TLS does.
+        // The server's first bytes are not TLS.
         Some(Error::InvalidMessage(InvalidMessage::InvalidContentType)) => {
-            // Where https has its usual port http has its own.
+            // The usual port of https becomes the usual port of http.
             let port = match url.port() {
                 80 | 443 => String::new(),
                 port => format!(":{port}"),
             };
-            // Nobody asked for a robots.txt but the crawler.
+            // The user did not ask for robots.txt; only the crawler did.
             let path = match url.path_and_query() {
                 "/robots.txt" => "/",
                 path => path,
@@ -244,7 +243,7 @@ async fn race(
     let mut running: Vec<Attempt<'_>> = Vec::new();
     let mut last_error = io::Error::from(io::ErrorKind::NotConnected);
     loop {
-        // The descriptor of the first is the request's own.
+        // The first attempt uses the request's own descriptor.
         let beside = if running.is_empty() { None } else { descriptors.second_address() };
         if (running.is_empty() || beside.is_some())
             && let Some(address) = next.next()
@@ -262,7 +261,7 @@ async fn race(
             biased;
             outcome = first_finished(&mut running) => match outcome {
                 Ok(connected) => return Ok(connected),
-                // No other address would do better.
+                // Other addresses would fail in the same way.
                 Err(error) if ran_out(&error) => return Err(error),
                 Err(error) => last_error = error,
             },
@@ -286,7 +285,7 @@ async fn first_finished(running: &mut Vec<Attempt<'_>>) -> io::Result<(TcpStream
     .await
 }
 
-/// Asks a proxy for a tunnel to `host:port`.
+/// Opens a tunnel to `host:port` through a proxy.
 pub(crate) async fn tunnel(
     stream: &mut TcpStream,
     authority: &str,
@@ -303,7 +302,7 @@ pub(crate) async fn tunnel(
     request.extend_from_slice(b"\r\n");
     let broken = |error: io::Error| {
         let told = match error.kind() {
-            io::ErrorKind::UnexpectedEof => String::from("closed before an answer to CONNECT"),
+            io::ErrorKind::UnexpectedEof => String::from("closed before the response to CONNECT"),
             _ => error.to_string(),
         };
         Failure::caused(FetchFailure::Proxy(format!("{}: {told}", proxy.place())), error)
@@ -312,7 +311,7 @@ pub(crate) async fn tunnel(
     let mut head = Vec::with_capacity(256);
     while !head.ends_with(b"\r\n\r\n") {
         if head.len() >= MAX_TUNNEL_HEAD {
-            let told = format!("{}: its answer to CONNECT does not end", proxy.place());
+            let told = format!("{}: its response to CONNECT does not end", proxy.place());
             return Err(FetchFailure::Proxy(told).into());
         }
         // Byte by byte, since whatever follows the head belongs to the host. Once per connection.
@@ -335,8 +334,8 @@ impl AsyncRead for Stream {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Stream::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
-            // Many servers close without TLS's goodbye. Whether the answer was complete is told by its length or
-            // its last chunk; where it has neither, browsers take what came, and so do we.
+            // Many servers close without a TLS close_notify. The length or the last chunk says whether the response is
+            // complete; if it has neither, browsers accept what arrived, and so does this.
             Stream::Tls(stream) => match ready!(Pin::new(stream).poll_read(cx, buf)) {
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Poll::Ready(Ok(())),
                 outcome => Poll::Ready(outcome),

@@ -1,5 +1,5 @@
-//! Content decoding: gzip, deflate, brotli and zstd, also stacked, never past a limit. Pure. What cannot be decoded is
-//! said and what came out until then is kept, since half a page has links too.
+//! Content decoding: gzip, deflate, brotli and zstd, also stacked, never past a limit. Pure. If decoding fails, the part that
+//! was decoded is kept, since half a page has links too.
 
 use bytes::{Bytes, BytesMut};
 use flate2::bufread::{DeflateDecoder, GzDecoder, ZlibDecoder};
@@ -8,7 +8,7 @@ use http::header::CONTENT_ENCODING;
 use memchr::memmem;
 use std::io::{self, Read};
 
-/// Codings beyond these are an attack or a mistake.
+/// More codings than this are an attack or a mistake.
 const MAX_CODINGS: usize = 3;
 
 /// The largest window of zstd that receivers on the web have to support; larger ones cost memory.
@@ -25,7 +25,7 @@ const KEPT_BYTES: usize = 1 << 20;
 /// What one thread keeps from one body to the next.
 pub struct DecodeScratch {
     deflate: libdeflater::Decompressor,
-    /// A body that nobody needs any more, for its memory.
+    /// The memory of an earlier body.
     spare: BytesMut,
 }
 
@@ -34,7 +34,7 @@ impl DecodeScratch {
         DecodeScratch { deflate: libdeflater::Decompressor::new(), spare: BytesMut::new() }
     }
 
-    /// Takes a body back, to decode the next one into its memory.
+    /// Takes a body back to reuse its memory for the next one.
     pub fn recycle(&mut self, body: Decoded) {
         if let Ok(spare) = body.bytes.try_into_mut()
             && spare.capacity() <= KEPT_BYTES
@@ -50,19 +50,18 @@ impl Default for DecodeScratch {
     }
 }
 
-/// A body as its author wrote it.
+/// A decoded body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decoded {
     pub bytes: Bytes,
-    /// It was longer than the limit and has been cut there.
+    /// The body was longer than the limit and is cut there.
     pub cut: bool,
-    /// Why `bytes` may not be all of it.
+    /// Why `bytes` may be incomplete.
     pub error: Option<DecodeError>,
 }
 
 impl Decoded {
-    /// The `error` of the record, if the body is not what its author wrote. What nobody can read is not a part of it,
-    /// and has a word of its own.
+    /// The `error` of the record, if the body is incomplete or cannot be decoded. The latter begins with another word.
     pub fn problem(&self, limit: usize) -> Option<String> {
         match &self.error {
             Some(error @ (DecodeError::Unknown(_) | DecodeError::TooMany)) => {
@@ -93,7 +92,7 @@ enum Coding {
     Zstd,
 }
 
-/// Undoes the content encodings that `headers` name. A body that is plainly not what they say is taken as it is:
+/// Undoes the content encodings that `headers` name. A body that is clearly not encoded that way is used as it is:
 /// servers label plain text as gzip, and browsers show it.
 pub fn decode(headers: &HeaderMap, body: &Bytes, limit: usize, scratch: &mut DecodeScratch) -> Decoded {
     let mut decoded = Decoded { bytes: body.clone(), cut: false, error: None };
@@ -185,12 +184,12 @@ fn as_it_is(body: &Bytes) -> Decoded {
     Decoded { bytes: body.clone(), cut: false, error: None }
 }
 
-/// For codings without a magic number: what breaks before anything came out was never encoded.
+/// For codings without a magic number: a body that fails before any output was never encoded.
 fn unless_plain(body: &Bytes, output: Output, coding: &'static str) -> Decoded {
     if output.bytes.is_empty() && output.error.is_some() { as_it_is(body) } else { output.decoded(coding) }
 }
 
-/// The common case, several times as fast as a stream: one whole member that says how long it is.
+/// The common case, several times as fast as streaming: one gzip member with its length.
 fn gunzip_at_once(body: &Bytes, limit: usize, scratch: &mut DecodeScratch) -> Option<Bytes> {
     let trailer: [u8; 4] = body.last_chunk::<4>().copied()?;
     let announced = usize::try_from(u32::from_le_bytes(trailer)).ok()?;
@@ -210,7 +209,7 @@ fn gunzip_at_once(body: &Bytes, limit: usize, scratch: &mut DecodeScratch) -> Op
     }
 }
 
-/// Member after member; what follows the last one and is none is ignored, as everyone does.
+/// All gzip members; trailing garbage is ignored, as browsers do.
 fn gunzip(body: &[u8], limit: usize) -> Decoded {
     let mut output = Output::default();
     let mut rest = body;
@@ -242,7 +241,7 @@ fn unzstd(body: &[u8], limit: usize) -> Decoded {
     }
 }
 
-/// What a stream gave, at most the limit of it.
+/// The output of a stream, up to the limit.
 #[derive(Default)]
 struct Output {
     bytes: Vec<u8>,
@@ -257,7 +256,7 @@ impl Output {
         output
     }
 
-    /// The buffer doubles up to the limit and never beyond it.
+    /// The buffer doubles, never beyond the limit.
     fn append(&mut self, reader: &mut impl Read, limit: usize) {
         let mut filled = self.bytes.len();
         loop {

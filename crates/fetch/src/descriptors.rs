@@ -1,5 +1,5 @@
-//! The file descriptors of the process, as far as connections use them. All fetchers share one [`Descriptors`]: it bounds
-//! the connections they keep idle, and makes them close some when the system has no descriptor left.
+//! The budget of file descriptors for connections. All fetchers share one [`Descriptors`]: it bounds their idle connections
+//! and makes them close some when the system has no descriptor left.
 
 use std::fmt;
 use std::io;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
-/// Cloning shares it.
+/// Clones share the budget.
 #[derive(Clone)]
 pub struct Descriptors {
     shared: Arc<Shared>,
@@ -18,14 +18,14 @@ pub struct Descriptors {
 struct Shared {
     /// How many connections all fetchers together may keep idle. Lowered when descriptors run out.
     most_idle: AtomicUsize,
-    /// How many they keep, as they last said.
+    /// How many they keep, by their last reports.
     idle: AtomicUsize,
     fetchers: AtomicUsize,
     /// Fetches that wait for a descriptor.
     waiting: AtomicUsize,
     shortage: Notify,
     freed: Notify,
-    /// One for each connection that may be tried beside another one of the same request.
+    /// Permits for parallel connection attempts of one request.
     second_addresses: Semaphore,
 }
 
@@ -34,8 +34,8 @@ impl Descriptors {
         Descriptors::new(most_idle, SECOND_ADDRESSES)
     }
 
-    /// A request has one connection; while it connects to a host with several addresses it may try another beside it, but
-    /// all requests together no more than `second_addresses` of those.
+    /// A request has one connection. While it connects to a host with several addresses, it may try another in parallel;
+    /// all requests together at most `second_addresses`.
     pub fn new(most_idle: usize, second_addresses: usize) -> Descriptors {
         let shared = Shared {
             most_idle: AtomicUsize::new(most_idle),
@@ -54,7 +54,7 @@ impl Descriptors {
         self.shared.most_idle.load(Ordering::Relaxed)
     }
 
-    /// None while too many connections are being tried at once.
+    /// None while too many connections are tried in parallel.
     pub(crate) fn second_address(&self) -> Option<SemaphorePermit<'_>> {
         self.shared.second_addresses.try_acquire().ok()
     }
@@ -79,25 +79,25 @@ pub(crate) fn ran_out(error: &io::Error) -> bool {
         .any(|errno| code == Some(errno.raw_os_error()))
 }
 
-/// How long to wait for another connection of this process to end before trying again: descriptors are also freed by
-/// others, who do not say so.
+/// How long to wait for a connection of this process to end before trying again: other parts of the process free descriptors
+/// without notice.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
 const SECOND_ADDRESSES: usize = 64;
 
-/// One fetcher's part.
+/// One fetcher's share.
 pub(crate) struct Share {
     descriptors: Descriptors,
-    /// What this fetcher has told of.
+    /// The number that this fetcher last reported.
     idle: std::cell::Cell<usize>,
 }
 
 impl Share {
-    /// How many connections this fetcher may keep idle. Hosts are spread evenly over fetchers, so the parts are equal.
+    /// How many connections this fetcher may keep idle. Hosts are spread evenly over fetchers, so the shares are equal.
     pub(crate) fn most_idle(&self) -> usize {
         self.descriptors.most_idle() / self.descriptors.shared.fetchers.load(Ordering::Relaxed).max(1)
     }
 
-    /// Tells how many there are, and who waits for a descriptor that there may be one.
+    /// Reports the number of idle connections, and wakes those who wait for a descriptor.
     pub(crate) fn tell(&self, idle: usize) {
         let shared = &self.descriptors.shared;
         let before = self.idle.replace(idle);
@@ -111,8 +111,8 @@ impl Share {
         }
     }
 
-    /// Descriptors have run out: all fetchers are to close some of what is idle, and no more is kept from now on than
-    /// three quarters of that.
+    /// Descriptors have run out: all fetchers close some idle connections, and the limit falls to three quarters of the
+    /// current number.
     pub(crate) fn shrink(&self) {
         let shared = &self.descriptors.shared;
         let idle = shared.idle.load(Ordering::Relaxed);
@@ -123,12 +123,12 @@ impl Share {
         shared.shortage.notify_waiters();
     }
 
-    /// Ends when descriptors have run out.
+    /// Completes when descriptors have run out.
     pub(crate) fn shortage(&self) -> Notified<'_> {
         self.descriptors.shared.shortage.notified()
     }
 
-    /// Waits until some connection has ended, or for a moment.
+    /// Waits until a connection has ended, or for a moment.
     pub(crate) async fn wait(&self) {
         let shared = &self.descriptors.shared;
         shared.waiting.fetch_add(1, Ordering::Relaxed);
@@ -153,7 +153,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// A shortage that has passed leaves each fetcher these.
+/// Each fetcher may keep this many idle even after a shortage.
 const LEAST_IDLE: usize = 8;
 
 #[cfg(test)]

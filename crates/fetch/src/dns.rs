@@ -1,4 +1,4 @@
-//! What DNS answers mean to a crawl, and the cache of them. Pure, time passed in; [`crate::resolver`] does the asking.
+//! What DNS answers mean to a crawl, and their cache. Pure, time passed in; [`crate::resolver`] sends the queries.
 
 use argiope_model::Millis;
 use std::collections::{HashMap, VecDeque};
@@ -10,16 +10,16 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
     pub addresses: Arc<[IpAddr]>,
-    /// Until when they may be used without asking again.
+    /// Until when they may be used without another query.
     pub expires: Millis,
-    /// How long the question took; zero if the answer was at hand.
+    /// How long the query took; zero for a cached answer.
     pub dns_us: u32,
 }
 
-/// Whose fault an unanswered question is.
+/// Whether a failed lookup is a matter of the host or of the resolver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
-    /// The host does not exist: an answer for the length of its negative TTL.
+    /// The host does not exist; valid for its negative TTL.
     Host,
     /// No resolver gave an answer: many of these at once mean that the network is down.
     Resolver,
@@ -53,7 +53,7 @@ impl DnsError {
         }
     }
 
-    /// Until when a negative answer holds.
+    /// Until when a negative answer is valid.
     pub fn retry_at(&self) -> Option<Millis> {
         match self {
             DnsError::NxDomain { retry_at } | DnsError::NoAddress { retry_at } => Some(*retry_at),
@@ -68,10 +68,10 @@ pub type Answer = Result<Resolved, DnsError>;
 /// For how long answers are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TtlBounds {
-    /// A TTL of zero would mean a question before every request.
+    /// A TTL of zero would mean a query before every request.
     pub shortest: Duration,
     pub longest: Duration,
-    /// For a negative answer that names no TTL.
+    /// For negative answers without a TTL.
     pub negative_default: Duration,
 }
 
@@ -97,10 +97,10 @@ impl TtlBounds {
     }
 }
 
-/// Answers that still hold, at most `capacity` of them; the oldest give way.
+/// Valid answers, at most `capacity`; the oldest are evicted first.
 pub(crate) struct AnswerCache {
     entries: HashMap<Arc<str>, Entry>,
-    /// Insertions in order. An entry that was replaced since has another sequence number and is passed over.
+    /// Insertions in order. An entry that was replaced has another sequence number and is skipped.
     order: VecDeque<(Arc<str>, u64)>,
     sequence: u64,
     capacity: usize,
@@ -126,7 +126,7 @@ impl AnswerCache {
         Some(answer)
     }
 
-    /// Keeps an answer for as long as it holds. A resolver's failure is no answer and is not kept.
+    /// Keeps an answer while it is valid. Failures of a resolver are not kept.
     pub(crate) fn insert(&mut self, name: &str, answer: &Answer) {
         let expires = match answer {
             Ok(resolved) => resolved.expires,

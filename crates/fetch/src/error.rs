@@ -1,4 +1,4 @@
-//! The failure of a fetch: its kind, its URL, what caused it, and what follows from it.
+//! The failure of a fetch: kind, URL, cause and consequences.
 
 use crate::dns::{DnsError, Fault};
 use crate::guard::AddressRefused;
@@ -11,14 +11,14 @@ use std::time::Duration;
 
 pub(crate) type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// A request that got no answer that could be stored. Its text is what records and reports show:
+/// A request without a response that could be stored. Records and reports show its text:
 /// `timeout: first byte after 30 s`.
 #[derive(Debug, thiserror::Error)]
 #[error("{kind}")]
 pub struct FetchError {
     pub kind: FetchFailure,
     pub url: Url,
-    /// The address that was talked to, as far as it came to that.
+    /// The address that was connected to, if any.
     pub address: Option<SocketAddr>,
     pub timings: FetchTimings,
     #[source]
@@ -26,13 +26,13 @@ pub struct FetchError {
 }
 
 impl FetchError {
-    /// An error of the resolver in the shape of any other failed fetch.
+    /// A resolver error as a failed fetch.
     pub fn dns(url: Url, error: DnsError, timings: FetchTimings) -> Box<FetchError> {
         Box::new(FetchError { kind: FetchFailure::Dns(error), url, address: None, timings, source: None })
     }
 }
 
-/// What a fetch was waiting for when its time was over.
+/// What a fetch was waiting for when it timed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
     Connect,
@@ -41,7 +41,7 @@ pub enum Stage {
     Proxy,
     Tls,
     FirstByte,
-    /// The answer had begun, its head was not complete.
+    /// The rest of the response headers.
     Head,
     Body,
 }
@@ -60,18 +60,18 @@ impl Stage {
     }
 }
 
-/// Why no connection came about.
+/// Why a connection failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ConnectFailure {
     Refused,
-    /// No route to the host or its network: the host's fault, or the network is down here.
+    /// No route to the host: the host's network is down, or the network of this machine.
     Unreachable,
     Reset,
-    /// The connection attempt ran into the kernel's own time limit.
+    /// The kernel's own time limit for connecting was reached.
     TimedOut,
     /// No address was given.
     NoAddress,
-    /// This process or system has no file descriptor left, whatever was done about it.
+    /// No file descriptor was free, even after idle connections were closed.
     NoDescriptor,
     Other,
 }
@@ -114,7 +114,7 @@ pub enum FetchFailure {
         detail: String,
     },
     Proxy(String),
-    /// No connection to the proxy came about.
+    /// The connection to the proxy failed.
     ProxyConnect {
         /// Its host and port.
         proxy: String,
@@ -126,21 +126,21 @@ pub enum FetchFailure {
         stage: Stage,
         after: Duration,
     },
-    /// Closed or reset before the head of the answer was complete.
+    /// Closed or reset before the response headers were complete.
     Reset(String),
-    /// The same, on a connection that was kept from an earlier request: the host may just have closed it for being idle.
+    /// The same on a reused connection: the host may just have closed it as idle.
     Stale(String),
-    /// What came was not HTTP.
+    /// The response was not HTTP.
     Protocol(String),
     HeadersTooLarge,
     /// The URL or its headers cannot be written as an HTTP request.
     Unsendable(String),
-    /// Nothing may be asked for any more, and nothing was (see [`crate::SendPermit`]).
+    /// The permit was not held, so nothing was sent (see [`crate::SendPermit`]).
     NoPermit,
 }
 
 impl FetchFailure {
-    /// The word that records and metrics count by.
+    /// The word under which records and metrics count it.
     pub fn word(&self) -> &'static str {
         match self {
             FetchFailure::Dns(_) => "dns",
@@ -178,7 +178,7 @@ impl FetchFailure {
         }
     }
 
-    /// Whether no connection could be opened for want of a file descriptor: the host has not been asked.
+    /// Whether no file descriptor was free for a connection: nothing was sent.
     pub fn is_out_of_descriptors(&self) -> bool {
         matches!(self, FetchFailure::Connect { reason: ConnectFailure::NoDescriptor, .. })
     }
@@ -205,10 +205,10 @@ impl fmt::Display for FetchFailure {
                 write!(f, "timeout: {} after {}", stage.as_str(), Seconds(*after))
             }
             FetchFailure::Reset(detail) => write!(f, "reset: {detail}"),
-            FetchFailure::Stale(detail) => write!(f, "reset: {detail}, on a kept connection"),
+            FetchFailure::Stale(detail) => write!(f, "reset: {detail}, on a reused connection"),
             FetchFailure::Protocol(detail) => write!(f, "protocol: {detail}"),
             FetchFailure::HeadersTooLarge => f.write_str("protocol: response headers over the limit"),
-            FetchFailure::NoPermit => f.write_str("nothing may be asked for any more"),
+            FetchFailure::NoPermit => f.write_str("not sent: the permit has expired"),
             FetchFailure::Unsendable(detail) => write!(f, "unsendable: {detail}"),
         }
     }
@@ -228,7 +228,7 @@ impl fmt::Display for Seconds {
     }
 }
 
-/// A failure on its way out, before URL, address and timings are known to it.
+/// A failure before URL, address and timings are added.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) kind: FetchFailure,
@@ -240,7 +240,7 @@ impl Failure {
         Failure { kind, source: Some(source.into()) }
     }
 
-    /// The connection that failed was to be one to this proxy. Without a descriptor the fault is not the proxy's.
+    /// Marks a failed connection as one to this proxy, unless it failed for lack of a descriptor.
     pub(crate) fn on_the_way_to(self, proxy: &Proxy) -> Failure {
         match self.kind {
             FetchFailure::Connect { reason, detail } if reason != ConnectFailure::NoDescriptor => {
@@ -251,7 +251,7 @@ impl Failure {
         }
     }
 
-    /// No answer came to a request on a connection that was kept from an earlier one.
+    /// Marks a request without a response as one on a reused connection.
     pub(crate) fn on_kept_connection(self) -> Failure {
         match self.kind {
             FetchFailure::Reset(detail) => Failure { kind: FetchFailure::Stale(detail), ..self },

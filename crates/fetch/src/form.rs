@@ -1,4 +1,4 @@
-//! A form as browsers post it.
+//! Encodes forms as browsers do.
 
 use bytes::Bytes;
 

@@ -1,18 +1,18 @@
-//! The address guard: which addresses a crawl may connect to. Pure; [`crate::connect`] asks it for the very
-//! address it is about to connect to, so that neither a redirect nor a changed DNS answer gets around it.
+//! The address guard: which addresses a crawl may connect to. Pure; [`crate::connect`] checks the very address that it is
+//! about to connect to, so that neither a redirect nor a changed DNS answer gets around it.
 
 use ipnet::IpNet;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Why an address is no place on the public internet.
+/// Why an address is not on the public internet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AddressClass {
     Loopback,
     /// RFC 1918, unique local IPv6, shared carrier NAT, benchmarking networks, local-use NAT64.
     Private,
     LinkLocal,
-    /// Where clouds answer for instance credentials.
+    /// Where cloud providers serve instance credentials.
     Metadata,
     Multicast,
     Unspecified,

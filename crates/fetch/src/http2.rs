@@ -1,4 +1,4 @@
-//! One HTTP/2 connection, shared by the requests to its host, and the heads that HTTP/2 does not have.
+//! One HTTP/2 connection, shared by the requests to its host, and heads in the form of HTTP/1.1 for the archive.
 
 use crate::connect::Stream;
 use crate::error::Failure;
@@ -18,7 +18,7 @@ use tokio::task::AbortHandle;
 const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
 
-/// Spawns on the thread the fetcher lives on.
+/// Spawns on the fetcher's thread.
 #[derive(Clone, Copy)]
 struct ThisThread;
 
@@ -33,7 +33,7 @@ impl<F: Future + 'static> Executor<F> for ThisThread {
 pub(crate) struct Http2 {
     pub(crate) sender: http2::SendRequest<Full<Bytes>>,
     pub(crate) address: SocketAddr,
-    /// How many requests are on it.
+    /// The number of open requests.
     active: Cell<usize>,
     driver: AbortHandle,
 }
@@ -97,8 +97,8 @@ pub(crate) fn request_head<B>(request: &Request<B>, host: &str) -> Bytes {
     head.freeze()
 }
 
-/// The answer in the form of HTTP/1.1. Readers of archives expect that status line; that it came by HTTP/2 is told
-/// by [`crate::Fetched::version`].
+/// The response head in the form of HTTP/1.1, which readers of archives expect. [`crate::Fetched::version`] says that it was
+/// HTTP/2.
 pub(crate) fn response_head(status: StatusCode, headers: &HeaderMap) -> Bytes {
     let mut head = BytesMut::with_capacity(1024);
     head.put_slice(b"HTTP/1.1 ");

@@ -1,16 +1,15 @@
-//! How long a host lets a connection be idle, as it says with its answers (`Keep-Alive: timeout=5, max=100`). That a
-//! connection is to be closed at once (`Connection: close`) is seen by the HTTP library.
+//! How long a host keeps an idle connection open, from its `Keep-Alive: timeout=5, max=100` header. The HTTP library
+//! handles `Connection: close`.
 
 use http::HeaderMap;
 use std::time::Duration;
 
 const KEEP_ALIVE: http::HeaderName = http::HeaderName::from_static("keep-alive");
 
-/// A connection is given up this long before its host would close it: a request must not meet the end of the connection
-/// on its way.
+/// A connection is closed this long before its host would close it, so that a request does not race with the close.
 const AHEAD: Duration = Duration::from_secs(1);
 
-/// How long a connection may be idle after an answer with these headers, at most `longest`; `None` if not at all.
+/// How long a connection may be idle after a response with these headers, at most `longest`; `None` if not at all.
 pub(crate) fn idle_for(headers: &HeaderMap, longest: Duration) -> Option<Duration> {
     // Hosts that say nothing are the rule.
     if !headers.contains_key(KEEP_ALIVE) {

@@ -38,7 +38,7 @@ fn message(
         add_validators(&mut headers, validators);
     }
     if let Some(cookie) = request.cookie {
-        // Those of the profile are sent with every request, and first.
+        // The cookies of the profile are sent with every request, and first.
         let both = match headers.get(COOKIE) {
             Some(own) => HeaderValue::from_bytes(&[own.as_bytes(), b"; ", cookie.as_bytes()].concat()),
             None => Ok(cookie.clone()),
@@ -90,8 +90,8 @@ pub(crate) fn without_proxy_credentials(head: &Bytes) -> Bytes {
     kept.freeze()
 }
 
-/// Header values as they come are slices of the connection's read buffer, and one of them keeps all of it alive. With
-/// a copy of their own the buffer is used again for the next answer, and a stored answer holds what it needs only.
+/// Header values are slices of the connection's read buffer, and one of them keeps the whole buffer alive. Copied into one
+/// allocation, they let the connection reuse the buffer, and a stored response holds only what it needs.
 pub(crate) fn detach(headers: &mut HeaderMap) {
     let length = headers.values().map(HeaderValue::len).sum();
     let mut values = BytesMut::with_capacity(length);
@@ -101,7 +101,7 @@ pub(crate) fn detach(headers: &mut HeaderMap) {
     let mut values = values.freeze();
     for value in headers.values_mut() {
         let copy = values.split_to(value.len());
-        // It was a value before, so it is one.
+        // The bytes were a valid value before.
         if let Ok(copy) = HeaderValue::from_maybe_shared(copy) {
             *value = copy;
         }

@@ -1,5 +1,5 @@
-//! The idle connections of one fetcher: kept per origin and proxy, closed when their time is over or when there are more
-//! than the fetcher's share of descriptors (`descriptors.rs`), those that would go next first.
+//! The idle connections of one fetcher, by origin and proxy. They are closed when they expire, or when there are more than
+//! the fetcher's share of descriptors (`descriptors.rs`); those that expire first go first.
 
 use crate::http1::Http1;
 use crate::http2::Http2;
@@ -19,27 +19,27 @@ pub(crate) enum Protocol {
 #[derive(Default)]
 pub(crate) struct Pool {
     hosts: HashMap<Rc<str>, HostConnections>,
-    /// Everything idle, in the order in which it is to be closed.
+    /// All idle connections, in the order in which they expire.
     idle: BTreeMap<IdleUntil, Rc<str>>,
     sequence: u64,
 }
 
-/// When an idle connection is to be closed, with a number that makes it one of its kind.
+/// When an idle connection expires, with a number that makes it unique.
 type IdleUntil = (Instant, u64);
 
 #[derive(Default)]
 struct HostConnections {
     http1: Vec<(IdleUntil, Http1)>,
     http2: Option<Rc<Http2>>,
-    /// Under what the HTTP/2 connection is listed as idle.
+    /// The expiry of the HTTP/2 connection while it is idle.
     http2_idle: Option<IdleUntil>,
-    /// Spoken at the last connection.
+    /// The protocol of the last connection.
     protocol: Option<Protocol>,
-    /// Held while a connection is opened that may turn out to be HTTP/2.
+    /// Held while a connection is opened that may be HTTP/2.
     opening: Rc<Mutex<()>>,
 }
 
-/// A request on a shared HTTP/2 connection. However it ends, also by being given up, the connection learns of it.
+/// A request on a shared HTTP/2 connection. Dropping it gives the connection back, however the request ended.
 pub(crate) struct ActiveStream {
     pub(crate) connection: Rc<Http2>,
     key: Rc<str>,
@@ -71,8 +71,8 @@ impl Drop for ActiveStream {
 }
 
 impl Pool {
-    /// An idle HTTP/1 connection, the one used last: it is the least likely to have been closed. None whose time is over:
-    /// its host may be closing it just now, and would swallow the request.
+    /// The idle HTTP/1 connection that was used last: it is the least likely to be closed. Expired ones are not used: the host
+    /// may be closing them at this moment.
     pub(crate) fn take_http1(&mut self, key: &str, now: Instant) -> Option<Http1> {
         loop {
             let (until, connection) = self.hosts.get_mut(key)?.http1.pop()?;
@@ -97,7 +97,7 @@ impl Pool {
         None
     }
 
-    /// Drops an HTTP/2 connection that takes no more requests. Those still on it hold it themselves.
+    /// Drops an HTTP/2 connection that accepts no more requests. Requests on it keep it alive.
     pub(crate) fn forget_http2(&mut self, key: &str) {
         if let Some(host) = self.hosts.get_mut(key) {
             host.http2 = None;
@@ -107,7 +107,7 @@ impl Pool {
         }
     }
 
-    /// Drops all idle connections to a host: one that was closed while idle says the same of the others.
+    /// Drops all idle connections to a host: if one was closed, the others probably are, too.
     pub(crate) fn forget_idle(&mut self, key: &str) {
         if let Some(host) = self.hosts.get_mut(key) {
             for (until, _) in host.http1.drain(..) {
@@ -116,8 +116,8 @@ impl Pool {
         }
     }
 
-    /// The lock to hold while connecting, unless the host is known to speak HTTP/1: with HTTP/2 all but the first
-    /// request would open a connection for nothing.
+    /// The lock to hold while connecting, unless the host is known to use HTTP/1: with HTTP/2, only the first request
+    /// needs to open a connection.
     pub(crate) fn opening(&mut self, key: &Rc<str>) -> Option<Rc<Mutex<()>>> {
         let host = self.hosts.entry(key.clone()).or_default();
         (host.protocol != Some(Protocol::Http1)).then(|| host.opening.clone())
@@ -134,7 +134,7 @@ impl Pool {
         host.http2 = Some(connection);
     }
 
-    /// Keeps a connection until then.
+    /// Keeps a connection until it expires.
     pub(crate) fn put_http1(&mut self, key: &Rc<str>, connection: Http1, until: Instant) {
         let until = self.list(key, until);
         self.hosts.entry(key.clone()).or_default().http1.push((until, connection));
@@ -162,7 +162,7 @@ impl Pool {
         until
     }
 
-    /// Closes what has had its time, and beyond `most` what would go next. Returns when the next one has.
+    /// Closes expired connections, and those beyond `most` that expire next. Returns when the next one expires.
     pub(crate) fn trim(&mut self, now: Instant, most: usize) -> Option<Instant> {
         loop {
             let (until, key) = self.idle.first_key_value()?;
@@ -186,7 +186,7 @@ impl Pool {
         self.forget_host(key);
     }
 
-    /// Keeps no record of a host without connections, unless one is being opened right now.
+    /// Removes the entry of a host without connections, unless one is being opened.
     pub(crate) fn forget_host(&mut self, key: &str) {
         if self.hosts.get(key).is_some_and(|host| {
             host.http1.is_empty() && host.http2.is_none() && Rc::strong_count(&host.opening) == 1

@@ -1,5 +1,5 @@
-//! How requests of a job or a domain present themselves: user agent, extra headers, cookie, credentials, proxy. Made
-//! once and checked then, so that nothing about headers can fail in the middle of a crawl.
+//! The headers and the route of a job's or a domain's requests: user agent, extra headers, cookie, credentials, proxy. Built
+//! and checked once, so that a bad header cannot fail in the middle of a crawl.
 
 use crate::proxy::{Proxies, Proxy, basic};
 use argiope_model::Url;
@@ -10,7 +10,7 @@ use http::header::{
 use http::{HeaderMap, HeaderName, HeaderValue};
 use std::sync::Arc;
 
-/// Names the crawler and a contact, so that site owners know whom to ask.
+/// Names the crawler and a contact for site owners.
 pub const fn default_user_agent() -> &'static str {
     concat!("Argiope/", env!("CARGO_PKG_VERSION"), " (+https://github.com/argiope-crawler/argiope)")
 }
@@ -18,31 +18,31 @@ pub const fn default_user_agent() -> &'static str {
 const DEFAULT_ACCEPT: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
 const ENCODINGS: &str = "gzip, br, zstd, deflate";
 
-/// What a configuration may say about requests.
+/// The request settings of a configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProfileOptions {
     pub user_agent: Option<String>,
     pub accept: Option<String>,
     pub accept_language: Option<String>,
-    /// Replace the crawler's own of the same name; the same name twice is sent twice.
+    /// They replace the crawler's own of the same name; a name that is given twice is sent twice.
     pub headers: Vec<(String, String)>,
-    /// Sent as it is, with every request.
+    /// Sent unchanged with every request.
     pub cookie: Option<String>,
     pub basic_auth: Option<(String, String)>,
-    /// For every request; `none` is none at all.
+    /// For every request; `none` disables proxies.
     pub proxy: Option<String>,
-    /// Certificates are not looked at.
+    /// Accepts any certificate.
     pub insecure: bool,
 }
 
-/// Checked and ready to send. Share it in an `Arc`.
+/// A checked profile, ready to send. Share it in an `Arc`.
 #[derive(Clone, Debug)]
 pub struct RequestProfile {
-    /// With a `Host` in the first place, which is filled in for each request.
+    /// Begins with `Host`, which is filled in for each request.
     pub(crate) http1: HeaderMap,
-    /// The same without `Host`, which HTTP/2 has no use for.
+    /// The same without `Host`, which HTTP/2 does not send.
     pub(crate) http2: HeaderMap,
-    /// Where it says nothing of one, the fetcher's own are used.
+    /// None: the fetcher's own are used.
     proxies: Option<Arc<Proxies>>,
     pub(crate) insecure: bool,
     user_agent: String,
@@ -72,7 +72,7 @@ impl RequestProfile {
         let mut replaced: Vec<HeaderName> = Vec::new();
         for (name, text) in &options.headers {
             let parsed =
-                HeaderName::try_from(name.as_str()).map_err(|_| format!("'{name}' is no header name"))?;
+                HeaderName::try_from(name.as_str()).map_err(|_| format!("'{name}' is not a header name"))?;
             if RESERVED.contains(&parsed) {
                 return Err(format!("header '{name}' is set by the crawler itself"));
             }
@@ -103,7 +103,7 @@ impl RequestProfile {
         self.proxies.as_deref().unwrap_or(usual).of(url)
     }
 
-    /// Why no header may be named so.
+    /// Why this cannot be the name of a header.
     pub fn problem_with_header(name: &str) -> Option<&'static str> {
         match HeaderName::try_from(name) {
             _ if name.is_empty() => Some("the name before the colon is missing"),
@@ -112,7 +112,7 @@ impl RequestProfile {
         }
     }
 
-    /// The user agent that is sent: robots.txt is read with the same name.
+    /// The user agent; robots.txt is matched against the same name.
     pub fn user_agent(&self) -> &str {
         &self.user_agent
     }

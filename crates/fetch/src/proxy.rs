@@ -1,4 +1,4 @@
-//! An HTTP proxy as the configuration names it: `http://user:password@proxy.example:3128`.
+//! HTTP proxies, as in the configuration: `http://user:password@proxy.example:3128`.
 
 use argiope_model::{NoProxy, ProxyReach, Scheme, Url};
 use base64::Engine;
@@ -12,7 +12,7 @@ pub struct Proxy {
     pub(crate) host: String,
     pub(crate) port: u16,
     pub(crate) authorization: Option<HeaderValue>,
-    /// Tells proxies apart, with their credentials.
+    /// Identifies the proxy, credentials included.
     pub(crate) key: String,
 }
 
@@ -38,7 +38,7 @@ impl Proxy {
         Ok(Proxy { host: host.to_owned(), port, authorization, key })
     }
 
-    /// Where it is, without its credentials.
+    /// Host and port, without credentials.
     pub(crate) fn place(&self) -> String {
         format!("http://{}:{}", self.host, self.port)
     }
@@ -74,17 +74,17 @@ pub struct Proxies {
 }
 
 impl Proxies {
-    /// In place of a proxy's URL: there is none.
+    /// In place of a proxy's URL: no proxy.
     pub const NONE: &str = "none";
 
-    /// One for every request.
+    /// The same proxy for every request.
     pub fn all(proxy: Proxy) -> Proxies {
         Proxies { http: Some(proxy.clone()), https: Some(proxy), except: NoProxy::default() }
     }
 
     /// `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, in lower case or, where that is not set, in upper case. An
-    /// empty variable is as good as none, and a proxy without a scheme speaks HTTP. `HTTP_PROXY` is not looked at in a
-    /// CGI program, where it is a header of the request. An error names the variable.
+    /// empty variable counts as unset, and a proxy without a scheme is an HTTP proxy. In a CGI program, `HTTP_PROXY` is ignored,
+    /// because it is a request header there. An error names the variable.
     pub fn from_environment(variable: &dyn Fn(&str) -> Option<String>) -> Result<Proxies, String> {
         let in_cgi = variable("REQUEST_METHOD").is_some();
         let find = |name: &str| {
@@ -117,7 +117,7 @@ impl Proxies {
         ProxyReach { http: self.http.is_some(), https: self.https.is_some(), except: self.except.clone() }
     }
 
-    /// The proxies by scheme, without their credentials; none where there is none.
+    /// The proxies by scheme, without credentials.
     pub fn places(&self) -> Vec<(&'static str, String)> {
         let http = self.http.as_ref().map(|proxy| ("http", proxy.place()));
         http.into_iter().chain(self.https.as_ref().map(|proxy| ("https", proxy.place()))).collect()

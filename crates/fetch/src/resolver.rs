@@ -1,5 +1,5 @@
-//! Asks for the addresses of hosts: overrides, literals and the cache first, then the configured resolvers in order.
-//! One [`Resolver`] serves all threads. What an answer means is said in [`crate::dns`].
+//! Looks up the addresses of hosts: overrides, literals and the cache first, then the configured resolvers in order. One
+//! [`Resolver`] serves all threads. [`crate::dns`] says what an answer means.
 
 use crate::clock;
 use crate::dns::{Answer, AnswerCache, DnsError, Fault, Resolved, TtlBounds};
@@ -19,18 +19,18 @@ use tokio::sync::{Semaphore, oneshot};
 
 #[derive(Clone, Debug)]
 pub struct ResolverOptions {
-    /// Asked in this order; the next one only if the one before gave no answer. Empty: those of the system.
+    /// Queried in this order; the next one only if the one before gives no answer. Empty: those of the system.
     pub resolvers: Vec<SocketAddr>,
-    /// Hosts whose addresses are given and never asked for.
+    /// Hosts with fixed addresses.
     pub overrides: HashMap<String, Vec<IpAddr>>,
-    /// How long one resolver is waited for, per attempt.
+    /// The timeout of one attempt at one resolver.
     pub timeout: Duration,
-    /// How often one resolver is asked before the next one is.
+    /// Attempts at one resolver before the next one is used.
     pub attempts: usize,
     pub ttl: TtlBounds,
-    /// How many answers are kept.
+    /// The size of the cache.
     pub capacity: usize,
-    /// How many questions may be open at a time.
+    /// The most queries that may be open at a time.
     pub in_flight: usize,
 }
 
@@ -48,7 +48,7 @@ impl Default for ResolverOptions {
     }
 }
 
-/// More than these are never tried, and an answer can hold thousands.
+/// An answer can hold thousands of addresses; no more than these are ever tried.
 const MAX_ADDRESSES: usize = 16;
 
 /// Addresses of hosts, shared by all threads. Cloning is cheap.
@@ -69,14 +69,14 @@ struct Shared {
 
 struct State {
     cache: AnswerCache,
-    /// Names being asked for, with everyone who waits for the answer.
+    /// Names being looked up, with all callers that wait for the answer.
     waiting: HashMap<Arc<str>, Vec<oneshot::Sender<Answer>>>,
 }
 
 impl Resolver {
-    /// `runtime` carries the sockets to the resolvers and must live as long as the crawl; questions may come from
-    /// any runtime. Fails only where the system's own configuration is to be used and cannot be read; without any
-    /// resolver, overrides and literal addresses still work.
+    /// `runtime` carries the sockets to the resolvers and must live as long as the crawl; lookups may come from any runtime.
+    /// Fails only if the system's configuration is needed and cannot be read; without any resolver, overrides and literal
+    /// addresses still work.
     pub fn new(options: ResolverOptions, runtime: Handle) -> Result<Resolver, DnsError> {
         let servers = servers(&options)?;
         let overrides = options
@@ -99,7 +99,7 @@ impl Resolver {
     }
 
     /// `host_name` is a host without port as `Url::host_name` gives it: a name in lower case, an IPv4 address, or an
-    /// IPv6 address in brackets. Any number of callers with the same name cause one question.
+    /// IPv6 address in brackets. Concurrent lookups of one name send one query.
     pub async fn resolve(&self, host_name: &str) -> Answer {
         let now = clock::now();
         let name = host_name.trim_end_matches('.');
@@ -117,7 +117,7 @@ impl Resolver {
                 None => {
                     let name: Arc<str> = name.into();
                     state.waiting.insert(name.clone(), vec![sender]);
-                    // A task of its own: that one who asked has gone away is no reason to leave the others waiting.
+                    // A task of its own: one caller may be cancelled while others still wait.
                     self.shared
                         .runtime
                         .spawn(Question { name, shared: self.shared.clone(), answered: false }.ask());
@@ -130,7 +130,7 @@ impl Resolver {
             .unwrap_or_else(|_| Err(DnsError::Unreachable(String::from("the resolver was shut down"))))
     }
 
-    /// The answer, if it can be given without asking anyone.
+    /// The answer, if it needs no query.
     pub fn cached(&self, host_name: &str) -> Option<Answer> {
         let now = clock::now();
         let name = host_name.trim_end_matches('.');
@@ -144,8 +144,8 @@ impl Resolver {
         self.shared.state().cache.get(name, now)
     }
 
-    /// Whether the network is there: a resolver answers a question for the root, past all caches of ours. With no
-    /// resolver configured, whether there is a route to the internet.
+    /// Whether the network is up: a resolver answers a query for the root, bypassing our cache. Without a resolver, whether
+    /// there is a route to the internet.
     pub async fn probe(&self) -> bool {
         let shared = self.shared.clone();
         self.shared.runtime.spawn(async move { shared.answers().await }).await.unwrap_or(false)
@@ -158,7 +158,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Addresses that nobody need be asked for.
+    /// Addresses that are known without a query.
     fn known(&self, name: &str) -> Option<Arc<[IpAddr]>> {
         if !self.overrides.is_empty()
             && let Some(addresses) = self.overrides.get(name)
@@ -188,7 +188,7 @@ impl Shared {
         self.servers.is_empty() && (has_route(PUBLIC_V4) || has_route(PUBLIC_V6))
     }
 
-    /// The most time one resolver gets for one question, all attempts and a change to TCP included.
+    /// The longest time for one query to one resolver, all attempts and a switch to TCP included.
     fn patience(&self) -> Duration {
         self.options
             .timeout
@@ -216,8 +216,8 @@ impl Shared {
         Err(outcome)
     }
 
-    /// One family after the other: the second is asked for only if the host has no address of the first, which
-    /// halves the number of questions a crawl asks.
+    /// One address family after the other: the second is queried only if the host has no address of the first, which halves
+    /// the number of queries.
     async fn ask_server(&self, server: &TokioResolver, name: &Name) -> Answer {
         let began = Instant::now();
         let mut retry_at = Millis(0);
@@ -257,7 +257,7 @@ impl Shared {
     }
 }
 
-/// A name that is being asked for. Dropped unasked, because the runtime stops, it sends those who wait home.
+/// A name that is being looked up. If it is dropped because the runtime stops, its waiting callers get an error.
 struct Question {
     name: Arc<str>,
     shared: Arc<Shared>,
@@ -297,7 +297,7 @@ fn literal(name: &str) -> Option<IpAddr> {
     bare.parse().ok()
 }
 
-/// One client per resolver, so that their order is ours. The system's search list serves single labels.
+/// One client per resolver, so that we decide their order. The system's search list serves single labels.
 fn servers(options: &ResolverOptions) -> Result<Vec<TokioResolver>, DnsError> {
     let configurations: Vec<ResolverConfig> = if options.resolvers.is_empty() {
         match hickory_resolver::system_conf::read_system_conf() {
@@ -351,7 +351,7 @@ const PUBLIC_V4: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(1, 1, 1, 
 const PUBLIC_V6: SocketAddr =
     SocketAddr::new(IpAddr::V6(Ipv6Addr::new(0x2606, 0x4700, 0x4700, 0, 0, 0, 0, 0x1111)), 53);
 
-/// The family to ask for first: IPv4, unless this machine can reach the internet by IPv6 only.
+/// The address family to query first: IPv4, unless this machine has IPv6 only.
 fn families() -> [RecordType; 2] {
     if !has_route(PUBLIC_V4) && has_route(PUBLIC_V6) {
         [RecordType::AAAA, RecordType::A]
@@ -360,7 +360,7 @@ fn families() -> [RecordType; 2] {
     }
 }
 
-/// Connecting a datagram socket sends nothing; it only asks the kernel for a route.
+/// Connecting a datagram socket sends nothing; it only checks that the kernel has a route.
 fn has_route(to: SocketAddr) -> bool {
     let any: SocketAddr = match to {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),

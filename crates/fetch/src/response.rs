@@ -1,4 +1,4 @@
-//! What comes of a fetch.
+//! The result of a fetch.
 
 use crate::error::Seconds;
 use argiope_model::{FetchTimings, Truncation};
@@ -10,32 +10,30 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// An answer, as it was received.
+/// A response as received.
 #[derive(Clone, Debug)]
 pub struct Fetched {
     pub status: StatusCode,
     pub version: Version,
-    /// The head of the answer with its empty line: for HTTP/1 the very bytes that came, for HTTP/2, which has no
-    /// such bytes, the same fields in the form of HTTP/1.1.
+    /// Status line and headers with the empty line: the original bytes for HTTP/1, the same fields in the form of HTTP/1.1 for
+    /// HTTP/2.
     pub head: Bytes,
-    /// The head of the request as sent, but for the credentials of a proxy, which are nobody's business; for HTTP/2
-    /// in the form of HTTP/1.1.
+    /// The request head as sent, without proxy credentials; for HTTP/2 in the form of HTTP/1.1.
     pub request_head: Bytes,
     pub headers: HeaderMap,
     /// The body after transfer decoding and before content decoding: see [`crate::decode()`].
     pub body: Bytes,
-    /// Why the body is not all of it.
+    /// Why the body is incomplete, if it is.
     pub truncated: Option<TruncationCause>,
-    /// Who answered: the host, or the proxy.
+    /// The address of the host, or of the proxy.
     pub address: SocketAddr,
     pub timings: FetchTimings,
-    /// The request went over a connection that was kept from an earlier one.
+    /// The request used an existing connection.
     pub reused: bool,
 }
 
 impl Fetched {
-    /// Where a redirect leads, as the header says it: the caller resolves it against the URL. A `Location` in
-    /// another answer than a redirect means nothing.
+    /// The `Location` of a redirect, to be resolved against the URL. In other responses it means nothing.
     pub fn redirect(&self) -> Option<Cow<'_, str>> {
         let redirects = [
             StatusCode::MOVED_PERMANENTLY,
@@ -54,7 +52,7 @@ impl Fetched {
         self.header_text(CONTENT_TYPE.as_str())
     }
 
-    /// A header as text: UTF-8 if it is, else Latin-1, which any bytes are.
+    /// A header as text: UTF-8 if it is valid, else Latin-1, which any bytes are.
     pub fn header_text(&self, name: &str) -> Option<Cow<'_, str>> {
         let bytes = self.headers.get(name)?.as_bytes();
         Some(match std::str::from_utf8(bytes) {
@@ -74,15 +72,15 @@ fn trimmed(text: Cow<'_, str>) -> Cow<'_, str> {
 /// Why a body is not complete, with figures. Its text is the `error` of the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TruncationCause {
-    /// Longer than is taken.
+    /// Longer than the limit.
     TooLarge { limit: u64 },
-    /// The time of the whole fetch was over.
+    /// The fetch timed out.
     Timeout { after: Duration },
-    /// The host closed early, or lied about the length.
+    /// The host closed the connection before the announced end.
     ShortBody { received: u64, announced: Option<u64> },
     /// The connection was reset in the middle of the body.
     Reset { received: u64 },
-    /// The transfer coding was broken from there on.
+    /// The transfer coding is malformed after this many bytes.
     Malformed { received: u64 },
 }
 

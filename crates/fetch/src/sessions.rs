@@ -1,4 +1,4 @@
-//! TLS sessions to be resumed, so that a new connection to a known host costs no signature and no chain of certificates.
+//! TLS sessions to resume, so that a new connection to a known host needs no signature and no certificate chain.
 //! The store that comes with rustls keeps eight tickets each for 32 hosts by default; a crawl has few connections each to
 //! many hosts.
 
@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A session has the certificates of its host: about 5 KB.
+/// A session holds its host's certificates: about 5 KB.
 const MOST_HOSTS: usize = 2048;
 
 #[derive(Default)]
@@ -20,7 +20,7 @@ pub(crate) struct Sessions {
 #[derive(Default)]
 struct Kept {
     hosts: HashMap<ServerName<'static>, HostSessions>,
-    /// In the order in which they came, the one to be forgotten next first.
+    /// In the order of insertion; the first is evicted next.
     order: VecDeque<ServerName<'static>>,
 }
 
@@ -28,12 +28,12 @@ struct Kept {
 struct HostSessions {
     group: Option<NamedGroup>,
     tls12: Option<Tls12ClientSessionValue>,
-    /// Used once each: of several that a host gives, the latest.
+    /// Tickets are used once; the latest of a host first.
     tls13: Option<Tls13ClientSessionValue>,
 }
 
 impl Sessions {
-    /// No panic leaves it half changed: it is changed by single calls.
+    /// A panic cannot leave it inconsistent: each change is a single call.
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }

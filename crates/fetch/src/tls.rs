@@ -1,5 +1,5 @@
-//! Whom TLS trusts: the system's certificate authorities, those of the web where the system has none, and those the
-//! operator adds for sites of their own. Loaded once, shared by all threads.
+//! The trusted certificate authorities: the system's, those of the web if the system has none, and those that the operator
+//! adds. Loaded once, shared by all threads.
 
 use crate::certificate::NamingVerifier;
 use crate::sessions::Sessions;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsOptions {
-    /// PEM files with certificate authorities to trust beside the system's. A server whose own certificate is in one of
+    /// PEM files with certificate authorities to trust in addition. A server whose own certificate is in one of
     /// them is trusted for the names of that certificate.
     pub extra_authorities: Vec<PathBuf>,
 }
@@ -32,7 +32,7 @@ pub enum TlsError {
 #[derive(Clone)]
 pub struct Tls {
     pub(crate) config: Arc<ClientConfig>,
-    /// For hosts whose certificates are not looked at.
+    /// For hosts whose certificates are not verified.
     pub(crate) unverified: Arc<ClientConfig>,
 }
 

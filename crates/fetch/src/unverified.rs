@@ -1,5 +1,5 @@
-//! TLS with a host whose certificate is not looked at, because its operator said so (`insecure`). What is sent can be read
-//! and changed by whoever stands between: the caller says so loudly. Signatures of the handshake are still verified.
+//! TLS without verification of the certificate, for hosts with the setting `insecure`. Anybody on the network path can read and
+//! change the traffic, so the caller warns about it. Signatures of the handshake are still verified.
 
 use crate::sessions::Sessions;
 use rustls::client::Resumption;

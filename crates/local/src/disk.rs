@@ -1,4 +1,4 @@
-//! The few things archive and links ask of a disk, so that tests can give them one that runs full.
+//! The disk operations of archive and links, so that tests can simulate a full disk.
 
 use argiope_store::error::{ErrorKind, StoreError};
 use std::fs::{File, OpenOptions};
@@ -8,20 +8,20 @@ use std::path::Path;
 
 /// Makes the files that are written to.
 pub trait Disk: Send + Sync {
-    /// A file that was not there before.
+    /// Creates a file that does not exist yet.
     fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
-    /// A file that is there, to go on writing to.
+    /// Opens an existing file to continue it.
     fn open(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
 }
 
 pub trait DiskFile: Send + Sync {
-    /// May write less than asked.
+    /// May write less than requested.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
     fn set_len(&self, length: u64) -> io::Result<()>;
     fn sync_data(&self) -> io::Result<()>;
 }
 
-/// The directory of a store, made where it is not there.
+/// The directory of a store, created if needed.
 pub(crate) fn make_directory(path: &Path) -> Result<(), StoreError> {
     std::fs::create_dir_all(path).map_err(|error| {
         let subject = path.display().to_string();
@@ -34,7 +34,7 @@ pub(crate) fn make_directory(path: &Path) -> Result<(), StoreError> {
     })
 }
 
-/// The machine's own.
+/// The disk of this machine.
 pub struct LocalDisk;
 
 impl Disk for LocalDisk {
@@ -61,7 +61,7 @@ impl DiskFile for File {
     }
 }
 
-/// Writes all of `bytes` at `offset`, or cuts the file back to `offset` and says why.
+/// Writes all of `bytes` at `offset`, or cuts the file back to `offset` and returns the error.
 pub(crate) fn write_whole(file: &dyn DiskFile, bytes: &[u8], offset: u64) -> Result<(), Unwritten> {
     let mut rest = bytes;
     let mut at = offset;

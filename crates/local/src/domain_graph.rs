@@ -1,4 +1,4 @@
-//! Reads a domain graph: an SQLite file with the tables `nodes` (hosts) and `edges`, beside whoever writes it.
+//! Reads a domain graph: an SQLite file with the tables `nodes` (hosts) and `edges`, while another process may write it.
 
 use argiope_store::error::{ErrorKind, Result, StoreError};
 use rusqlite::{Connection, ErrorCode, OpenFlags};

@@ -1,9 +1,9 @@
-//! Links on this machine's disk: segments of zstd frames under `links/`, written by one hand.
+//! Links on this machine's disk: segments of zstd frames under `links/`, written by one thread.
 //!
 //! A batch is a skippable frame with the lengths of the frame that follows, then that frame, checksum included: any
 //! zstd tool unpacks a segment, and the reader knows how much to read before it trusts a byte of it.
 //!
-//! The segments of a worker of a cluster may leave its disk, as the files of its archive do ([`Segments`]).
+//! In a cluster, the segments of a worker are uploaded and removed from its disk, like the files of its archive ([`Segments`]).
 
 use crate::disk::{Disk, DiskFile, LocalDisk, make_directory, sync_directory, write_whole};
 use argiope_model::Millis;
@@ -34,12 +34,12 @@ pub struct SegmentLinks {
     buffer: Vec<u8>,
 }
 
-/// The segments of a disk, for who writes them and who takes them away.
+/// The segments on a disk, shared by the writer and the uploader.
 pub struct Segments {
     root: PathBuf,
     disk: Box<dyn Disk>,
     segment_bytes: u64,
-    /// Segments may leave: those that are missing are elsewhere, and none is written to after a restart.
+    /// Segments may be moved: missing ones are in the object store, and none is continued after a restart.
     is_spool: bool,
     writing: Mutex<Writing>,
 }
@@ -48,18 +48,18 @@ pub struct Segments {
 struct Writing {
     current: Option<Box<dyn DiskFile>>,
     position: LinksPosition,
-    /// How far the catalogue has them.
+    /// Up to where they are catalogued.
     committed: LinksPosition,
     /// When the first batch of the current segment came.
     begun: Option<Millis>,
-    /// Segments that are over and still here, with their lengths.
+    /// Finished segments that are still on the disk, with their lengths.
     over: BTreeMap<u32, u64>,
     unsynced: bool,
     new_entries: bool,
 }
 
 impl Writing {
-    /// What comes next goes to the next segment.
+    /// The next batch starts a new segment.
     fn end_segment(&mut self) {
         let LinksPosition { segment, length } = self.position;
         if length > 0 {
@@ -78,7 +78,7 @@ impl SegmentLinks {
         SegmentLinks::on_disk(root, SEGMENT_BYTES, Box::new(LocalDisk))
     }
 
-    /// The same with segments that may leave this disk once they are over.
+    /// The same with segments that are moved once they are finished.
     pub fn open_spool(root: &Path, segment_bytes: u64) -> Result<SegmentLinks> {
         SegmentLinks::with(root, segment_bytes, Box::new(LocalDisk), true)
     }
@@ -97,7 +97,7 @@ impl SegmentLinks {
         Ok(SegmentLinks { segments: Arc::new(segments), compressor, buffer: Vec::new() })
     }
 
-    /// The segments for who takes them away.
+    /// The segments, for the uploader.
     pub fn segments(&self) -> Arc<Segments> {
         Arc::clone(&self.segments)
     }
@@ -291,7 +291,7 @@ impl Links for SegmentLinks {
     }
 }
 
-/// Gives out the pages up to a position, as [`Links::read`] does, beside whoever writes and without touching anything.
+/// Reads the pages up to a position, as [`Links::read`] does, while another process may write. Changes nothing.
 pub fn read_segments(
     root: &Path,
     until: LinksPosition,

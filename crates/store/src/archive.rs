@@ -1,13 +1,13 @@
-//! The archive port: every exchange with a server, as it went over the wire, kept so that nothing fetched is fetched
-//! again after a crash and every page can be read as it was.
+//! The archive port: every exchange with a server, as sent and received. After a crash nothing is fetched twice, and every
+//! page can be read as it was.
 //!
 //! Neighbours: fetch makes the bytes, the engine's workers append them, the committer syncs and then writes the
-//! catalogue; exports, search and recovery read. The record format is [`crate::warc`]'s business.
+//! catalogue; exports, search and recovery read. [`crate::warc`] has the record format.
 //!
 //! # Contract
 //!
 //! * Each worker has its own [`Appender`], and what it appends lands in files no other appender writes. An append,
-//!   of one visit or several, is whole or not there: after an error the file ends where it ended before.
+//!   of one visit or several, is complete or absent: after an error the file ends where it ended before.
 //! * An appended visit survives the death of the process at once, and the death of the machine after [`Archive::sync`]
 //!   has returned a [`Position`] that covers it.
 //! * The catalogue stores, in the transaction that holds a batch of visits, for each file the [`Appended::end`] of the
@@ -17,9 +17,9 @@
 //!   to by a revisit record, so a revisit never outlives what it refers to.
 //!   (A small payload is stored again rather than referred to, and so is one whose body was cut.)
 //! * [`Archive::recover`] runs at start, before the first appender. It cuts what is incomplete, only beyond the
-//!   catalogued position, and gives out the complete visits found there. Calling it twice gives the same answer.
-//! * [`Archive::truncate_to`] takes its place where what is not catalogued is fetched again, maybe by another: then a
-//!   visit that nobody knows of would be there twice.
+//!   catalogued position, and returns the complete visits found there. Calling it twice gives the same result.
+//! * [`Archive::truncate_to`] replaces it in a cluster, where another worker may fetch again what is not catalogued: such
+//!   visits would otherwise be in the archive twice.
 
 pub mod payload;
 pub mod reading;
@@ -44,17 +44,17 @@ pub struct Position {
     pub length: u64,
 }
 
-/// One request and what came of it, on its way into the archive.
+/// One request and its result, to be archived.
 #[derive(Clone, Copy, Debug)]
 pub struct Exchange<'a> {
     pub metadata: &'a VisitMetadata,
-    /// The address that was asked.
+    /// The address that was connected to.
     pub address: Option<IpAddr>,
-    /// Request line and headers as sent; none if no connection came about.
+    /// Request line and headers as sent; None if no connection was made.
     pub request_head: Option<&'a [u8]>,
     pub response: Option<Response<'a>>,
-    /// The URL's previous visit, if the catalogue knows one: where the payload is still the same, that one is
-    /// referred to. Must be catalogued.
+    /// The previous copy of the URL, which must be catalogued. A `304`, or the same payload, becomes a revisit record that
+    /// refers to it.
     pub previous: Option<&'a ArchiveRef>,
 }
 
@@ -64,18 +64,17 @@ pub struct Response<'a> {
     pub head: &'a [u8],
     /// After transfer decoding, still content-encoded.
     pub body: &'a [u8],
-    /// The SHA-256 of `body`, where it is known already: a body without content encoding is hashed for the page
-    /// record anyway.
+    /// The SHA-256 of `body`, if it is known: a body without content encoding is hashed for the page record anyway.
     pub body_sha256: Option<[u8; 32]>,
 }
 
-/// What an append did.
+/// The result of an append.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Appended {
     pub at: ArchiveRef,
     /// Where the visit's last record ends in the file of `at`.
     pub end: u64,
-    /// The page, by its URL as scheduled, that has the same payload; then no second copy was written.
+    /// The scheduled URL of the page with the same payload, if the record is a revisit that refers to it.
     pub duplicate_of: Option<Url>,
 }
 
@@ -88,7 +87,7 @@ impl Appended {
 /// An exchange read back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredExchange {
-    /// The URL that was asked for: the last hop's.
+    /// The URL that was requested: that of the last hop.
     pub target: Url,
     pub date: Millis,
     /// The response's head as stored: see [`crate::warc::http_head`] for what is renamed in it.
@@ -113,7 +112,7 @@ pub struct RecoveredVisit {
     pub duplicate_of: Option<Url>,
 }
 
-/// A tail that was cut off: the visit in it was not complete, or nobody knew of it.
+/// A tail that was cut off: its visit was incomplete, or not catalogued.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
     /// The file as it is now; length 0 if nothing was left and the file is gone.
@@ -122,7 +121,7 @@ pub struct Cut {
     pub reason: String,
 }
 
-/// What a recovery did.
+/// The result of a recovery.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
     pub visits: u64,
@@ -133,7 +132,7 @@ pub struct Recovery {
 
 /// Writes the visits of one worker.
 pub trait Appender: Send {
-    /// Hands the records of these visits to the kernel in one piece, in this order, and says of each where it is. With
+    /// Hands the records of these visits to the kernel in one write, in this order, and returns their places. With
     /// [`ErrorKind::DiskFull`] the archive is as before and the same append may be tried again.
     fn append_all(&mut self, exchanges: &[Exchange<'_>]) -> Result<Vec<Appended>>;
 
@@ -142,8 +141,7 @@ pub trait Appender: Send {
         appended.ok_or_else(|| StoreError::new(ErrorKind::Io, "archive", "an append that gave no place"))
     }
 
-    /// Ends the file durably, with its index. What an appender that is dropped instead has written is as safe as
-    /// after a crash.
+    /// Ends the file durably, with its index. If an appender is dropped instead, its file is in the state of a crash.
     fn finish(self: Box<Self>) -> Result<Option<Position>>;
 }
 
@@ -153,7 +151,7 @@ pub type OnRecovered<'f> = &'f mut dyn FnMut(RecoveredVisit) -> Result<()>;
 pub trait Archive: Send + Sync {
     fn appender(&self) -> Result<Box<dyn Appender>>;
 
-    /// Makes durable what was appended before the call; gives the durable length of each file that grew since the
+    /// Makes durable what was appended before the call; returns the durable length of each file that grew since the
     /// last sync. A failed sync must end the process: the kernel may have dropped the pages it could not write.
     fn sync(&self) -> Result<Vec<Position>>;
 
@@ -163,8 +161,8 @@ pub trait Archive: Send + Sync {
     /// See the module's contract. Visits come in the order of their file; files in no certain order.
     fn recover(&self, catalogued: &[Position], found: OnRecovered<'_>) -> Result<Recovery>;
 
-    /// Cuts each file to its catalogued position; one that the catalogue does not know is deleted. Files that are missing
-    /// are passed over.
+    /// Cuts each file to its catalogued position; one that the catalogue does not know is deleted. Missing files
+    /// are ignored.
     fn truncate_to(&self, catalogued: &[Position]) -> Result<Vec<Cut>>;
 
     /// The exchange whose first record is at `at`; a revisit is followed to the body it refers to.

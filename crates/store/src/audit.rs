@@ -1,6 +1,6 @@
-//! Proof of politeness from the fetch history: for every request, how long the host had been left alone, how many
-//! requests it had at once, and whether its robots.txt of the day allowed the path. Pure: the history comes in sorted
-//! by host and start, and the judgement of robots.txt is the caller's.
+//! Checks politeness in the fetch history: for every request, the time since the last one to the host, the number of requests
+//! in flight, and whether the robots.txt in force allowed the path. Pure: the history comes sorted by host and start, and the
+//! caller judges robots.txt.
 
 mod gaps;
 mod text;
@@ -30,7 +30,7 @@ pub trait RobotsHistory {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
-    /// The host was asked again before its delay was over.
+    /// A request was sent before the delay of the host was over.
     Delay,
     /// More requests in flight than allowed.
     InFlight,
@@ -65,7 +65,7 @@ pub struct Violation {
     pub rule: Rule,
     pub host: String,
     pub request: Request,
-    /// The request that came too shortly before.
+    /// The previous request, which was too close.
     pub previous: Option<Request>,
     /// Milliseconds, or requests in flight.
     pub required: u64,
@@ -93,15 +93,15 @@ pub struct AuditReport {
     pub requests: u64,
     pub host_count: u64,
     pub robots_checked: u64,
-    /// Jobs that were told to ignore robots.txt. They ask for none; where another job did, they are judged by that.
+    /// Jobs that ignore robots.txt. They request none; if another job did, they are judged by that one.
     pub robots_ignored_by: Vec<JobId>,
     pub violation_count: u64,
     /// The first of them.
     pub violations: Vec<Violation>,
     /// Those with violations first, then those with most requests.
     pub hosts: Vec<HostAudit>,
-    /// How often the crawl was killed. Requests that were in flight then are not in the history, and nobody knows how many
-    /// they were. One more than `unclean_stops` tell where the crawl was not started again yet.
+    /// How often the crawl was killed. Requests that were in flight then are not in the history, and their number is
+    /// not known. One more than `unclean_stops` if the crawl has not been started again.
     pub killed: u64,
     pub unclean_stops: Vec<UncleanStop>,
 }
@@ -137,7 +137,7 @@ pub struct Auditor<'a> {
     host: Option<HostState>,
 }
 
-/// The host whose requests are coming in.
+/// The host whose requests are being read.
 struct HostState {
     figures: HostAudit,
     gaps: Gaps,

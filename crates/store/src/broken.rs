@@ -1,6 +1,6 @@
-//! Links that lead to pages which are not there: which URLs of a job are broken, and who links to them.
+//! Broken links: which URLs of a job are broken, and which pages link to them.
 //!
-//! A URL counts as broken, too, if it was never asked for because its host did not answer the request for robots.txt.
+//! A URL is broken, too, if it was never requested because its host did not respond to the request for robots.txt.
 //!
 //! First the pages of the job are read ([`BrokenUrls::gather`]), then its links ([`BrokenUrls::of_page`]). Only broken
 //! URLs are in memory, each once. A link is matched by the identity of its target, so that another spelling of a URL is
@@ -23,8 +23,8 @@ const ALL_EXAMPLES: usize = 100_000;
 /// Requests for one robots.txt that are looked through for the last one.
 const ROBOTS_REQUESTS: usize = 1000;
 
-/// Whether a page is not there: no answer, a status of 400 and above, or a redirect that leads nowhere. One that leads
-/// where the job does not go is none of them.
+/// Whether a page is broken: no response, a status of 400 and above, or a redirect without a target. A redirect out of the
+/// job's scope is not.
 pub fn is_broken(page: &Page) -> bool {
     is_broken_answer(page.status, page.error.as_deref())
 }
@@ -38,7 +38,7 @@ fn is_broken_answer(status: Option<u16>, error: Option<&str>) -> bool {
     }
 }
 
-/// A URL that is not there.
+/// A broken URL.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BrokenUrl {
     pub url: String,
@@ -110,7 +110,7 @@ impl BrokenUrls {
         Ok(broken)
     }
 
-    /// A URL that was never asked for, because its host did not answer the request for robots.txt.
+    /// A URL that was never requested, because its host did not respond to the request for robots.txt.
     fn add_waiting(&mut self, row: &SkippedRow, error: String) {
         let Some(key) = self.key(&row.url) else { return };
         if self.known.contains_key(&key) {
@@ -132,7 +132,7 @@ impl BrokenUrls {
         let page = &row.page;
         let own = self.key(&page.url);
         if !is_broken(page) {
-            // What answers now is there, whatever it did before.
+            // A page that responds now is not broken, whatever it did before.
             for url in [Some(&page.url), page.final_url.as_ref()].into_iter().flatten() {
                 if let Some(key) = self.key(url) {
                     self.known.remove(&key);
@@ -144,7 +144,7 @@ impl BrokenUrls {
         if let Some(key) = own {
             self.known.insert(key, (number, Way::Scheduled));
         }
-        // Where redirects ended is as broken as where they began; where they only went on for too long it is not.
+        // The target of redirects is as broken as their start, unless there were only too many of them.
         let ended_there = page.status.is_none_or(|status| status >= 400);
         if ended_there && page.final_url.is_some() {
             let hops = row.redirects.iter().map(|hop| hop.url.as_str());
@@ -164,7 +164,7 @@ impl BrokenUrls {
         });
     }
 
-    /// What pages are shown with; where it is a page as well, that has said it.
+    /// A resource; a URL that is a page as well is already counted.
     fn add_resource(&mut self, row: &ResourceRow) {
         let Some(key) = self.key(&row.url) else { return };
         if !is_broken_answer(row.status, row.error.as_deref()) || self.known.contains_key(&key) {
@@ -190,7 +190,7 @@ impl BrokenUrls {
         self.known.is_empty()
     }
 
-    /// Gives out the links of a page that lead to a broken URL: the URL, what is known of it, and the link.
+    /// Calls back for each link of a page to a broken URL: the URL, what is known of it, and the link.
     pub fn of_page(
         &mut self,
         page: &PageLinks<'_>,
@@ -233,7 +233,7 @@ impl BrokenUrls {
         scheduled.into_iter().filter_map(|number| self.urls.get(number as usize))
     }
 
-    /// Those that no link leads to: seeds, entries of sitemaps, and pages whose links are not there.
+    /// Broken URLs without a known link: seeds, entries of sitemaps, and pages whose links are lost.
     pub fn without_links(&self) -> impl Iterator<Item = &BrokenUrl> {
         self.current().filter(|broken| broken.links == 0)
     }
@@ -247,8 +247,8 @@ impl BrokenUrls {
     }
 }
 
-/// Origins whose last request for robots.txt had no answer at all. One that answers with an error, or with a redirect to
-/// where nobody answers, lives.
+/// Origins whose last request for robots.txt had no response at all. A response with an error, or a redirect to a dead host,
+/// does not count.
 struct DeadOrigins<'r> {
     reader: &'r dyn CatalogueReader,
     known: HashMap<String, Option<String>>,

@@ -1,4 +1,4 @@
-//! What limits and trap rules have held back of a job, gathered for its summary and its report: nothing is cut silently.
+//! What limits and trap rules have refused in a job, collected for its summary and its report: nothing is cut silently.
 
 use crate::catalogue::{CatalogueReader, JobCounts, SkippedRow};
 use crate::error::Result;
@@ -8,14 +8,14 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-/// So many places are told apart while rows are read; what comes after them is counted with its kind.
+/// At most this many places are listed separately; the rest is counted by kind.
 const MOST_PLACES: usize = 10_000;
 
-/// What completes a body that was cut because its time was over, or that the server broke off.
+/// The command that fetches a body again that was cut by a timeout or by the server.
 const TIMEOUT: &str = "--timeout DURATION";
 const RETRY: &str = "argiope retry";
 
-/// One page, pattern or host of which something was held back.
+/// One page, pattern or host with refused links or a cut body.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Cut {
     #[serde(serialize_with = "word")]
@@ -26,9 +26,9 @@ pub struct Cut {
     pub place: String,
     /// Links, URLs, or bytes of a body; 0 where that is not known.
     pub count: u64,
-    /// One of the URLs that were held back.
+    /// One of the refused URLs.
     pub example: Option<String>,
-    /// The option or command that fetches it; `-` where none does.
+    /// The option or command that fetches it; `-` if there is none.
     pub option: &'static str,
 }
 

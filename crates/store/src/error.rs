@@ -1,4 +1,4 @@
-//! The one error of this room and of the adapters of its ports: what kind of trouble, with what, and why.
+//! The error of this crate and of the adapters of its ports: kind, subject and cause.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -9,21 +9,21 @@ use std::io;
 pub enum ErrorKind {
     /// The data cannot be trusted; the message says how to recover.
     Corrupt,
-    /// Whoever read our output has gone.
+    /// The reader of our output has closed it.
     OutputClosed,
     /// No room left on the device. Nothing of the failed batch is stored.
     DiskFull,
-    /// Another process holds what is needed; asking again later may help.
+    /// Another process holds what is needed; a retry may help.
     Busy,
-    /// A server does not answer; asking again later may help.
+    /// A server does not respond; a retry may help.
     Unreachable,
     /// Written by a newer version of the program.
     TooNew,
-    /// Others have taken over: nothing was written, and nothing may be.
+    /// Another worker has taken over: nothing was written, and nothing may be.
     Fenced,
-    /// What was asked for is not there.
+    /// What was requested does not exist.
     NotFound,
-    /// The request contradicts what is stored or makes no sense: the user's to solve.
+    /// The request contradicts what is stored, or is invalid: the user has to change it.
     Usage,
     /// Reading or writing failed for another reason.
     Io,
@@ -48,13 +48,13 @@ impl ErrorKind {
 
 pub type Result<T> = std::result::Result<T, StoreError>;
 
-/// `subject`: what was wrong with it. The source, where there is one, has the words of the layer below.
+/// `subject`: what was wrong with it. The source, if there is one, is the error of the layer below.
 #[derive(Debug, thiserror::Error)]
 pub struct StoreError {
     pub kind: ErrorKind,
     /// The path, URL, job or key the error is about.
     pub subject: String,
-    /// What is wrong, and where it helps what to do about it.
+    /// What is wrong, and what to do about it.
     pub message: String,
     #[source]
     pub source: Option<Box<dyn StdError + Send + Sync>>,
@@ -90,7 +90,7 @@ impl StoreError {
         StoreError { kind, subject: subject.into(), message, source: Some(Box::new(error)) }
     }
 
-    /// The same request may succeed later without anyone's help.
+    /// Whether a retry may succeed.
     pub fn is_retryable(&self) -> bool {
         matches!(self.kind, ErrorKind::Busy | ErrorKind::Unreachable)
     }

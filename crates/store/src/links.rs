@@ -1,4 +1,4 @@
-//! The links port: who links to whom, with which words. Written in the order of the crawl, read as a whole.
+//! The links port: which page links to which URL, with which text. Written in the order of the crawl, read as a whole.
 //!
 //! Neighbours: workers fill a [`LinkBatch`] each, the committer appends the batches and stores the length reached in
 //! the catalogue's transaction; exports and reports iterate.
@@ -11,7 +11,7 @@
 //! * [`Links::truncate_to`] runs at start with the catalogued position (or the default one, if there is none): what lies
 //!   beyond it is cut. What is missing before it is an error of kind `Corrupt`.
 //! * [`Links::committed`] is called when the catalogue has a position: what lies before it is not cut any more.
-//! * [`Links::read`] gives the pages up to a position, in the order they were appended, once each.
+//! * [`Links::read`] returns the pages up to a position, in the order they were appended, once each.
 
 use crate::error::{ErrorKind, Result, StoreError};
 use argiope_model::{JobId, LinkKind, Rel};
@@ -38,7 +38,7 @@ pub struct PageLinks<'a> {
 /// Pages with their links, encoded as they are stored.
 ///
 /// Per page: job, source, number of links; per link: kind, rel, target as (length shared with the target before, rest),
-/// anchor. Lengths and numbers are LEB128. The shared part keeps compression busy with what is new only.
+/// anchor. Lengths and numbers are LEB128. Leaving the shared part out makes compression cheaper.
 #[derive(Clone, Debug, Default)]
 pub struct LinkBatch {
     bytes: Vec<u8>,
@@ -51,7 +51,7 @@ impl LinkBatch {
         LinkBatch::default()
     }
 
-    /// For so many links of usual length, so that it seldom has to move.
+    /// With capacity for this many links of usual length.
     pub fn with_room_for(links: usize) -> LinkBatch {
         LinkBatch { bytes: Vec::with_capacity(128 + 64 * links), ..LinkBatch::default() }
     }
@@ -96,7 +96,7 @@ impl LinkBatch {
         &self.bytes
     }
 
-    /// Gives memory back beyond what so many bytes take.
+    /// Frees capacity beyond this many bytes.
     pub fn shrink_to(&mut self, bytes: usize) {
         self.bytes.shrink_to(bytes);
     }
@@ -113,7 +113,7 @@ impl LinkBatch {
 /// a batch alone bounds nothing.
 const MOST_TARGET_BYTES: usize = 64 << 20;
 
-/// Gives out the pages of an encoded batch; damage is an error, never a panic, and never memory without bound.
+/// Decodes the pages of a batch. Damage is an error, never a panic and never unbounded memory.
 pub fn decode(bytes: &[u8], page: &mut dyn FnMut(&PageLinks<'_>) -> Result<()>) -> Result<()> {
     let mut rest = bytes;
     let mut targets = String::new();
@@ -239,7 +239,7 @@ pub trait Links: Send {
     /// The catalogue has the links up to here.
     fn committed(&mut self, reached: LinksPosition);
 
-    /// Gives the number of bytes cut.
+    /// Returns the number of bytes cut.
     fn truncate_to(&mut self, valid: LinksPosition) -> Result<u64>;
 
     fn read(&self, until: LinksPosition, page: &mut dyn FnMut(&PageLinks<'_>) -> Result<()>) -> Result<()>;

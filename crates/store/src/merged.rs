@@ -1,5 +1,5 @@
-//! URLs that were not fetched because only ignored parameters tell them from one that was: how many, by host and
-//! parameter, so that a user sees when a rule drops what is content.
+//! URLs that were not fetched because they differ from a fetched one only in ignored parameters: their number by host and
+//! parameter, so that a user notices a rule that drops content.
 
 use crate::catalogue::CatalogueReader;
 use crate::error::Result;
@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-/// Pairs of host and parameter that are told apart; what is beyond is counted together.
+/// Pairs of host and parameter that are counted separately; the rest is counted together.
 const MOST_PAIRS: usize = 10_000;
 
 /// URLs without a parameter whose page is looked up for the one it has.

@@ -1,4 +1,4 @@
-//! What a job has found, gathered from any catalogue and written as aligned text.
+//! The results of a job, collected from any catalogue and written as aligned text.
 
 use crate::broken::BrokenUrl;
 use crate::catalogue::{
@@ -37,7 +37,7 @@ pub struct Report {
     /// What it is doing now.
     pub state: String,
     pub counts: JobCounts,
-    /// What limits and trap rules held back.
+    /// What limits and trap rules refused.
     pub cuts: Cuts,
     pub host_count: u64,
     pub hosts: Vec<HostFigures>,
@@ -48,15 +48,15 @@ pub struct Report {
     pub broken_count: u64,
     pub redirected: Vec<PageBrief>,
     pub duplicates: Vec<PageBrief>,
-    /// URLs that only ignored parameters tell from one that was fetched.
+    /// URLs that differ from a fetched one only in ignored parameters.
     pub merged: Vec<MergedUrls>,
     /// From the start of the job to its end, or to now while it runs.
     pub duration_ms: Option<u64>,
 }
 
 impl Report {
-    /// `state` is what the job is doing as far as the caller knows: whoever runs it may have been killed. `broken` is how
-    /// many URLs are broken, and those that most links lead to.
+    /// `state` is the state of the job as the caller knows it: its process may have been killed. `broken` is the number of broken
+    /// URLs, and those with the most links.
     pub fn gather(
         reader: &dyn CatalogueReader,
         job: &Job,
@@ -135,7 +135,7 @@ impl Report {
             writeln!(f, "  lost      the content of {}, with a worker's disk", grouped(counts.content_lost))?;
         }
         match self.duration_ms {
-            // Nobody runs it, and how long it has rested is not its duration.
+            // It is not running, and the time since it stopped is not part of its duration.
             None => Ok(()),
             Some(0) => writeln!(f, "  duration  {}", milliseconds(0)),
             Some(ms) => {

@@ -1,4 +1,4 @@
-//! Files on a worker's own disk that, once nobody writes them any more, move to where they stay.
+//! Files on a worker's disk that are moved to the object store once they are complete.
 
 use crate::archive::Position;
 use crate::error::Result;
@@ -11,14 +11,14 @@ pub trait Spool: Send + Sync {
     /// Where a file is, or would be.
     fn path(&self, file: &str) -> PathBuf;
 
-    /// Ends the files that were begun before this time, so that what is in the file of a worker with little to do is not
-    /// kept waiting for what comes next. Gives when the oldest of those still open was begun.
+    /// Ends the files that were started before this time, so that the file of a worker with little to do is uploaded, too.
+    /// Returns when the oldest open file was started.
     fn end_files(&self, begun_before: Millis) -> Result<Option<Millis>>;
 
-    /// The files that nobody writes any more and of which the catalogue has all, the oldest first. Those that an earlier
-    /// process left are among them, once they have been cut to what is catalogued.
+    /// The files that are complete and fully catalogued, the oldest first. Those of an earlier process are among them, once
+    /// they have been cut to what is catalogued.
     fn finished(&self) -> Result<Vec<Position>>;
 
-    /// Deletes a finished file and what is beside it: it is kept elsewhere now.
+    /// Deletes a finished file and its index: it was uploaded.
     fn remove(&self, file: &str) -> Result<()>;
 }

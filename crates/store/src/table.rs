@@ -55,7 +55,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// Texts from the net may carry escape sequences: nothing of that reaches a terminal.
+/// Removes escape sequences: texts from the net must not control a terminal.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -32,7 +32,7 @@ fn each_request_is_told_with_its_end_its_time_and_its_url() {
     assert!(tells(&log, &["fetched", "status=200", " ms=", &format!("url={front}")]), "{log}");
     assert!(tells(&log, &["refused", "reason=robots_disallowed", &at(&lab, 0, "/private/1")]), "{log}");
     assert!(tells(&log, &["redirected", "status=301", "/r/301", " to=http://"]), "{log}");
-    assert!(tells(&log, &["will be tried again", "attempt=2", &broken]), "{log}");
+    assert!(tells(&log, &["retry scheduled", "attempt=2", &broken]), "{log}");
     assert!(tells(&log, &["host paused after consecutive failures", "until=2"]), "{log}");
     assert!(!log.contains("batch stored"), "{log}");
 }

@@ -1,4 +1,4 @@
-//! One worker's way into the archive: a file of its own, whole visits at a time, in one write.
+//! Appends the visits of one worker to its own file, several complete visits in one write.
 
 use super::Shared;
 use super::index::IndexBuilder;
@@ -15,9 +15,9 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Payloads that wait for their visits to be catalogued; beyond this the oldest are forgotten.
+/// The most payloads that wait for their visits to be catalogued; beyond this the oldest are forgotten.
 const MOST_WAITING: usize = 100_000;
-/// A buffer that grew beyond this for one great page is given back.
+/// A buffer that grew beyond this for a large page is freed.
 const KEPT_BUFFER_BYTES: usize = 1 << 20;
 
 /// A file as its appender and the committer share it.
@@ -25,14 +25,14 @@ pub(super) struct ActiveFile {
     pub(super) name: Arc<str>,
     begun: Millis,
     file: Box<dyn DiskFile>,
-    /// A sync failed: the kernel may have dropped what it could not write, and a second sync would not tell.
+    /// A sync failed: the kernel may have dropped what it could not write, and a second sync would not report it.
     failed: AtomicBool,
     /// How far the file holds complete visits.
     pub(super) length: AtomicU64,
     pub(super) synced: AtomicU64,
-    /// How far the catalogue has its visits.
+    /// Up to where its visits are catalogued.
     committed: AtomicU64,
-    /// Its appender is done with it.
+    /// Its appender has finished it.
     pub(super) ended: AtomicBool,
     waiting: Mutex<VecDeque<WaitingPayload>>,
 }
@@ -144,7 +144,7 @@ impl Current {
         {
             tracing::warn!(file = &*file.name, %error, "index not written");
         }
-        // Last: from here on the file may be taken away.
+        // Last: from here on the file may be moved.
         file.ended.store(true, Ordering::Release);
         synced?;
         Ok(Some(file.position()))
@@ -216,10 +216,10 @@ impl FileAppender {
         }
         let previous = exchange.previous?;
         if exchange.metadata.status == Some(304) {
-            // Worth a look elsewhere: without it there is no body at all.
+            // Also in the object store: without the previous copy there is no body at all.
             let found = reading::referred(&|at| self.shared.open_anywhere(at), previous);
             return found
-                .inspect_err(|error| tracing::warn!(%previous, %error, "not modified since a visit that cannot be read"))
+                .inspect_err(|error| tracing::warn!(%previous, %error, "cannot read the previous copy of a page that was not modified"))
                 .ok();
         }
         let previous = reading::referred(&|at| self.shared.open(at), previous).ok()?;

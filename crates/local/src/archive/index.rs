@@ -1,4 +1,4 @@
-//! Writes the CDXJ index of a WARC file: lines come in the order of the crawl and leave sorted.
+//! Writes the CDXJ index of a WARC file: lines come in the order of the crawl and are written sorted.
 //!
 //! A file of 1 GB may hold a million captures, and each worker has one open: lines beyond a few megabytes are sorted
 //! in runs, put aside on disk and merged when the file ends.
@@ -29,7 +29,7 @@ pub(crate) struct IndexBuilder {
     lines: Vec<String>,
     bytes: usize,
     runs: Option<Runs>,
-    /// A run could not be put aside: the index would lack its lines, so there will be none.
+    /// A run could not be written: the index would be incomplete, so there will be none.
     incomplete: bool,
 }
 

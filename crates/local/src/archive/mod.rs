@@ -74,13 +74,13 @@ struct Shared {
     files: Mutex<Vec<Arc<ActiveFile>>>,
     /// What the appenders have open.
     open: Mutex<Vec<Weak<Mutex<Current>>>>,
-    /// Files that nobody writes any more and of which the catalogue has all, by name, and how long they are.
+    /// Finished files that are fully catalogued, by name, with their lengths.
     finished: Mutex<BTreeMap<Arc<str>, u64>>,
     serial: AtomicU32,
     workers: AtomicU32,
     /// A file was created since the directory was last synced.
     new_entries: AtomicBool,
-    /// Where files are read that have left.
+    /// Where moved files are read.
     elsewhere: OnceLock<Elsewhere>,
 }
 
@@ -95,7 +95,7 @@ impl FileArchive {
         FileArchive::on_disk(root, options, Box::new(LocalDisk))
     }
 
-    /// The same on a disk of the caller's.
+    /// The same on the caller's disk.
     pub fn on_disk(root: &Path, options: ArchiveOptions, disk: Box<dyn Disk>) -> Result<FileArchive> {
         let good = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
         if options.name.is_empty() || !options.name.bytes().all(good) || options.name.starts_with('.') {
@@ -181,7 +181,7 @@ impl Shared {
                     self.files().push(file.clone());
                     return Ok((file, path));
                 }
-                // Two starts within a second: the next serial is free.
+                // Two processes started within a second: try the next serial.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(StoreError::io(&*name, error)),
             }
@@ -203,7 +203,7 @@ impl Archive for FileArchive {
         let files = self.shared.files().clone();
         let mut positions = Vec::new();
         for file in &files {
-            // The length first: what is appended while the disk works is not covered.
+            // The length first: what is appended during the sync is not covered.
             let length = file.length.load(Ordering::Acquire);
             if length > file.synced.load(Ordering::Acquire) {
                 file.sync_data()?;

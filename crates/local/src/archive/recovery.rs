@@ -1,5 +1,5 @@
-//! Sets the archive right after an unclean stop: incomplete tails are cut, complete visits given out, or cut, too, where
-//! they are fetched again.
+//! Repairs the archive after an unclean stop: incomplete tails are cut. Complete visits are returned, or cut as well where they
+//! are fetched again.
 
 use super::index::{ENDING, IndexBuilder, RUNS_ENDING, UNFINISHED_ENDING, beside};
 use crate::disk::sync_directory;

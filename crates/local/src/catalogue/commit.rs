@@ -81,7 +81,7 @@ pub(super) fn commit(catalogue: &mut SqliteCatalogue, batch: &Batch) -> rusqlite
     Ok(Committed { batch: number, pages: placed })
 }
 
-/// Takes pages out, with what they had counted. Files that list them are written anew; a pipe cannot be.
+/// Removes pages and their counts. Files that list them are rewritten; a pipe cannot be.
 fn forget_pages(connection: &Connection, keys: &[PageKey], changes: &mut Changes) -> rusqlite::Result<()> {
     let mut delete = connection.prepare_cached(include_str!("sql/page_forget.sql"))?;
     let mut jobs = BTreeSet::new();
@@ -202,7 +202,7 @@ fn store_skipped(
     Ok(())
 }
 
-/// A page may be refused where one link to it stands and admitted from another: what was attempted was not refused.
+/// A URL may be refused on one page and admitted from another: one that was requested does not count as refused.
 fn forget_refusal(
     connection: &Connection,
     row: &PageRow,
@@ -214,7 +214,7 @@ fn forget_refusal(
         return Ok(());
     }
     let mut forget = connection.prepare_cached(include_str!("sql/skipped_forget.sql"))?;
-    // What was merged is stored under its spelling, and this is the one that was fetched.
+    // A merged URL is stored under its own spelling; this is the one that was fetched.
     let spelling = Some(url_key(&row.page.url)).filter(|key| *key != row.url_key);
     for key in [Some(row.url_key), spelling].into_iter().flatten() {
         let reason: Option<String> =

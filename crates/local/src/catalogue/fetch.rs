@@ -9,7 +9,7 @@ use rusqlite::{Row, Statement};
 
 pub(super) const INSERT: &str = include_str!("sql/fetch_insert.sql");
 
-/// What tells one request from all others: the start is part of it, because robots.txt is asked for again and again.
+/// What tells one request from all others: the start is part of it, because robots.txt is requested repeatedly.
 pub(super) type RequestKey = (u64, u64, u8, u8);
 
 pub(super) fn request_key(row: &FetchRow) -> RequestKey {

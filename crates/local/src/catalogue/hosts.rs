@@ -5,7 +5,7 @@ use argiope_store::catalogue::HostRow;
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::HashMap;
 
-/// Numbers kept in memory. Beyond that the memory is emptied: the hosts of a crawl's present come back at once.
+/// The size of the cache. When it is full it is cleared: the hosts in use are back at once.
 const REMEMBERED: usize = 1 << 17;
 
 #[derive(Default)]

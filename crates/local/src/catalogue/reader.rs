@@ -1,4 +1,4 @@
-//! Reading beside the writer. Long streams are read in pieces, each a short snapshot, so that a slow export does not
+//! Reads while another process may write. Long streams are read in pieces, each a short snapshot, so that a slow export does not
 //! keep the write-ahead log from being emptied.
 
 use super::error::{damaged, database_error};

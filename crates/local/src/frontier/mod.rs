@@ -57,9 +57,9 @@ impl FjallState {
             .manual_journal_persist(true)
             // All of it is read when the database opens after a kill.
             .max_journaling_size(256 << 20)
-            // With several, one of them turns in circles while another compacts, and takes a core from the crawl.
+            // With several, one of them spins while another compacts, and takes a core from the crawl.
             .worker_threads(1);
-        // Rubbish in its journal makes the store panic rather than say so.
+        // Garbage in its journal makes the store panic instead of returning an error.
         let database = catch_unwind(AssertUnwindSafe(|| builder.open()))
             .map_err(|_| StateError::Corrupt(String::from("its journal cannot be read")))?
             .map_err(unopened)?;
@@ -354,7 +354,7 @@ fn corrupt(keyspace: &str, key: &[u8]) -> StateError {
     StateError::Corrupt(format!("entry {hex} of '{keyspace}' cannot be read"))
 }
 
-/// What keeps a database from being opened is mostly that a file of it is missing or not what it was.
+/// A database usually fails to open because a file is missing or damaged.
 fn unopened(error: fjall::Error) -> StateError {
     use std::io::ErrorKind::{AlreadyExists, InvalidData, NotFound, UnexpectedEof};
     let damage =

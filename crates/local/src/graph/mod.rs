@@ -2,8 +2,8 @@
 //!
 //! The engine sees it as a catalogue and a store of links ([`GraphCatalogue`], [`GraphLinks`]): a page is a visit to the node
 //! of its host, a link an edge between two. Both hand what they are given to one [`GraphStore`], which gathers it in memory
-//! ([`pending`]) and writes it in transactions of 50 nodes and edges, or when it is a second old. What a crash loses is the
-//! end of that: a page's count and its edges go together, and whoever goes on asks for the page again.
+//! ([`pending`]) and writes it in transactions of 50 nodes and edges, or when it is a second old. A crash loses
+//! the last transaction at most: a page's count and its edges go together, and the next run fetches the page again.
 
 mod database;
 mod pending;
@@ -44,15 +44,15 @@ pub enum Beginning {
 pub struct GraphFigures {
     pub nodes: u64,
     pub edges: u64,
-    /// Home pages that answered, in this run.
+    /// Home pages with a response, in this run.
     pub pages_fetched: u64,
-    /// Home pages that could not be had, in this run.
+    /// Home pages that failed, in this run.
     pub pages_failed: u64,
     /// Of those that answered, all together.
     pub fetch_ms: u64,
 }
 
-/// The one writer of a graph, shared by the ports and by those who look.
+/// The writer of a graph, shared by the ports and by readers of its figures.
 pub struct GraphStore {
     state: Mutex<State>,
 }
@@ -128,7 +128,7 @@ impl GraphStore {
         self.state().oldest = oldest;
     }
 
-    /// The largest number of pages the database may have, for tests and small disks; beyond it a write fails for want of room.
+    /// The largest number of pages the database may have, for tests and small disks; beyond it a write fails as on a full disk.
     pub fn limit_size(&self, pages: u32) -> Result<()> {
         self.state().database.limit_size(pages)
     }

@@ -10,7 +10,7 @@ use argiope_store::links::{LinkBatch, Links, LinksPosition, PageLinks, decode};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What somebody who watches a graph grow wants to know.
+/// Progress of a graph, for the display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Happening<'a> {
     Fetched {
@@ -33,7 +33,7 @@ pub enum Happening<'a> {
         error: &'a str,
         retries: u32,
     },
-    /// It was not asked for.
+    /// It was not requested.
     Refused {
         url: &'a str,
         reason: SkipReason,
@@ -52,7 +52,7 @@ pub struct GraphCatalogue {
     watcher: Watcher,
     /// Failed requests for robots.txt in a row, by host.
     robots_failures: HashMap<String, u32>,
-    /// How often robots.txt is asked for again.
+    /// The number of retries for robots.txt.
     robots_retries: u32,
     batches: u64,
     pages: u64,
@@ -64,7 +64,7 @@ pub struct GraphLinks {
 }
 
 impl GraphStore {
-    /// The adapters of one crawl. `watcher` is told what happens once it is recorded.
+    /// The adapters of one crawl. `watcher` is called when something is recorded.
     pub fn ports(
         self: &Arc<Self>,
         robots_retries: u32,
@@ -217,7 +217,7 @@ impl GraphCatalogue {
         }
     }
 
-    /// A host that does not give its robots.txt is asked for it again, before its page is asked for.
+    /// A failed robots.txt is retried before the host's page is requested.
     fn tell_robots(&mut self, fetch: &FetchRow) {
         let server_error =
             fetch.status.filter(|status| *status >= 500).map(|status| format!("http: {status}"));

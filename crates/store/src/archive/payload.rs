@@ -1,4 +1,4 @@
-//! Which payloads are in the archive already, and where: bounded, forgetful, and never wrong.
+//! An index of the payloads in the archive. Bounded: old entries are evicted, and a hit is verified.
 //!
 //! An entry is 32 bytes: half of the digest and the place. What a revisit record must say of the record it refers to is
 //! read from that record when there is a hit, which also checks the whole digest and that the record is still there.

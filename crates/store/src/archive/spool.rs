@@ -1,15 +1,15 @@
-//! An archive on a worker's own disk whose files move to where they stay.
+//! An archive on a worker's disk whose files are moved to the object store.
 
 use super::reading::Source;
 use super::{Archive, ArchiveRef};
 use crate::error::Result;
 use crate::spool::Spool;
 
-/// Opens a file that has left, at the offset of a place in it.
+/// Opens a file that was moved, at the offset of a place in it.
 pub type Elsewhere = Box<dyn Fn(&ArchiveRef) -> Result<Source> + Send + Sync>;
 
 pub trait ArchiveSpool: Archive + Spool {
-    /// How files that have left are read, told once, before the first append: an answer without a body, such as 304, is
-    /// nothing without the visit that it refers to.
+    /// Sets how moved files are read. Called once, before the first append: a response without a body, such as 304, needs the
+    /// visit that it refers to.
     fn look_elsewhere(&self, open: Elsewhere);
 }

@@ -7,13 +7,13 @@ use super::{
 use crate::links::LinksPosition;
 use argiope_model::{JobId, Millis};
 
-/// Names one page, as it was at a time.
+/// Identifies a page as stored at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PageKey {
     pub job: JobId,
     pub url_key: u64,
     pub round: u32,
-    /// When its request began: a page that was stored again meanwhile is another one.
+    /// When its request started: a page that was stored again since is another one.
     pub started: Millis,
 }
 
@@ -23,8 +23,8 @@ pub struct Batch {
     /// When the batch was closed: not before the end of any of its requests.
     pub at: Millis,
     /// Pages that are queued again: their rows go, and what they had counted with them, before the pages below are stored.
-    /// Files that list the job's pages are then written anew from the first page on. Those that are not there are passed
-    /// over. Requests stay in the history.
+    /// Files that list the job's pages are then written anew from the first page on. Missing ones are
+    /// ignored. Requests stay in the history.
     pub forgotten: Vec<PageKey>,
     pub pages: Vec<PageRow>,
     pub fetches: Vec<FetchRow>,

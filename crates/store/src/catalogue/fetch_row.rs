@@ -1,10 +1,10 @@
-//! The history: one row for every request that was made, whatever for. `audit` proves politeness from it, and
-//! recovery learns from it which visits were recorded.
+//! The fetch history: one row for every request, whatever its purpose. `audit` checks politeness with it, and recovery learns
+//! which visits were recorded.
 
 use argiope_model::{FetchTimings, JobId, RequestKind};
 use serde::Serialize;
 
-/// What became of the visit after this request.
+/// What followed for the visit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FetchOutcome {
@@ -45,7 +45,7 @@ pub struct RobotsRule {
 pub struct FetchRow {
     pub job: JobId,
     pub host: String,
-    /// The URL that was asked for.
+    /// The URL that was requested.
     pub url: String,
     /// The URL as scheduled, where redirects have led away from it.
     pub scheduled_url: Option<String>,
@@ -63,7 +63,7 @@ pub struct FetchRow {
     pub bytes: u64,
     /// The address that was connected to.
     pub address: Option<String>,
-    /// None where no rule applied: robots.txt has none for this path, is absent, or is what was asked for.
+    /// None if no rule applied: robots.txt has none for this path, does not exist, or is itself the request.
     pub rule: Option<RobotsRule>,
     /// The delay that politeness demanded before this request.
     pub required_delay_ms: u64,

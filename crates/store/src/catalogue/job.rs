@@ -42,7 +42,7 @@ impl JobState {
         Self::ALL.into_iter().find(|state| state.as_str() == word)
     }
 
-    /// Nothing more will happen; running it again is another job.
+    /// The job is over; running it again makes another job.
     pub fn is_finished(self) -> bool {
         matches!(self, JobState::Completed | JobState::Failed | JobState::Cancelled)
     }
@@ -110,9 +110,9 @@ pub struct JobStats {
 /// What a job has counted, always in step with its committed rows: a repeated visit is counted once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct JobCounts {
-    /// URLs with an answer that is stored, whatever its status: what `max_pages` counts.
+    /// URLs with a stored response, whatever its status: what `max_pages` counts.
     pub pages: u64,
-    /// URLs that ended without any answer.
+    /// URLs that ended without a response.
     pub failed: u64,
     /// Bytes of bodies after content decoding.
     pub bytes: u64,
@@ -123,11 +123,11 @@ pub struct JobCounts {
     pub noindex: u64,
     pub duplicates: u64,
     pub redirected: u64,
-    /// Resources of pages that were asked for.
+    /// Resources of pages that were requested.
     pub resources: u64,
-    /// Those of them that had no answer, or one that says that they are not there.
+    /// Those of them that are broken.
     pub broken_resources: u64,
-    /// Pages whose content went with the disk of a worker.
+    /// Pages whose content was lost with the disk of a worker.
     pub content_lost: u64,
     pub by_status: BTreeMap<u16, u64>,
     pub by_error: BTreeMap<String, u64>,
@@ -136,7 +136,7 @@ pub struct JobCounts {
 }
 
 impl JobCounts {
-    /// Takes in one counter as catalogues store it: its class, its word and its count. One that is unknown is passed over.
+    /// Takes in one counter as catalogues store it: its class, its word and its count. Unknown ones are ignored.
     pub fn take(&mut self, class: &str, word: &str, count: u64) {
         match (class, word) {
             ("total", "failed") => self.failed = count,

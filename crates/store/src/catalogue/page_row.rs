@@ -18,7 +18,7 @@ pub struct PageRow {
     /// [`argiope_model::Identity::key_u64`] of the URL as scheduled.
     pub url_key: u64,
     pub round: u32,
-    /// How many attempts went before the one recorded here.
+    /// The number of attempts before the recorded one.
     pub retry_count: u8,
     pub host: String,
     pub page: Page,
@@ -99,19 +99,18 @@ impl PageRow {
         }
     }
 
-    /// Whether asking again may do better: there was no answer, the server had a trouble of its own (429, 5xx), or something
-    /// went wrong with the answer.
+    /// Whether a retry may help: there was no response, the server failed (429, 5xx), or the response is incomplete.
     pub fn has_failed(&self) -> bool {
         match self.page.status {
             None | Some(429 | 500..) => true,
-            // What is not there, or forbidden, will be so again.
+            // A missing or forbidden page will be the same.
             Some(400..=499) => false,
             Some(_) => self.page.error.is_some(),
         }
     }
 
-    /// Cuts every text that came from outside to its limit. Whoever builds a row calls this last, so that the row
-    /// written to `-o` and the one read back are the same.
+    /// Cuts every text from outside to its limit. Called last when a row is built, so that the row written to `-o` and the one
+    /// read back are the same.
     pub fn capped(mut self) -> PageRow {
         let page = &mut self.page;
         for (text, limit) in [
@@ -144,7 +143,7 @@ impl PageRow {
         self
     }
 
-    /// The class of the error: what stands before the first colon of its text, or `other` if that is no plain word.
+    /// The class of the error: the text before its first colon, or `other` if that is not a plain word.
     pub fn error_kind(&self) -> Option<&str> {
         self.page.error.as_deref().map(error_kind)
     }

@@ -37,7 +37,7 @@ pub struct SkippedRow {
     pub amount: u64,
 }
 
-/// The key of what is said about a page, so that it stands beside the page and beside other such words about it.
+/// The key of a row about a page, so that it does not collide with the page or with other rows about it.
 pub fn note_key(reason: SkipReason, page_key: u64) -> u64 {
     url_key(&format!("{reason} {page_key:016x}"))
 }
@@ -78,23 +78,23 @@ impl SkippedRow {
     }
 }
 
-/// What became of a resource: something that crawled pages are shown with, on any host. (job, url, round) names it; it is
-/// no page, and a page of the same URL stands beside it.
+/// The result of a resource: something that crawled pages are displayed with, on any host. (job, url, round) names it; a page
+/// of the same URL is a row of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResourceRow {
     pub job: JobId,
     /// Of the normal form.
     pub url_key: u64,
-    /// As it was asked for.
+    /// As requested.
     pub url: String,
     pub round: u32,
     /// Where redirects have led.
     pub final_url: Option<String>,
-    /// None where there was no answer.
+    /// None if there was no response.
     pub status: Option<u16>,
     pub error: Option<String>,
     pub content_type: Option<String>,
-    /// As the server says, where only that was asked for.
+    /// The announced length if only HEAD was sent.
     pub bytes: Option<u64>,
     /// The page it was first found on; the links have the others.
     pub source: Option<String>,
@@ -144,7 +144,7 @@ impl ResourceRow {
     }
 }
 
-/// No answer, one that says so, or a redirect that led nowhere.
+/// No response, an error status, or a redirect without a target.
 pub fn is_broken(status: Option<u16>) -> bool {
     status.is_none_or(|status| status >= 300 && status != 304)
 }
@@ -160,7 +160,7 @@ pub struct HostRow {
     pub robots_status: Option<u16>,
     /// What robots.txt asks for.
     pub crawl_delay_ms: Option<u64>,
-    /// What is kept in fact.
+    /// The delay in effect.
     pub delay_ms: u64,
     /// False where robots.txt forbids everything or the host is blacklisted.
     pub is_allowed: bool,
@@ -171,13 +171,13 @@ pub struct HostRow {
 }
 
 /// robots.txt as it was found at one time. All versions are kept, so that old requests can be judged by the rules of
-/// their day.
+/// their time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RobotsRow {
     /// `https://example.com:8443`
     pub origin: String,
     pub fetched_at: Millis,
-    /// None where there was no answer.
+    /// None if there was no response.
     pub status: Option<u16>,
     pub body: Vec<u8>,
 }
@@ -201,7 +201,7 @@ pub struct ErrorRow {
     pub dead_letter: bool,
 }
 
-/// A run that did not end by itself, as the start after it found it. Requests that were in flight then left no record.
+/// A run that was killed, as the next start found it. Requests that were in flight left no record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct UncleanStop {
     /// One that was running; none where no job was.
@@ -219,7 +219,7 @@ pub struct FilePosition {
     pub length: u64,
 }
 
-/// How far `-o FILE` had come.
+/// The progress of `-o FILE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputPosition {
     pub job: JobId,

@@ -156,7 +156,7 @@ impl Record for ResourceRecord {
     }
 }
 
-/// A URL that ended without an answer.
+/// A URL that ended without a response.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FailedRecord {
     pub url: String,
@@ -268,7 +268,7 @@ pub struct HostRecord {
     pub robots_status: Option<u16>,
     /// What robots.txt asks for.
     pub crawl_delay_ms: Option<u64>,
-    /// What was kept in fact.
+    /// The delay that was kept.
     pub delay_ms: Option<u64>,
 }
 
@@ -349,7 +349,7 @@ impl Record for LinkRecord {
     }
 }
 
-/// A link that leads to a page which is not there.
+/// A broken link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BrokenRecord {
     pub url: String,

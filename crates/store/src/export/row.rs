@@ -1,5 +1,5 @@
-//! One row of CSV, cell by cell. What comes from the web may be meant for the spreadsheet it is opened in: a cell that
-//! begins like a formula is made text by an apostrophe before it.
+//! One row of CSV, cell by cell. Texts from the web may contain spreadsheet formulas: a cell that begins like one gets an
+//! apostrophe before it.
 
 use argiope_model::Millis;
 use std::fmt::{self, Display};
@@ -36,7 +36,7 @@ impl<W: Write> CsvRow<W> {
         CsvRow { csv: csv::Writer::from_writer(to), guarded, cell: String::new() }
     }
 
-    /// Texts of others.
+    /// A text from outside.
     pub fn text(&mut self, text: &str) -> csv::Result<()> {
         if !self.guarded || !text.starts_with(BEGINNINGS) {
             return self.csv.write_field(text);
@@ -51,7 +51,7 @@ impl<W: Write> CsvRow<W> {
         self.text(text.as_deref().unwrap_or(""))
     }
 
-    /// What is known to be no formula: hashes and times.
+    /// A value that cannot be a formula: hashes and times.
     pub fn shown(&mut self, value: Option<impl Display>) -> csv::Result<()> {
         self.cell.clear();
         if let Some(value) = value {

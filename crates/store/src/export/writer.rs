@@ -55,7 +55,7 @@ impl<R: Record, W: Write> RecordWriter<R, W> {
         RecordWriter::with(format, CsvOptions::default(), to)
     }
 
-    /// The same, with CSV as it is wanted.
+    /// The same, with options for CSV.
     pub fn with(format: Format, csv: CsvOptions, mut to: W) -> io::Result<RecordWriter<R, W>> {
         if format == Format::Csv && csv.byte_order_mark {
             to.write_all(BYTE_ORDER_MARK)?;
@@ -69,7 +69,7 @@ impl<R: Record, W: Write> RecordWriter<R, W> {
         Ok(writer)
     }
 
-    /// Goes on with a document that has a beginning already.
+    /// Continues a document that was started before.
     pub fn resume(format: Format, to: W) -> RecordWriter<R, W> {
         RecordWriter::going_on(format, CsvOptions::default(), to)
     }
@@ -102,7 +102,7 @@ impl<R: Record, W: Write> RecordWriter<R, W> {
         }
     }
 
-    /// Hands everything on to what is below.
+    /// Flushes to the underlying writer.
     pub fn flush(&mut self) -> io::Result<()> {
         match &mut self.encoder {
             Encoder::Jsonl(to) | Encoder::Json { to, .. } => to.flush(),

@@ -15,7 +15,7 @@ pub struct HeadFacts<'h> {
     pub content_type: Option<&'h [u8]>,
     pub content_encoding: Option<&'h [u8]>,
     pub location: Option<&'h [u8]>,
-    /// The answer came over HTTP/2; the stored head says HTTP/1.1, as readers know nothing else.
+    /// The response came over HTTP/2; the stored head says HTTP/1.1, because readers know nothing else.
     pub http2: bool,
 }
 
@@ -28,7 +28,7 @@ impl HeadFacts<'_> {
         (!text.is_empty() && text.len() <= 128 && text.bytes().all(|b| b.is_ascii_graphic())).then_some(text)
     }
 
-    /// Whether compressing the body once more would be time for nothing.
+    /// Whether the body is compressed already.
     pub fn body_is_compressed(&self) -> bool {
         let encoded = self.content_encoding.is_some_and(|value| {
             let value = value.trim_ascii();

@@ -1,4 +1,4 @@
-//! What the metadata of a visit holds: all that is needed to complete the visit without a second request.
+//! The metadata of a visit: everything that is needed to complete it without a second request.
 
 use argiope_model::{FetchTimings, Millis, Truncation, Url, Visit, VisitKey};
 use serde::{Deserialize, Serialize};
@@ -13,19 +13,19 @@ pub struct VisitMetadata {
     pub outcome: VisitOutcome,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// Why there is no answer, or what is wrong with it.
+    /// Why there is no response, or what is wrong with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truncated: Option<Truncation>,
     pub timings: FetchTimings,
-    /// The robots.txt line that let the request pass, as `audit` shows it.
+    /// The robots.txt rule that allowed the request, as `audit` shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub robots_rule: Option<String>,
-    /// Its line.
+    /// Its line number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub robots_line: Option<u32>,
-    /// The delay the host was owed when the request began.
+    /// The delay that was required before the request.
     #[serde(default, skip_serializing_if = "argiope_model::is_zero")]
     pub required_delay_ms: u64,
     /// How many requests the host might have in flight.
@@ -37,7 +37,7 @@ pub struct VisitMetadata {
     /// The charset the body was decoded with, so that a replay decodes alike.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub charset: Option<String>,
-    /// What the answer for a resource says of itself: its body may not be kept.
+    /// Headers of a resource's response: its body may not be archived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<AnswerFacts>,
 }
@@ -56,11 +56,11 @@ impl VisitMetadata {
     }
 }
 
-/// What becomes of the visit after this request.
+/// What follows for the visit after this request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum VisitOutcome {
-    /// The answer, or the failure, is the last word on this visit.
+    /// The response or the failure ends the visit.
     #[default]
     Final,
     /// Another attempt is due.

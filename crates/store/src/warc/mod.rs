@@ -4,7 +4,7 @@
 //! response (or a revisit that refers to an identical payload elsewhere) that has the visit's metadata in its header
 //! (`WARC-JSON-Metadata`) and names a request record of the same file that its own request is like, but for path and
 //! host. Where there is none like it yet, a visit is three records: response, request, and last a metadata record that
-//! makes it complete. A visit without answer has no response record, one that never connected only its metadata.
+//! makes it complete. A visit without a response has no response record, one that never connected only its metadata.
 
 pub mod cdxj;
 mod digest;

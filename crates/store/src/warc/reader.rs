@@ -1,4 +1,4 @@
-//! Reads records as a stream, from files that may be damaged or made by someone unfriendly.
+//! Reads records as a stream, from files that may be damaged or malicious.
 //!
 //! Memory is bounded: a record's header by [`LONGEST_HEADER`], its block by what the caller asks for; the rest is
 //! skipped in small pieces. Each record must be a gzip member of its own.

@@ -38,7 +38,7 @@ fn a_worker_whose_files_cannot_leave_stops_fetching_and_goes_on_by_itself_on_s3(
     site.wait_for_end();
     site.wait_until("the brake to go off", || metric(&port, DISK) == Some(1));
     assert_eq!(worker.leave(), 0, "{}", worker.said());
-    assert!(worker.said().contains("nothing new is asked for"), "{}", worker.said());
+    assert!(worker.said().contains("no new requests are sent"), "{}", worker.said());
     assert_whole(&site, &lab, DELAY);
     assert_moved(&site, &["one"]);
     assert_readable(&site, &lab);
