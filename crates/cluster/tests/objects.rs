@@ -458,7 +458,7 @@ fn a_file_that_ends_in_the_middle_of_a_visit_is_cut_before_it_goes() {
         let uploader =
             Uploader::start(spool.clone(), objects.clone(), options(Layout::Warc), on_stored).unwrap();
         let status = uploader.drain(LONG);
-        assert!(status.trouble.is_some_and(|text| text.contains("the next start cuts it off")));
+        assert!(status.trouble.is_some_and(|text| text.contains("the next start cuts the file there")));
         assert!(told.lock().unwrap().is_empty());
         drop((uploader, spool));
         let spool = disk.spool(Layout::Warc);

@@ -1,16 +1,16 @@
-//! What is in the catalogue after a position, piece by piece in the order of its commits: for those who pass it on. Numbers are
-//! given under the lock of the catalogue, so that none below one that was seen comes later.
+//! What else than pages is published: failures, disallowed URLs and requests for robots.txt after a position, piece by
+//! piece in commit order. Numbers are given under the lock of the catalogue, so that no row is committed later with a
+//! number below one that was read.
 
 use super::error_log::error_row;
-use super::page::{self, stored_page};
 use super::skipped::skipped_row;
 use super::streams::rows;
 use crate::database::{Cells, Result, Session};
 use argiope_model::Millis;
-use argiope_store::catalogue::{ErrorRow, SkippedRow, StoredPage};
+use argiope_store::catalogue::{ErrorRow, SkippedRow};
 
 const PIECE: i64 = 500;
-/// Numbers that are looked through at once for the few that are wanted.
+/// How many numbers one query covers where few of the rows are wanted.
 const STRETCH: i64 = 20_000;
 
 /// A piece, and the position after it.
@@ -25,28 +25,6 @@ impl<T> Piece<T> {
     }
 }
 
-/// Pages as they were stored first, by their numbers.
-pub(crate) fn pages(session: &mut Session, after: u64) -> Result<Piece<StoredPage>> {
-    let sql = format!(
-        "SELECT id, {} FROM crawl_metadata WHERE id > $1 ORDER BY id LIMIT {PIECE}",
-        page::shown_columns()
-    );
-    let rows = rows(session, &sql, &[&signed(after)], |row| stored_page(row).map(Some))?;
-    let reached = rows.last().map_or(after, |stored: &StoredPage| stored.seq);
-    Ok(Piece { rows, reached })
-}
-
-/// Pages that were overwritten since, by the batches that did it, one batch at a time.
-pub(crate) fn repeated_pages(session: &mut Session, after: u64) -> Result<Piece<StoredPage>> {
-    let Some(batch) = next_repeating(session, after)? else { return Ok(Piece::none(after)) };
-    let sql = format!(
-        "SELECT id, {} FROM crawl_metadata WHERE repeated AND batch = $1 ORDER BY id",
-        page::shown_columns()
-    );
-    let rows = rows(session, &sql, &[&signed(batch)], |row| stored_page(row).map(Some))?;
-    Ok(Piece { rows, reached: batch })
-}
-
 /// Visits that ended with an error, by the numbers of their pages.
 pub(crate) fn failures(session: &mut Session, after: u64) -> Result<Piece<ErrorRow>> {
     let reached = stretch(session, "next_page", after)?;
@@ -55,16 +33,16 @@ pub(crate) fn failures(session: &mut Session, after: u64) -> Result<Piece<ErrorR
     Ok(Piece { rows: found.into_iter().map(|(_, row)| row).collect(), reached })
 }
 
-/// The same of pages that were overwritten since, one batch at a time.
-pub(crate) fn repeated_failures(session: &mut Session, after: u64) -> Result<Piece<ErrorRow>> {
-    let Some(batch) = next_repeating(session, after)? else { return Ok(Piece::none(after)) };
+/// Failed visits whose pages were overwritten since, one batch at a time.
+pub(crate) fn overwritten_failures(session: &mut Session, after: u64) -> Result<Piece<ErrorRow>> {
+    let Some(batch) = next_overwriting(session, after)? else { return Ok(Piece::none(after)) };
     let sql =
         include_str!("sql/failures_select.sql").replace("{wanted}", "page.repeated AND page.batch = $1");
     let found = rows(session, &sql, &[&signed(batch)], error_row)?;
     Ok(Piece { rows: found.into_iter().map(|(_, row)| row).collect(), reached: batch })
 }
 
-/// URLs that robots.txt forbids, by their numbers.
+/// URLs that robots.txt disallows, by their numbers.
 pub(crate) fn disallowed(session: &mut Session, after: u64) -> Result<Piece<SkippedRow>> {
     let sql = "SELECT id, job, reason, url, detail, source, url_hash, amount FROM skipped
                WHERE id > $1 AND reason = 'robots_disallowed' ORDER BY id LIMIT $2";
@@ -73,7 +51,7 @@ pub(crate) fn disallowed(session: &mut Session, after: u64) -> Result<Piece<Skip
     Ok(Piece { rows: found.into_iter().map(|(_, row)| row).collect(), reached })
 }
 
-/// Requests for a robots.txt: the URL, and when it was asked for.
+/// Requests for a robots.txt: the URL, and when the request started.
 pub(crate) fn robots_requests(session: &mut Session, after: u64) -> Result<Piece<(String, Millis)>> {
     let reached = stretch(session, "next_fetch", after)?;
     let sql =
@@ -86,13 +64,13 @@ pub(crate) fn robots_requests(session: &mut Session, after: u64) -> Result<Piece
 }
 
 /// The next batch that has overwritten pages.
-fn next_repeating(session: &mut Session, after: u64) -> Result<Option<u64>> {
+fn next_overwriting(session: &mut Session, after: u64) -> Result<Option<u64>> {
     let sql = "SELECT min(batch) FROM crawl_metadata WHERE repeated AND batch > $1";
     let next = rows(session, sql, &[&signed(after)], |row| Cells::of(row).optional_number().map(Some))?;
     Ok(next.into_iter().flatten().next())
 }
 
-/// How far a piece goes whose numbers are counted by this column: to what is committed at most.
+/// How far a piece goes whose rows are counted by this column of the clock: at most to what is committed.
 fn stretch(session: &mut Session, next: &str, after: u64) -> Result<u64> {
     let sql = format!("SELECT least($1::bigint + {STRETCH}, {next} - 1) FROM catalogue_clock");
     let end = rows(session, &sql, &[&signed(after)], |row| Cells::of(row).number().map(Some))?;

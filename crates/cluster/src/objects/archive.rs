@@ -30,8 +30,7 @@ impl ObjectArchive {
         let reader = ObjectReader::new(objects.clone());
         let elsewhere = reader.clone();
         spool.look_elsewhere(Box::new(move |at| Ok(elsewhere.source(at))));
-        let uploader = Uploader::start(spools, objects, options, on_stored)
-            .map_err(|error| StoreError::io("the thread that uploads archive files", error))?;
+        let uploader = Uploader::start(spools, objects, options, on_stored)?;
         Ok(ObjectArchive { spool, reader, uploader })
     }
 

@@ -6,5 +6,6 @@ mod files;
 mod held;
 mod members;
 mod peer;
+mod results_on_kafka;
 mod scratch;
 mod state;
