@@ -564,3 +564,38 @@ fn an_output_that_lost_its_end_or_has_too_much_is_set_right() {
     trial.finish();
     trial.check();
 }
+
+#[test]
+fn a_pipe_that_nobody_reads_holds_up_no_page_and_gets_all_of_them() {
+    let trial = Trial::new(&[SiteKind::Ordinary; 5], 60);
+    let pipe = trial.home.path().join("pages.pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let (begin, may_read) = std::sync::mpsc::channel::<()>();
+    let path = pipe.clone();
+    let reader = std::thread::spawn(move || {
+        let mut from = std::fs::File::open(path).unwrap();
+        may_read.recv().unwrap();
+        let mut text = String::new();
+        io::Read::read_to_string(&mut from, &mut text).unwrap();
+        text
+    });
+    let output = OutputFile { job: JOB, path: pipe };
+    let engine = Engine::start(trial.config(), trial.ports(), vec![trial.start()], Some(output)).unwrap();
+    let all = wanted(&trial.lab.expected()).len();
+    let deadline = Instant::now() + PATIENCE;
+    while trial.stored().pages().len() < all {
+        assert!(Instant::now() < deadline, "it hangs: {:?}", engine.handle().status());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // Every page is committed. The pipe is full: the crawl waits for its reader only to end.
+    let followers = engine.handle().followers().statuses();
+    let [output] = followers.as_slice() else { panic!("{followers:?}") };
+    assert!(output.behind > 0 && output.error.is_none() && output.name.starts_with("-o "), "{output:?}");
+    assert!(!engine.has_ended());
+    begin.send(()).unwrap();
+    assert_eq!(engine.join().unwrap().jobs, [(JOB, JobOutcome::Done)]);
+    let text = reader.join().unwrap();
+    let urls: HashSet<&str> = text.lines().collect();
+    let shown = trial.stored().pages().iter().filter(|row| !row.noindex).count();
+    assert_eq!((text.lines().count(), urls.len()), (shown, shown), "each page once");
+}

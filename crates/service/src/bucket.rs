@@ -12,6 +12,7 @@ use argiope_local::links::SegmentLinks;
 use argiope_model::display::{bytes, counted};
 use argiope_store::archive::Archive;
 use argiope_store::error::{ErrorKind, StoreError};
+use argiope_store::follower::Follower;
 use argiope_store::links::Links;
 use argiope_store::spool::Spool;
 use std::io::Read;
@@ -167,6 +168,11 @@ fn marks(
 pub struct Uploads(Option<Arc<ObjectArchive>>);
 
 impl Uploads {
+    /// None where they stay.
+    pub fn follower(&self) -> Option<&Follower> {
+        self.0.as_ref().map(|archive| archive.uploader().follower())
+    }
+
     /// None where they stay.
     pub fn status(&self) -> Option<UploadStatus> {
         self.0.as_ref().map(|archive| archive.uploader().status())

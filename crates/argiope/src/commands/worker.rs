@@ -261,7 +261,8 @@ impl Worker {
         let receiver = receiver.map_err(|e| kafka_failure(&e))?;
         let config = EngineConfig { name: owner, ..self.engine.clone() };
         let engine = Engine::join_cluster(config, ports, membership).map_err(|e| failure_of(&e))?;
-        publisher.iter().for_each(|publisher| engine.handle().followers().add(publisher.follower()));
+        let followers = publisher.iter().map(Publisher::follower).chain(uploads.follower());
+        followers.for_each(|follower| engine.handle().followers().add(follower));
         relay.connect(engine.handle());
         let members = Arc::new(members);
         relay.follow(&members);

@@ -4,6 +4,7 @@ use super::scratch::{LIMIT, Scratch};
 use argiope_cluster::database::Session;
 use argiope_cluster::kafka::{Kafka, Topic, Topics};
 use argiope_cluster::publishing::{ResultsSink, TopicWriter};
+use argiope_lab::TestServer;
 use argiope_model::{JobId, PublicSuffixes};
 use argiope_store::error::Result;
 use argiope_store::follower::contract::SinkFixture;
@@ -66,7 +67,7 @@ impl SinkFixture for Results {
 }
 
 fn open() -> Option<Box<dyn SinkFixture>> {
-    let brokers = std::env::var("ARGIOPE_TEST_KAFKA").ok()?;
+    let brokers = TestServer::Kafka.address()?;
     let scratch = Scratch::with_cluster()?;
     let unique = scratch.value("SELECT current_database()");
     let topics = Topics { prefix: format!("{unique}-"), shards: 8 };
