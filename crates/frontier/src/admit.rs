@@ -81,7 +81,7 @@ impl Frontier {
                 None => match self.admit_host(job, one.url.host()) {
                     Ok(index) => index,
                     Err((shard, skip)) => {
-                        if self.seen.entry((job, shard)).or_default().insert(one.fingerprint) {
+                        if self.seen.insert(job, shard, one.fingerprint) {
                             refused.push(Refused { job, url: one.url, source: source.clone(), skip });
                         }
                         continue;
@@ -97,14 +97,14 @@ impl Frontier {
             };
             if let Some(skip) = self.forbidden_spelling(index, job, &one, now) {
                 let spelling = self.spelling_of(&one.url, round);
-                if self.seen.entry((job, shard)).or_default().insert(spelling) {
+                if self.seen.insert(job, shard, spelling) {
                     refused.push(Refused { job, url: one.url, source: source.clone(), skip });
                 }
                 continue;
             }
             // What is refused below is known too from now on, so that it is told once; it is not stored, so that a later
             // run may decide anew.
-            if !self.seen.entry((job, shard)).or_default().insert(one.fingerprint) {
+            if !self.seen.insert(job, shard, one.fingerprint) {
                 if let Some((skip, fingerprint)) = self.merge_spelling(job, shard, &one, round) {
                     remember(shard, fingerprint);
                     refused.push(Refused { job, url: one.url, source: source.clone(), skip });
@@ -126,7 +126,7 @@ impl Frontier {
             }
         }
         for (shard, fingerprints) in fresh {
-            self.changes.changes.push(Change::Seen { job, shard, fingerprints });
+            self.pending.push(Change::Seen { job, shard, fingerprints });
         }
         (refused, new)
     }
@@ -183,7 +183,7 @@ impl Frontier {
             _ => now,
         };
         let not_before = not_before.map_or(allowed, |due| due.max(allowed));
-        let sequence = self.new_sequence();
+        let sequence = self.pending.new_sequence();
         let order = OrderKey { rank, depth: u8::try_from(depth).unwrap_or(u8::MAX), sequence };
         let facts = VisitFacts {
             kind: one.kind,
@@ -234,7 +234,7 @@ impl Frontier {
         not_before: Millis,
         now: Millis,
     ) {
-        let room = self.room();
+        let room = self.windows.room();
         let Some(host) = self.hosts.get_mut(index as usize) else { return };
         let at = QueueAt { job, host: host.key };
         if let Some(state) = self.jobs.get_mut(&job) {
@@ -252,7 +252,7 @@ impl Frontier {
             host.queues.push(HostQueue::new(JobQueue::new(job), patterns));
         }
         if not_before > now {
-            self.delay_entry(Delayed { due: not_before, at, entry });
+            self.pending.delay(Delayed { due: not_before, at, entry });
         } else {
             let frees = host.is_freed_by(job, &entry);
             let Some(queue) = host.queue_mut(job) else { return };
@@ -262,9 +262,9 @@ impl Frontier {
             if queue.keeps(entry.order) {
                 let before = queue.in_memory();
                 queue.push(entry.clone(), room);
-                self.in_memory = self.in_memory + queue.in_memory() - before;
+                self.windows.changed(before, queue.in_memory());
             }
-            self.changes.changes.push(Change::Queue { at, entry });
+            self.pending.push(Change::Queue { at, entry });
             if renamed {
                 self.wait_after_unclean_stop(index, now);
             }
@@ -273,7 +273,7 @@ impl Frontier {
             }
         }
         if renamed {
-            self.mark_dirty(index);
+            self.hosts.mark_dirty(index);
         }
     }
 
@@ -291,7 +291,7 @@ impl Frontier {
     pub(crate) fn queue_continuation(&mut self, visit: &Visit, now: Millis) {
         let index = self.host_index(visit.url.host());
         let rank = OrderKey::continuation_of(visit.kind);
-        let order = OrderKey { rank, depth: 0, sequence: self.new_sequence() };
+        let order = OrderKey { rank, depth: 0, sequence: self.pending.new_sequence() };
         let entry = Entry { order, value: encode_visit(visit) };
         self.enqueue(index, visit.job, entry, now, now);
     }

@@ -1,12 +1,12 @@
 //! Requests that have ended: the host is free for the next one after its delay. Requests that were given up go back to
 //! their queue.
 
-use crate::flights::InFlight;
+use crate::flights::{EndedRequest, InFlight};
 use crate::frontier::Frontier;
 use crate::network::{Verdicts, Witness};
 use crate::notice::Notice;
 use crate::queue::Entry;
-use crate::ready::{HostIndex, NOWHERE};
+use crate::ready::{HostIndex, NO_HOST};
 use crate::step::{Step, Token};
 use crate::view::requested;
 use argiope_model::{FailureKind, Millis, Url};
@@ -48,13 +48,13 @@ impl Frontier {
             self.note_witness(token, now);
         }
         let Some(index) = self.free(token, now) else { return Disposition::Record };
-        let is_robots = self.in_flight.get(&token).is_some_and(|flight| flight.request.is_some());
+        let is_robots = self.flights.get(token).is_some_and(|flight| flight.robots.is_some());
         let is_witness = is_robots && self.network.heard(index);
         let nothing_left = |flight: &InFlight| flight.entry.is_none() && !flight.reserved;
-        if !is_robots && self.in_flight.get(&token).is_some_and(nothing_left) {
-            self.in_flight.remove(&token);
+        if !is_robots && self.flights.get(token).is_some_and(nothing_left) {
+            self.flights.remove(token);
         }
-        if index == NOWHERE {
+        if index == NO_HOST {
             return self.answered_for_nobody(answer, now);
         }
         let rules = self.rules_of(index);
@@ -63,13 +63,13 @@ impl Frontier {
         if let Some(host) = self.hosts.get_mut(index as usize) {
             let reaction = host.politeness.answered(answer.ended, &answer.outcome, &rules, base, per_host);
             if let Some(alert) = reaction.alert {
-                self.notices.push_back(Notice::Alert { host: host.name.clone(), alert });
+                self.decisions.notice(Notice::Alert { host: host.name.clone(), alert });
             }
             if let Some(parked) = reaction.parked {
-                self.notices.push_back(Notice::Parked { host: host.name.clone(), parked });
+                self.decisions.notice(Notice::Parked { host: host.name.clone(), parked });
             }
         }
-        self.mark_dirty(index);
+        self.hosts.mark_dirty(index);
         self.reschedule(index, now);
         if !answer.is_unreachable() {
             let verdicts = self.network.succeeded(answer.asked_at());
@@ -93,10 +93,10 @@ impl Frontier {
 
     /// Whoever is reached by way of a proxy says nothing of the network.
     fn note_witness(&mut self, token: Token, now: Millis) {
-        let Some(flight) = self.in_flight.get(&token).filter(|flight| flight.address.is_some()) else {
+        let Some(flight) = self.flights.get(token).filter(|flight| flight.address.is_some()) else {
             return;
         };
-        let job = flight.request.as_ref().map(|request| request.job).or(flight.entry.as_ref().map(|e| e.job));
+        let job = flight.robots.as_ref().map(|request| request.job).or(flight.entry.as_ref().map(|e| e.job));
         let origin = requested(flight).and_then(|url| Url::from_stored(&format!("{}/", url.origin())).ok());
         if let (Some(origin), Some(job)) = (origin, job) {
             self.network.note(Witness { origin, job }, now);
@@ -105,12 +105,7 @@ impl Frontier {
 
     /// Takes a request out of those under way. The host it was for.
     pub(crate) fn free(&mut self, token: Token, now: Millis) -> Option<HostIndex> {
-        let flight = self.in_flight.get_mut(&token)?;
-        if !std::mem::take(&mut flight.asking) {
-            return None;
-        }
-        let (index, address, lane) = (flight.host, flight.address.take(), flight.lane);
-        self.asking = self.asking.saturating_sub(1);
+        let EndedRequest { host: index, address, lane } = self.flights.end_request(token)?;
         if let Some(host) = self.host_mut(index) {
             host.in_flight = host.in_flight.saturating_sub(1);
             host.give_lane(lane);
@@ -126,9 +121,11 @@ impl Frontier {
         if verdicts.is_empty() {
             return;
         }
-        self.decided.extend(verdicts.release.into_iter().map(Step::Release));
+        for token in verdicts.release {
+            self.decisions.push(Step::Release(token));
+        }
         for token in verdicts.put_back {
-            self.decided.push_back(Step::Forget(token));
+            self.decisions.push(Step::Forget(token));
             self.put_back(token, now);
         }
     }
@@ -136,12 +133,12 @@ impl Frontier {
     /// The visit did not happen: its entry is served again.
     pub(crate) fn put_back(&mut self, token: Token, now: Millis) {
         self.free(token, now);
-        let Some(InFlight { host: index, entry, request, reserved, orphan_of, .. }) =
-            self.in_flight.remove(&token)
+        let Some(InFlight { host: index, entry, robots, reserved, orphan_of, .. }) =
+            self.flights.remove(token)
         else {
             return;
         };
-        if let Some(request) = request {
+        if let Some(request) = robots {
             // Nobody will answer it: as if the host had not.
             self.robots_ended(index, &request, RobotsAnswer::NoAnswer, Vec::new(), now);
         }
@@ -158,7 +155,7 @@ impl Frontier {
             let before = queue.queue.in_memory();
             queue.queue.put_back(Entry { order: entry.order, value: entry.value });
             let after = queue.queue.in_memory();
-            self.in_memory += after - before;
+            self.windows.changed(before, after);
         }
         self.reschedule(index, now);
     }
@@ -172,13 +169,13 @@ impl Frontier {
     /// A request was not made, or was given up, because the lease did not hold: what was asked for is served again, with
     /// nothing held against its host. One that was `sent` may have reached it: the host is owed a full delay from now.
     pub fn take_back(&mut self, token: Token, sent: bool, now: Millis) {
-        let Some(flight) = self.in_flight.get_mut(&token) else { return };
-        let (index, request) = (flight.host, flight.request.take());
+        let Some(flight) = self.flights.get_mut(token) else { return };
+        let (index, request) = (flight.host, flight.robots.take());
         if sent {
             let delay = self.delay_of(index, now);
             if let Some(host) = self.host_mut(index) {
                 host.politeness.started(now, delay);
-                self.mark_dirty(index);
+                self.hosts.mark_dirty(index);
             }
         }
         self.put_back(token, now);
@@ -189,14 +186,11 @@ impl Frontier {
 
     /// Is what was handed out under this token still for a shard that is here?
     pub fn is_under_way(&self, token: Token) -> bool {
-        self.in_flight.get(&token).is_some_and(|flight| self.shard_of_host(flight.host).is_some())
+        self.flights.get(token).is_some_and(|flight| self.shard_of_host(flight.host).is_some())
     }
 
     /// An answer that came late will be told: it is not missed before it might be if it had been asked for now.
     pub fn expect_later(&mut self, token: Token, now: Millis) {
-        if let Some(flight) = self.in_flight.get_mut(&token) {
-            flight.since = now;
-            self.note_start(now, token);
-        }
+        self.flights.restart(token, now);
     }
 }

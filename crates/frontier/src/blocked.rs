@@ -14,7 +14,7 @@ impl Frontier {
         let mut blocked = BTreeMap::new();
         let Some(state) = self.jobs.get(&job).filter(|state| state.in_progress == 0) else { return blocked };
         if state.counts.delayed > 0 {
-            let Some(due) = self.next_due.filter(|due| *due >= until) else { return blocked };
+            let Some(due) = self.pending.next_due().filter(|due| *due >= until) else { return blocked };
             blocked.extend(state.delayed_in().map(|shard| (shard, due)));
         }
         let mut busy = BTreeSet::new();
@@ -38,7 +38,7 @@ impl Frontier {
     pub fn note_blocked(&mut self, job: JobId, shard: u16, until: Option<Millis>) {
         if self.owns(shard) {
             let applied = self.received(shard).unwrap_or(0);
-            self.changes.changes.push(Change::Blocked { job, shard, applied, until });
+            self.pending.push(Change::Blocked { job, shard, applied, until });
         }
     }
 }

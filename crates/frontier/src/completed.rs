@@ -6,7 +6,7 @@ use crate::codec::decode_visit;
 use crate::flights::TakenEntry;
 use crate::frontier::Frontier;
 use crate::queue::{Entry, OrderKey};
-use crate::ready::{HostIndex, NOWHERE};
+use crate::ready::{HostIndex, NO_HOST};
 use crate::state::{Change, Delayed, QueueAt};
 use crate::step::{Ticket, Token};
 use argiope_model::{JobId, Millis, Url, Visit};
@@ -25,13 +25,13 @@ pub enum Completion {
 impl Frontier {
     /// The visit's records are stored and its links have been offered: it leaves the queue.
     pub fn completed(&mut self, token: Token, completion: Completion, now: Millis) {
-        let Some(flight) = self.in_flight.get_mut(&token) else { return };
+        let Some(flight) = self.flights.get_mut(token) else { return };
         let (index, entry, reserved) =
             (flight.host, flight.entry.take(), std::mem::take(&mut flight.reserved));
         let orphan_of = flight.orphan_of;
-        if !flight.asking {
-            // Otherwise its records were quicker than the news of its answer, which is still to come.
-            self.in_flight.remove(&token);
+        if !flight.is_requesting() {
+            // Otherwise its records were faster than the report of its response, which is still to come.
+            self.flights.remove(token);
         }
         if let Some(id) = orphan_of {
             return self.completed_for_nobody(id, &completion, reserved, now);
@@ -62,7 +62,7 @@ impl Frontier {
     fn completed_for_nobody(&mut self, id: JobId, completion: &Completion, reserved: bool, now: Millis) {
         match (completion, self.jobs.get_mut(&id)) {
             (Completion::Done { counted: true }, Some(job)) if reserved => job.spend(),
-            _ => self.unreserve(NOWHERE, id, reserved, now),
+            _ => self.unreserve(NO_HOST, id, reserved, now),
         }
     }
 
@@ -92,7 +92,7 @@ impl Frontier {
             return; // ended before
         }
         let drained = queue.queue.is_finished();
-        self.changes.changes.push(Change::Unqueue { at, order });
+        self.pending.push(Change::Unqueue { at, order });
         if let Some(state) = self.jobs.get_mut(&job) {
             state.count(at.host.shard, |counts| counts.queued = counts.queued.saturating_sub(1));
         }
@@ -106,7 +106,7 @@ impl Frontier {
             }
         }
         if drained {
-            self.mark_dirty(index);
+            self.hosts.mark_dirty(index);
         }
         self.reschedule_if_idle(index, now);
     }
@@ -123,13 +123,13 @@ impl Frontier {
     pub(crate) fn retry(&mut self, at: QueueAt, order: OrderKey, value: &[u8], due: Millis) {
         let Ok(mut visit) = decode_visit(at.job, order.rank.saturating_sub(1), value) else { return };
         visit.attempt = visit.attempt.saturating_add(1);
-        let order = OrderKey { sequence: self.new_sequence(), ..order };
+        let order = OrderKey { sequence: self.pending.new_sequence(), ..order };
         if let Some(state) = self.jobs.get_mut(&at.job) {
             state.count(at.host.shard, |counts| counts.delayed += 1);
             state.evictions.queued(order.rank);
         }
         let entry = Entry { order, value: crate::codec::encode_visit(&visit) };
-        self.delay_entry(Delayed { due, at, entry });
+        self.pending.delay(Delayed { due, at, entry });
     }
 
     /// Tells a host's pages apart from a trap's: called for each page with final content.

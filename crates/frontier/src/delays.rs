@@ -2,9 +2,8 @@
 
 use crate::answered::Answer;
 use crate::frontier::Frontier;
-use crate::hash::FastMap;
 use crate::host::Host;
-use crate::job::Job;
+use crate::job_table::JobTable;
 use crate::ready::HostIndex;
 use argiope_model::{JobId, Millis, ProxyReach};
 use argiope_politeness::{HostRules, PolitenessRules};
@@ -15,9 +14,7 @@ use std::time::Duration;
 impl Frontier {
     /// New politeness settings hold from the next request on, and for the waits that are under way.
     pub fn set_politeness(&mut self, politeness: Arc<PolitenessRules>, now: Millis) {
-        self.common_rules = Arc::new(politeness.for_host(""));
-        let old = std::mem::replace(&mut self.politeness, politeness);
-        if old.robots() != self.politeness.robots() {
+        if self.rules.replace(politeness) {
             self.reload_robots();
         }
         for host in self.hosts.iter_mut() {
@@ -46,18 +43,13 @@ impl Frontier {
         self.find_rules(index);
         match self.host(index).and_then(|host| host.rules.as_ref()) {
             Some(rules) => Arc::clone(rules),
-            None => Arc::clone(&self.common_rules),
+            None => Arc::clone(self.rules.common()),
         }
     }
 
-    /// Hosts that no entry names share one set of rules.
     pub(crate) fn find_rules(&mut self, index: HostIndex) {
         let Some(host) = self.hosts.get_mut(index as usize) else { return };
-        if host.rules.is_none() {
-            let rules = self.politeness.for_host(&host.name);
-            let common = rules.domain().is_none() && rules.class().is_none();
-            host.rules = Some(if common { Arc::clone(&self.common_rules) } else { Arc::new(rules) });
-        }
+        self.rules.assign(host);
     }
 
     /// The delay that holds for a host now, adaptive lengthening included.
@@ -72,7 +64,7 @@ impl Frontier {
         let delay = self.delay_of(index, now);
         let host = self.host_mut(index)?;
         if !host.politeness.keeps(delay, now) {
-            self.mark_dirty(index);
+            self.hosts.mark_dirty(index);
             self.reschedule(index, now);
             return None;
         }
@@ -81,7 +73,7 @@ impl Frontier {
 
     /// What goes through a proxy where a job says nothing of one.
     pub fn set_usual_proxies(&mut self, reach: ProxyReach) {
-        self.usual_proxies = reach;
+        self.rules.set_proxies(reach);
     }
 
     /// When a host may be asked next, by what is known of it.
@@ -106,7 +98,7 @@ impl Frontier {
             host.politeness.started(answer.ended, delay);
             host.politeness.answered(answer.ended, &answer.outcome, &rules, delay, per_host);
         }
-        self.mark_dirty(index);
+        self.hosts.mark_dirty(index);
     }
 
     pub(crate) fn base_delay_of(&self, index: HostIndex, rules: &HostRules, now: Millis) -> Duration {
@@ -128,7 +120,7 @@ impl Frontier {
 }
 
 impl Host {
-    pub(crate) fn per_host(&self, rules: &HostRules, jobs: &FastMap<JobId, Job>) -> NonZeroU32 {
+    pub(crate) fn per_host(&self, rules: &HostRules, jobs: &JobTable) -> NonZeroU32 {
         rules.per_host(
             self.queues.iter().filter_map(|q| jobs.get(&q.queue.job)).map(|job| job.limits.per_host),
         )

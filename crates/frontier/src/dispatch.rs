@@ -35,7 +35,7 @@ impl Frontier {
         let job = queue.job;
         let at = QueueAt { job, host: key };
         if let Some(after) = queue.needs_load() {
-            let limit = self.room().max(2);
+            let limit = self.windows.room().max(2);
             self.step_asked(index);
             return Some(Step::LoadQueue { host: index, at, after, limit });
         }
@@ -127,7 +127,7 @@ impl Frontier {
         host.turn = (turn + 1) % host.queues.len().max(1);
         let at = QueueAt { job: visit.job, host: host.key };
         let ticket = Ticket { at, order: entry.order };
-        self.in_memory = self.in_memory.saturating_sub(1);
+        self.windows.changed(1, 0);
         let taken = TakenEntry { job: visit.job, order: entry.order, value: entry.value };
         let (token, lane) = self.begin(index, Some(taken), None, address, reserved, now, delay);
         Some(Step::Fetch(Box::new(Dispatch {
@@ -156,7 +156,6 @@ impl Frontier {
         now: Millis,
         delay: Duration,
     ) -> (Token, u32) {
-        let token = self.new_token();
         if let Some(address) = address {
             self.addresses.take(address);
         }
@@ -166,7 +165,6 @@ impl Frontier {
             job.in_progress += 1;
             job.evictions.served(entry.order.rank);
         }
-        self.asking += 1;
         let mut lane = 0;
         if let Some(host) = self.host_mut(index) {
             lane = host.take_lane();
@@ -174,21 +172,11 @@ impl Frontier {
             host.prepared = entry.is_none();
             host.politeness.started(now, delay);
         }
-        self.note_start(now, token);
-        self.in_flight.insert(
-            token,
-            InFlight {
-                host: index,
-                entry,
-                request,
-                address,
-                reserved,
-                asking: true,
-                lane,
-                since: now,
-                orphan_of: None,
-            },
-        );
+        let mut flight = InFlight::requesting(index, lane, address, now);
+        flight.entry = entry;
+        flight.robots = request;
+        flight.reserved = reserved;
+        let token = self.flights.insert(flight);
         self.reschedule(index, now);
         (token, lane)
     }
@@ -218,11 +206,10 @@ impl Frontier {
         keeps_page: bool,
         now: Millis,
     ) -> Option<(Token, Ticket)> {
-        let token = self.new_token();
         let host = self.host_mut(index)?;
         let at = QueueAt { job, host: host.key };
         let entry = host.queue_mut(job)?.queue.pop()?;
-        self.in_memory = self.in_memory.saturating_sub(1);
+        self.windows.changed(1, 0);
         let ticket = Ticket { at, order: entry.order };
         let taken = TakenEntry { job, order: entry.order, value: entry.value };
         if let Some(job) = self.jobs.get_mut(&job) {
@@ -235,20 +222,7 @@ impl Frontier {
         if !keeps_page {
             self.release_promise(ticket.at, ticket.order.rank, now);
         }
-        self.in_flight.insert(
-            token,
-            InFlight {
-                host: index,
-                entry: Some(taken),
-                request: None,
-                address: None,
-                reserved: keeps_page,
-                asking: false,
-                lane: 0,
-                since: now,
-                orphan_of: None,
-            },
-        );
+        let token = self.flights.insert(InFlight::without_request(index, taken, keeps_page, now));
         self.reschedule(index, now);
         Some((token, ticket))
     }
@@ -260,7 +234,7 @@ impl Frontier {
         let queue = &mut host.queue_mut(visit.job)?.queue;
         let head = queue.pop()?;
         queue.done(head.order);
-        self.in_memory = self.in_memory.saturating_sub(1);
+        self.windows.changed(1, 0);
         if let Some(job) = self.jobs.get_mut(&visit.job) {
             job.count(at.host.shard, |counts| {
                 counts.queued = counts.queued.saturating_sub(1);
@@ -269,8 +243,8 @@ impl Frontier {
         }
         // Others need not wait with their page for this one.
         self.release_promise(at, head.order.rank, now);
-        self.changes.changes.push(Change::Unqueue { at, order: head.order });
-        self.delay_entry(Delayed { due: until, at, entry: head });
+        self.pending.push(Change::Unqueue { at, order: head.order });
+        self.pending.delay(Delayed { due: until, at, entry: head });
         self.reschedule(index, now);
         None
     }

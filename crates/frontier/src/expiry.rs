@@ -1,10 +1,9 @@
 //! What time alone decides: failures that were held, and requests that nothing was heard of.
 
-use crate::flights::InFlight;
 use crate::frontier::Frontier;
 use crate::host::Place;
 use crate::ready::HostIndex;
-use crate::step::{Step, Token};
+use crate::step::Step;
 use argiope_model::Millis;
 
 impl Frontier {
@@ -13,16 +12,9 @@ impl Frontier {
         let verdicts = self.network.expire(now);
         self.decide(verdicts, now);
         self.expire_remote_robots(now);
-        while let Some((at, token)) = self.started_order.front().copied() {
-            if now < at + self.config.stale_after {
-                return;
-            }
-            self.started_order.pop_front();
-            let is_stale = |flight: &InFlight| flight.asking && now >= flight.since + self.config.stale_after;
-            if self.in_flight.get(&token).is_some_and(is_stale) {
-                self.decided.push_back(Step::Forget(token));
-                self.put_back(token, now);
-            }
+        while let Some(token) = self.flights.take_stale(now, self.config.stale_after) {
+            self.decisions.push(Step::Forget(token));
+            self.put_back(token, now);
         }
     }
 
@@ -32,7 +24,7 @@ impl Frontier {
     pub(crate) fn release_if_too_few_can_fail(&mut self, now: Millis) {
         let Some(end) = self.network.window_end() else { return };
         // Failures of robots.txt are not held, but a job would be kept from its end by their window.
-        if self.in_flight.len() > self.network.held() {
+        if self.flights.len() > self.network.held() {
             return;
         }
         let may_fail = |place: Place| match place {
@@ -42,7 +34,7 @@ impl Frontier {
         };
         let others = self.hosts.iter().enumerate().filter(|(_, host)| may_fail(host.place));
         // Delayed entries are on disk: each may be of another host.
-        let delayed = match self.next_due {
+        let delayed = match self.pending.next_due() {
             Some(due) if due < end => self.jobs.values().map(|job| job.counts.delayed).sum::<u64>(),
             _ => 0,
         };
@@ -57,29 +49,10 @@ impl Frontier {
     /// may still tell that the network is down; after them nothing will, and what was held is the hosts' own.
     pub fn next_verdict(&mut self, now: Millis) -> Option<Step> {
         self.expire(now);
-        if self.asking == 0 {
+        if self.flights.requests() == 0 {
             let verdicts = self.network.release();
             self.decide(verdicts, now);
         }
-        self.decided.pop_front()
-    }
-
-    /// Remembers when a request began, for those that are never heard of again.
-    pub(crate) fn note_start(&mut self, now: Millis, token: Token) {
-        if self.started_order.len() > 1024 + 2 * self.asking {
-            let in_flight = &self.in_flight;
-            self.started_order.retain(|(_, token)| in_flight.get(token).is_some_and(|f| f.asking));
-        }
-        self.started_order.push_back((now, token));
-    }
-
-    /// The first request in the order of starts is one that is under way.
-    pub(crate) fn drop_ended_starts(&mut self) {
-        while let Some((_, token)) = self.started_order.front() {
-            if self.in_flight.get(token).is_some_and(|f| f.asking) {
-                return;
-            }
-            self.started_order.pop_front();
-        }
+        self.decisions.next()
     }
 }

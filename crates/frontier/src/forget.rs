@@ -3,11 +3,10 @@
 
 use crate::codec::decode_visit;
 use crate::frontier::Frontier;
-use crate::host::RobotsHandle;
+use crate::host::{Host, RobotsHandle};
 use crate::ready::HostIndex;
 use crate::state::{Delayed, ShardState, StateError, StoredRobots};
 use argiope_model::Millis;
-use argiope_politeness::RobotsNext;
 use std::collections::HashMap;
 
 /// Delayed entries that are looked through for those that wait for a robots.txt, the earliest first.
@@ -17,7 +16,7 @@ impl Frontier {
     /// Whatever robots.txt was unreachable until now is asked for again, as soon as its host may be asked. Everything in
     /// [`Frontier::take_changes`] must have been applied before.
     pub fn forget_robots_failures(&mut self, state: &dyn ShardState, now: Millis) -> Result<(), StateError> {
-        self.robots_failures_since = now;
+        self.rules.forget_robots_failures(now);
         for index in 0..self.hosts.len() {
             let Some(host) = self.hosts.get_mut(index) else { continue };
             let mut changed = false;
@@ -34,38 +33,29 @@ impl Frontier {
         self.recheck_put_off(state, now)
     }
 
-    /// Forgets how often hosts have failed: breakers are closed, suspensions end. Every robots.txt is asked for again, for what
-    /// it forbade may have been the failure.
+    /// Forgets the failures of all hosts: breakers close and suspensions end. Every robots.txt is fetched again, for its rules
+    /// may have been the failure.
     pub fn forget_failures(&mut self, now: Millis) {
-        self.robots_since = now;
-        for origin in self.hosts.iter_mut().flat_map(|host| &mut host.reachability.origins) {
-            if matches!(origin.robots, RobotsHandle::Known { .. }) {
-                origin.robots = RobotsHandle::Missing;
-            }
-        }
-        for index in 0..self.hosts.len() {
-            let known = self.hosts.get_mut(index).filter(|host| host.politeness.is_known());
-            if known.is_some_and(|host| host.politeness.forget_failures()) {
-                self.mark_dirty(index as HostIndex);
-                self.reschedule(index as HostIndex, now);
-            }
-        }
+        self.rules.forget_robots(now);
+        self.forget_failures_where(now, |_| true);
     }
 
-    /// The same for the hosts of one shard, as far as they are in memory. A robots.txt that is stored and was reachable holds: a
-    /// cluster has other jobs, too.
+    /// The same for the hosts of one shard that are in memory. A stored robots.txt that was reachable stays in use: a cluster
+    /// has other jobs, too.
     pub(crate) fn forget_failures_in(&mut self, shard: u16, now: Millis) {
+        self.forget_failures_where(now, |host| host.key.shard == shard);
+    }
+
+    fn forget_failures_where(&mut self, now: Millis, is_meant: impl Fn(&Host) -> bool) {
         for index in 0..self.hosts.len() {
-            let Some(host) = self.hosts.get_mut(index).filter(|host| host.key.shard == shard) else {
-                continue;
-            };
+            let Some(host) = self.hosts.get_mut(index).filter(|host| is_meant(host)) else { continue };
             for origin in &mut host.reachability.origins {
                 if matches!(origin.robots, RobotsHandle::Known { .. }) {
                     origin.robots = RobotsHandle::Missing;
                 }
             }
             if host.politeness.is_known() && host.politeness.forget_failures() {
-                self.mark_dirty(index as HostIndex);
+                self.hosts.mark_dirty(index as HostIndex);
                 self.reschedule(index as HostIndex, now);
             }
         }
@@ -86,7 +76,7 @@ impl Frontier {
         if self.jobs.values().all(|job| job.counts.delayed == 0) {
             return Ok(());
         }
-        let (delayed, _) = state.load_due(&self.served, Millis::NEVER, LOOKED_THROUGH)?;
+        let (delayed, _) = state.load_due(self.shards.served(), Millis::NEVER, LOOKED_THROUGH)?;
         let mut robots: HashMap<Box<str>, Option<StoredRobots>> = HashMap::new();
         let mut due_now: Vec<Delayed> = Vec::new();
         for delayed in delayed.into_iter().filter(|delayed| delayed.due > now) {
@@ -101,25 +91,12 @@ impl Frontier {
                 }
             };
             let waits_no_longer =
-                |stored: &StoredRobots| stored.expires == delayed.due && !self.blocks(stored, now);
+                |stored: &StoredRobots| stored.expires == delayed.due && !self.rules.blocks(stored, now);
             if stored.as_ref().is_some_and(waits_no_longer) {
                 due_now.push(delayed);
             }
         }
         self.due_loaded(due_now, None, now);
         Ok(())
-    }
-
-    /// It is from before the time that such are remembered from.
-    pub(crate) fn is_forgotten(&self, stored: &StoredRobots) -> bool {
-        let is_failure = stored.status == StoredRobots::NO_ANSWER;
-        stored.fetched_at < self.robots_since
-            || (is_failure && stored.fetched_at < self.robots_failures_since)
-    }
-
-    /// Whether URLs have to wait because of it.
-    fn blocks(&self, stored: &StoredRobots, now: Millis) -> bool {
-        let next = self.politeness.robots().next(stored.answer(), u8::MAX, stored.fetched_at);
-        !self.is_forgotten(stored) && matches!(next, RobotsNext::UnreachableUntil(until) if until > now)
     }
 }

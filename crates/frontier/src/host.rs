@@ -135,7 +135,7 @@ pub(crate) struct Host {
     /// Its record on disk is out of date.
     pub(crate) dirty: bool,
     /// It could be asked now, but what it may be asked for is in pages that are not stored yet.
-    pub(crate) starved: bool,
+    pub(crate) awaits_links: bool,
     /// The host's connections in use, a bit each.
     lanes: u128,
 }
@@ -162,7 +162,7 @@ impl Host {
             rank: 0,
             new_urls: Rate::UNUSED,
             dirty: true,
-            starved: false,
+            awaits_links: false,
             lanes: 0,
         }
     }

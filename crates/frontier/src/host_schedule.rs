@@ -1,9 +1,9 @@
 //! Where one host belongs now, and what it serves next.
 
 use crate::codec::decode_visit;
-use crate::hash::FastMap;
 use crate::host::{Address, Host, Place, RobotsHandle};
-use crate::job::{Activity, Job};
+use crate::job::Activity;
+use crate::job_table::JobTable;
 use crate::queue::{Entry, OrderKey};
 use crate::ready::HostIndex;
 use argiope_model::{JobId, Millis, Scheme, WaitReason};
@@ -12,12 +12,7 @@ use argiope_politeness::HostRules;
 
 impl Host {
     /// Where the host belongs, and the rank of what it would serve next.
-    pub(crate) fn place_now(
-        &self,
-        rules: &HostRules,
-        jobs: &FastMap<JobId, Job>,
-        now: Millis,
-    ) -> (Place, u8) {
+    pub(crate) fn place_now(&self, rules: &HostRules, jobs: &JobTable, now: Millis) -> (Place, u8) {
         if self.closed {
             return (Place::Idle, 0);
         }
@@ -37,7 +32,7 @@ impl Host {
     }
 
     /// The rank of what the host would serve next; None if there is nothing.
-    fn head_rank(&self, jobs: &FastMap<JobId, Job>) -> Option<u8> {
+    fn head_rank(&self, jobs: &JobTable) -> Option<u8> {
         if !self.reachability.robots_requests.is_empty() {
             return Some(0);
         }
@@ -47,7 +42,7 @@ impl Host {
     }
 
     /// The first queue from the host's turn on that has something its job may do now.
-    pub(crate) fn queue_in_turn(&self, jobs: &FastMap<JobId, Job>) -> Option<usize> {
+    pub(crate) fn queue_in_turn(&self, jobs: &JobTable) -> Option<usize> {
         let count = self.queues.len();
         (0..count).map(|n| (self.turn + n) % count).find(|at| {
             self.queues.get(*at).is_some_and(|q| {
@@ -61,7 +56,7 @@ impl Host {
     }
 
     /// Whoever has work for which there is no budget is told when some is given back.
-    pub(crate) fn wait_for_budget(&mut self, index: HostIndex, jobs: &mut FastMap<JobId, Job>) {
+    pub(crate) fn wait_for_budget(&mut self, index: HostIndex, jobs: &mut JobTable) {
         for queue in &mut self.queues {
             if !queue.waits_for_budget
                 && !queue.queue.is_drained()

@@ -1,8 +1,8 @@
 //! All hosts by their index, in blocks that never move: growing costs one block, not a copy of all hosts and room for twice
 //! as many. They are found by name and by key through tables of indices; the names are with the hosts alone.
 
-use crate::host::Host;
-use crate::ready::HostIndex;
+use crate::host::{Host, Place};
+use crate::ready::{HostIndex, Stamp};
 use crate::state::HostKey;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
@@ -18,6 +18,12 @@ pub(crate) struct HostTable {
     by_key: HashTable<HostIndex>,
     /// Names come from strangers.
     hasher: RandomState,
+    /// Places that no host has and that nothing refers to any more ...
+    vacant: Vec<HostIndex>,
+    /// ... among all places whose host has left.
+    left: usize,
+    /// Hosts whose record on disk is out of date.
+    dirty: Vec<HostIndex>,
 }
 
 impl HostTable {
@@ -45,10 +51,15 @@ impl HostTable {
     }
 
     /// Puts a host into a place that another has left, or a new one. It must not be there already.
-    pub(crate) fn insert(&mut self, host: Host, vacant: Option<HostIndex>) -> HostIndex {
+    pub(crate) fn insert(&mut self, mut host: Host) -> HostIndex {
+        let is_dirty = host.dirty;
+        let vacant = self.vacant.pop();
         let index = match vacant.and_then(|index| Some((index, self.get_mut(index as usize)?))) {
             Some((index, place)) => {
+                // What the schedule still holds of the one before it stays dead.
+                host.stamp = place.stamp;
                 *place = host;
+                self.left = self.left.saturating_sub(1);
                 index
             }
             None => {
@@ -58,7 +69,61 @@ impl HostTable {
             }
         };
         self.list(index);
+        if is_dirty {
+            self.dirty.push(index);
+        }
         index
+    }
+
+    /// Takes a host out. Its place stays taken while something that was asked for it has not come.
+    pub(crate) fn leave(&mut self, index: HostIndex) -> Option<Host> {
+        self.unlist(index);
+        let host = self.get_mut(index as usize)?.leave();
+        self.left += 1;
+        if host.steps == 0 {
+            self.vacant.push(index);
+        }
+        Some(host)
+    }
+
+    /// A name or a load that was asked for has come. True if the host has left meanwhile: then its place is free.
+    pub(crate) fn step_ended(&mut self, index: HostIndex) -> bool {
+        let Some(host) = self.get_mut(index as usize) else { return true };
+        let (before, gone) = (host.steps, host.gone);
+        host.steps = before.saturating_sub(1);
+        if gone && before == 1 {
+            self.vacant.push(index);
+        }
+        gone
+    }
+
+    /// Hosts that have not left.
+    pub(crate) fn live(&self) -> usize {
+        self.len() - self.left
+    }
+
+    /// Whether a host is still where it was with this stamp.
+    pub(crate) fn is_at(&self, index: HostIndex, stamp: Stamp, place: fn(Place) -> bool) -> bool {
+        self.get(index as usize).is_some_and(|host| host.stamp == stamp && place(host.place))
+    }
+
+    /// The record of the host on disk is out of date.
+    pub(crate) fn mark_dirty(&mut self, index: HostIndex) {
+        if let Some(host) = self.get_mut(index as usize)
+            && !host.dirty
+        {
+            host.dirty = true;
+            self.dirty.push(index);
+        }
+    }
+
+    /// The records that are out of date, each with its key.
+    pub(crate) fn take_records(&mut self) -> impl Iterator<Item = (HostKey, Vec<u8>)> {
+        let dirty = std::mem::take(&mut self.dirty);
+        dirty.into_iter().filter_map(|index| {
+            let host = self.get_mut(index as usize)?;
+            std::mem::take(&mut host.dirty).then(|| (host.key, host.encode()))
+        })
     }
 
     fn push(&mut self, host: Host) {
@@ -75,7 +140,7 @@ impl HostTable {
     }
 
     fn list(&mut self, index: HostIndex) {
-        let HostTable { blocks, by_name, by_key, hasher } = self;
+        let HostTable { blocks, by_name, by_key, hasher, .. } = self;
         let host = |index: HostIndex| blocks.get(index as usize / BLOCK)?.get(index as usize % BLOCK);
         let name_hash = |index: &HostIndex| host(*index).map_or(0, |host| hasher.hash_one(&*host.name));
         let key_hash = |index: &HostIndex| host(*index).map_or(0, |host| hasher.hash_one(host.key));
@@ -84,7 +149,7 @@ impl HostTable {
     }
 
     /// It is found neither by name nor by key from now on; its place stays.
-    pub(crate) fn unlist(&mut self, index: HostIndex) {
+    fn unlist(&mut self, index: HostIndex) {
         let Some(host) = self.get(index as usize) else { return };
         let (name, key) = (self.hasher.hash_one(&*host.name), self.hasher.hash_one(host.key));
         for (table, hash) in [(&mut self.by_name, name), (&mut self.by_key, key)] {
@@ -115,7 +180,7 @@ mod tests {
         for (number, name) in names.iter().enumerate() {
             assert_eq!(table.len(), number);
             let host = Host::new(name, name, HostKey { shard: 0, number: number as u32 });
-            assert_eq!(table.insert(host, None), number as HostIndex);
+            assert_eq!(table.insert(host), number as HostIndex);
         }
         for at in [0, 1, BLOCK - 1, BLOCK, BLOCK * 2, all - 1] {
             assert_eq!(table.get(at).map(|host| &*host.name), Some(&*names[at]));
@@ -134,11 +199,12 @@ mod tests {
         let mut table = HostTable::default();
         let key = |number| HostKey { shard: 3, number };
         for (number, name) in ["a.test", "b.test", "c.test"].into_iter().enumerate() {
-            table.insert(Host::new(name, name, key(number as u32)), None);
+            table.insert(Host::new(name, name, key(number as u32)));
         }
-        table.unlist(1);
+        assert!(table.leave(1).is_some());
+        assert_eq!((table.len(), table.live()), (3, 2));
         assert_eq!((table.named("b.test"), table.keyed(key(1))), (None, None));
-        assert_eq!(table.insert(Host::new("d.test", "d.test", key(9)), Some(1)), 1);
+        assert_eq!(table.insert(Host::new("d.test", "d.test", key(9))), 1);
         assert_eq!((table.named("d.test"), table.keyed(key(9))), (Some(1), Some(1)));
         assert_eq!((table.named("c.test"), table.keyed(key(2))), (Some(2), Some(2)));
         assert_eq!((table.named("b.test"), table.keyed(key(1)), table.len()), (None, None, 3));

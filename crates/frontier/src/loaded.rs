@@ -22,21 +22,18 @@ impl Frontier {
             let before = queue.queue.in_memory();
             queue.queue.loaded(entries, complete);
             let after = queue.queue.in_memory();
-            self.in_memory = self.in_memory + after - before;
+            self.windows.changed(before, after);
         }
         self.reschedule(index, now);
     }
 
     pub fn due_loaded(&mut self, delayed: Vec<Delayed>, next: Option<Millis>, now: Millis) {
-        self.next_due = match (self.next_due, next) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
+        self.pending.note_due(next);
         for Delayed { due, at, entry } in delayed {
             if !self.owns(at.host.shard) {
                 continue; // gone since it was asked for
             }
-            self.changes.changes.push(Change::Undelay { due, at, order: entry.order });
+            self.pending.push(Change::Undelay { due, at, order: entry.order });
             if let Some(job) = self.jobs.get_mut(&at.job) {
                 job.count(at.host.shard, |counts| counts.delayed = counts.delayed.saturating_sub(1));
             }
@@ -44,10 +41,5 @@ impl Frontier {
                 self.enqueue(index, at.job, entry, now, now);
             }
         }
-    }
-
-    pub(crate) fn delay_entry(&mut self, delayed: Delayed) {
-        self.next_due = Some(self.next_due.map_or(delayed.due, |due| due.min(delayed.due)));
-        self.changes.changes.push(Change::Delay(delayed));
     }
 }

@@ -20,15 +20,14 @@ impl Frontier {
     /// The next thing to do at `now`. Ask again until it says [`Step::Wait`].
     pub fn next(&mut self, now: Millis) -> Step {
         self.expire(now);
-        if let Some(step) = self.decided.pop_front() {
+        if let Some(step) = self.decisions.next() {
             return step;
         }
-        if self.next_due.is_some_and(|due| due <= now) {
-            self.next_due = None;
+        if self.pending.take_due(now) {
             return Step::LoadDue { until: now, limit: DUE_BATCH };
         }
         self.call_witness(now);
-        if let Some(step) = self.decided.pop_front() {
+        if let Some(step) = self.decisions.next() {
             return step;
         }
         self.wake(now);
@@ -92,53 +91,42 @@ impl Frontier {
         if wanted.is_some() || matches!(gate, Gate::Only(_)) {
             return wanted;
         }
-        let hosts = &self.hosts;
-        let live = |host, stamp| Frontier::is_live(hosts, host, stamp, |p| p == Place::Ready);
-        self.ready.pop(live)
+        self.schedule.next_ready(&self.hosts)
     }
 
     /// Nothing is ready.
     pub(crate) fn wait(&mut self, now: Millis) -> Step {
         self.release_if_too_few_can_fail(now);
-        self.decided.pop_front().unwrap_or_else(|| Step::Wait(self.wake_time(now)))
+        self.decisions.next().unwrap_or_else(|| Step::Wait(self.wake_time(now)))
     }
 
     /// Hosts whose time has come become ready.
     fn wake(&mut self, now: Millis) {
-        loop {
-            let hosts = &self.hosts;
-            let live =
-                |host, stamp| Frontier::is_live(hosts, host, stamp, |p| matches!(p, Place::Waiting(..)));
-            match self.timers.pop_due(now, live) {
-                Some(index) => self.reschedule(index, now),
-                None => return,
-            }
+        while let Some(index) = self.schedule.pop_due(now, &self.hosts) {
+            self.reschedule(index, now);
         }
     }
 
     /// When to look again although nothing has happened.
     pub fn wake_time(&mut self, now: Millis) -> Option<Millis> {
-        let hosts = &self.hosts;
-        let live = |host, stamp| Frontier::is_live(hosts, host, stamp, |p| matches!(p, Place::Waiting(..)));
-        let timer = self.timers.next_due(live);
-        self.drop_ended_starts();
-        let stale = self.started_order.front().map(|(at, _)| *at + self.config.stale_after);
+        let timer = self.schedule.next_due(&self.hosts);
+        let stale = self.flights.first_start().map(|at| at + self.config.stale_after);
         // While a probe is under way its answer is waited for, not the time of the next one.
-        let idle = self.has_room() && self.asking + self.resolving == 0;
+        let idle = self.has_room() && self.flights.requests() + self.resolving == 0;
         let probe = self.network.wake_at(idle, now);
         let told = self.outbound.next_deadline();
-        let times = [timer, self.next_due, self.network.next_expiry(), stale, probe, told];
+        let times = [timer, self.pending.next_due(), self.network.next_expiry(), stale, probe, told];
         times.into_iter().flatten().min().map(|at| at.max(now))
     }
 
     fn has_room(&self) -> bool {
         let FrontierConfig { concurrency, ahead, max_outstanding, .. } = self.config;
-        self.asking + self.resolving < concurrency + ahead && self.in_flight.len() < max_outstanding
+        self.flights.requests() + self.resolving < concurrency + ahead && self.flights.len() < max_outstanding
     }
 
     pub(crate) fn gate(&self, now: Millis) -> Gate {
         match self.has_room() {
-            true => self.network.gate(self.asking + self.resolving == 0, now),
+            true => self.network.gate(self.flights.requests() + self.resolving == 0, now),
             false => Gate::Nobody,
         }
     }

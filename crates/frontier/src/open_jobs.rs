@@ -9,17 +9,11 @@ use argiope_model::{JobId, Millis, Url};
 impl Frontier {
     /// Starts a job, or goes on with one that was restored. Its limits may differ from the last time.
     pub fn open_job(&mut self, id: JobId, limits: JobLimits) {
-        self.ended_jobs.remove(&id);
-        match self.jobs.get_mut(&id) {
-            Some(job) => {
-                job.normal = limits.normal_form.compile();
-                job.limits = limits;
-                job.activity = Activity::Running;
-            }
-            None => {
-                self.jobs.insert(id, Job::new(id, limits, self.config.leased));
-            }
-        }
+        let leased = self.config.leased;
+        let job = self.jobs.open(id, || Job::new(id, limits.clone(), leased));
+        job.normal = limits.normal_form.compile();
+        job.limits = limits;
+        job.activity = Activity::Running;
         self.reschedule_all();
     }
 
@@ -60,23 +54,22 @@ impl Frontier {
     /// Takes everything of a job out: memory now, disk with the next batch.
     pub fn forget_job(&mut self, id: JobId) {
         self.end_job(id);
-        self.seen.retain(|(job, _), _| *job != id);
+        self.seen.forget_job(id);
         for host in self.hosts.iter_mut() {
             let before: usize = host.queues.iter().map(|q| q.queue.in_memory()).sum();
             host.queues.retain(|q| q.queue.job != id);
             host.closed_jobs.retain(|closed| *closed != id);
             let after: usize = host.queues.iter().map(|q| q.queue.in_memory()).sum();
-            self.in_memory = self.in_memory.saturating_sub(before - after);
+            self.windows.changed(before, after);
             host.turn = 0;
         }
-        self.changes.changes.push(Change::ForgetJob(id));
+        self.pending.push(Change::ForgetJob(id));
         self.reschedule_all();
     }
 
     /// Nothing more is done for a job. What the state has of it stays there.
     pub fn end_job(&mut self, id: JobId) {
-        self.jobs.remove(&id);
+        self.jobs.end(id);
         self.outbound.forget_job(id);
-        self.ended_jobs.insert(id);
     }
 }

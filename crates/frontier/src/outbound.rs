@@ -202,7 +202,7 @@ impl Frontier {
     }
 
     pub(crate) fn send(&mut self, from: u16, to: u16, message: &Message) {
-        self.changes.changes.push(Change::Send { from, to, message: message.encode() });
+        self.pending.push(Change::Send { from, to, message: message.encode() });
     }
 
     /// Hosts that a job has in its scope have to be known where they are crawled.
@@ -276,7 +276,7 @@ impl Frontier {
     /// How far it came is in the same batch ([`Change::Received`]).
     pub fn deliver<M: AsRef<[u8]>>(&mut self, shard: u16, messages: &[(u64, M)], now: Millis) -> Delivered {
         let mut delivered = Delivered::default();
-        let before = match self.slot(shard) {
+        let before = match self.shards.get(shard) {
             Some(slot) if slot.is_here() && !slot.is_closing() => slot.received,
             _ => return delivered,
         };
@@ -288,7 +288,7 @@ impl Frontier {
                 Ok(message) => {
                     let job = message.job();
                     if let Some(job) = job.filter(|job| !self.jobs.contains_key(job)) {
-                        if !self.ended_jobs.contains(&job) {
+                        if !self.jobs.has_ended(job) {
                             delivered.waits_for = Some(job);
                             break;
                         }
@@ -298,14 +298,15 @@ impl Frontier {
                 }
                 Err(error) => {
                     let why = error.to_string().into();
-                    self.notices.push_back(Notice::DamagedMessage { shard, offset: *offset, why });
+                    self.decisions.notice(Notice::DamagedMessage { shard, offset: *offset, why });
                 }
             }
             reached = reached.max(Some(*offset));
         }
-        if let (Some(offset), Some(slot)) = (reached.filter(|_| reached > before), self.slot_mut(shard)) {
+        if let (Some(offset), Some(slot)) = (reached.filter(|_| reached > before), self.shards.get_mut(shard))
+        {
             slot.received = Some(offset);
-            self.changes.changes.push(Change::Received { shard, offset });
+            self.pending.push(Change::Received { shard, offset });
         }
         delivered
     }
@@ -351,9 +352,9 @@ impl Frontier {
     fn go_on(&mut self, shard: u16, visit: &Visit, now: Millis) {
         let text = format!("{} {} {}", visit.scheduled_url(), visit.hops.len(), visit.url);
         let fingerprint = self.key.of(&text, visit.round).for_kind(visit.kind);
-        if self.seen.entry((visit.job, shard)).or_default().insert(fingerprint) {
+        if self.seen.insert(visit.job, shard, fingerprint) {
             let fingerprints = vec![fingerprint];
-            self.changes.changes.push(Change::Seen { job: visit.job, shard, fingerprints });
+            self.pending.push(Change::Seen { job: visit.job, shard, fingerprints });
             self.queue_continuation(visit, now);
         }
     }

@@ -9,7 +9,7 @@ use std::collections::{BinaryHeap, VecDeque};
 pub type HostIndex = u32;
 
 /// No host has this index.
-pub(crate) const NOWHERE: HostIndex = HostIndex::MAX;
+pub(crate) const NO_HOST: HostIndex = HostIndex::MAX;
 
 /// Changes whenever a host enters or leaves a structure; older entries are dead.
 pub(crate) type Stamp = u32;

@@ -36,8 +36,8 @@ impl Frontier {
     pub fn visited_before(&mut self, job: JobId, url: &Url, fingerprint: Fingerprint) {
         let index = self.host_index(url.host());
         let Some(shard) = self.host(index).map(|host| host.key.shard) else { return };
-        if self.seen.entry((job, shard)).or_default().insert(fingerprint) {
-            self.changes.changes.push(Change::Seen { job, shard, fingerprints: vec![fingerprint] });
+        if self.seen.insert(job, shard, fingerprint) {
+            self.pending.push(Change::Seen { job, shard, fingerprints: vec![fingerprint] });
         }
     }
 
@@ -58,7 +58,7 @@ impl Frontier {
             (Entered::Delayed { ticket, .. }, _) if !self.owns(ticket.at.host.shard) => {}
             (Entered::Delayed { due, ticket }, completion) => {
                 let Ticket { at, order } = ticket;
-                self.changes.changes.push(Change::Undelay { due, at, order });
+                self.pending.push(Change::Undelay { due, at, order });
                 if let Some(job) = self.jobs.get_mut(&at.job) {
                     job.count(at.host.shard, |counts| counts.delayed = counts.delayed.saturating_sub(1));
                 }
@@ -74,11 +74,11 @@ impl Frontier {
         let Some(queue) = self.host_mut(index).and_then(|host| host.queue_mut(at.job)) else { return };
         queue.queue.claim(order);
         queue.queue.done(order);
-        self.changes.changes.push(Change::Unqueue { at, order });
+        self.pending.push(Change::Unqueue { at, order });
         if let Some(job) = self.jobs.get_mut(&at.job) {
             job.count(at.host.shard, |counts| counts.queued = counts.queued.saturating_sub(1));
         }
-        self.mark_dirty(index);
+        self.hosts.mark_dirty(index);
     }
 
     fn complete_unqueued(&mut self, visit: &Visit, completion: Option<Completion>, now: Millis) {
@@ -114,7 +114,7 @@ impl Frontier {
         if let Some(host) = self.host_mut(index) {
             host.politeness.obey_retry_after(answer.ended, &answer.outcome, &rules);
         }
-        self.mark_dirty(index);
+        self.hosts.mark_dirty(index);
         self.reschedule(index, now);
     }
 
@@ -127,7 +127,7 @@ impl Frontier {
         fetched_at: Millis,
         now: Millis,
     ) -> Option<RobotsNews> {
-        let policy = self.politeness.robots().clone();
+        let policy = self.rules.robots().clone();
         let RobotsNext::Use { expires, .. } = policy.next(RobotsAnswer::Status(status), 1, fetched_at) else {
             return None;
         };
@@ -139,9 +139,9 @@ impl Frontier {
         }
         self.wait_after_unclean_stop(index, now);
         if let Some(shard) = self.host(index).map(|host| host.key.shard) {
-            self.changes.changes.push(Change::Robots { shard, origin: origin.origin().into(), stored });
+            self.pending.push(Change::Robots { shard, origin: origin.origin().into(), stored });
         }
-        self.mark_dirty(index);
+        self.hosts.mark_dirty(index);
         self.reschedule(index, now);
         Some(RobotsNews { origin: origin.clone(), robots })
     }
@@ -149,7 +149,7 @@ impl Frontier {
     /// A host that the state does not know, or not all of, may have been asked just before the process was killed: it is
     /// owed its full delay from then on when its shard was taken over, too.
     pub(crate) fn wait_after_unclean_stop(&mut self, index: HostIndex, now: Millis) {
-        let slot = self.shard_of_host(index).and_then(|shard| self.slot(shard));
+        let slot = self.shard_of_host(index).and_then(|shard| self.shards.get(shard));
         let Some(start) = slot.and_then(|slot| slot.unclean_start) else { return };
         let delay = self.delay_of(index, start);
         if start + delay > now
@@ -291,7 +291,7 @@ mod tests {
     fn so_does_one_whose_first_url_is_not_due_yet() {
         let mut state = MemoryState::new();
         let mut frontier = restored(&state);
-        for number in 0..frontier.jobs[&JOB].limits.new_urls_per_source.burst {
+        for number in 0..frontier.jobs.get(&JOB).unwrap().limits.new_urls_per_source.burst {
             discover(&mut frontier, &format!("http://b.test/{number}"));
         }
         discover(&mut frontier, "http://c.test/");

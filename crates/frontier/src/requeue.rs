@@ -56,7 +56,7 @@ impl Frontier {
         let index = self.host_index(visit.url.host());
         let depth = u8::try_from(visit.depth).unwrap_or(u8::MAX);
         let rank = OrderKey::rank_of(visit.priority);
-        let order = OrderKey { rank, depth, sequence: self.new_sequence() };
+        let order = OrderKey { rank, depth, sequence: self.pending.new_sequence() };
         // What it took from the budget was taken from its owner's then.
         self.prepare_again(index, visit, rank, false);
         self.enqueue(index, visit.job, Entry { order, value: encode_visit(visit) }, now, now);
@@ -79,7 +79,7 @@ impl Frontier {
         }
         let known = self.host_mut(index).filter(|host| host.politeness.is_known());
         if known.is_some_and(|host| host.politeness.forget_failures()) {
-            self.mark_dirty(index);
+            self.hosts.mark_dirty(index);
         }
     }
 }

@@ -31,7 +31,7 @@ impl Frontier {
             return false;
         }
         let own = self.jobs.get(&job).and_then(|job| job.limits.proxied);
-        own.unwrap_or_else(|| self.usual_proxies.covers(url))
+        own.unwrap_or_else(|| self.rules.is_proxied(url))
     }
 
     pub(crate) fn find_address(&mut self, index: HostIndex, proxied: bool, now: Millis) -> AddressNeed {

@@ -46,7 +46,7 @@ impl Frontier {
         now: Millis,
     ) -> Result<(), StateError> {
         self.read(state, &Shards::All, opens)?;
-        for shard in 0..u16::try_from(self.slots.len()).unwrap_or(u16::MAX) {
+        for shard in 0..self.shards.count() {
             self.begin_shard(shard, last_stop, now);
         }
         for index in 0..self.hosts.len() {
@@ -91,7 +91,7 @@ impl Frontier {
                 queue.waits_for_budget = false;
             }
             let opens = HashMap::from([(id, limits.clone())]);
-            let owned = self.owned();
+            let owned = self.shards.owned();
             let mut reader = Reader { frontier: self, opens: &opens, hosts: Vec::new() };
             state.restore_job(&owned, id, &mut reader)?;
         }
@@ -119,8 +119,8 @@ impl Frontier {
     }
 
     fn begin_shard(&mut self, shard: u16, last_stop: LastStop, now: Millis) {
-        self.serve_shard(shard);
-        if let Some(slot) = self.slot_mut(shard) {
+        self.shards.serve(shard);
+        if let Some(slot) = self.shards.get_mut(shard) {
             slot.unclean_start = last_stop.unknown_until(now);
         }
     }
@@ -166,9 +166,9 @@ impl Restore for Reader<'_> {
         let Some(limits) = self.opens.get(&job) else { return Ok(()) };
         let stored = decode_job(record).map_err(|e| StateError::Corrupt(e.to_string()))?;
         // Two entries of one queue never have the same place, whatever the clocks of those say who made them.
-        self.frontier.next_sequence = self.frontier.next_sequence.max(stored.sequence);
+        self.frontier.pending.skip_sequences(stored.sequence);
         let leased = self.frontier.config.leased;
-        let restored = self.frontier.jobs.entry(job).or_insert_with(|| Job::new(job, limits.clone(), leased));
+        let restored = self.frontier.jobs.open(job, || Job::new(job, limits.clone(), leased));
         restored.restore_shard(shard, stored);
         Ok(())
     }
@@ -183,11 +183,11 @@ impl Restore for Reader<'_> {
         let closed = stored.jobs.iter().filter(|id| !self.frontier.jobs.contains_key(id));
         // They stay in its record: what they have queued is found when they are opened again.
         closed.for_each(|id| host.closed_jobs.push(*id));
-        let Some(slot) = self.frontier.slot_mut(key.shard) else {
+        let Some(slot) = self.frontier.shards.get_mut(key.shard) else {
             return Err(corrupt(String::from("there is no such shard")));
         };
         slot.next_number = slot.next_number.max(key.number.saturating_add(1));
-        let index = self.frontier.insert_host(host);
+        let index = self.frontier.hosts.insert(host);
         for id in stored.jobs {
             self.frontier.open_queue(index, id);
         }
@@ -196,20 +196,20 @@ impl Restore for Reader<'_> {
     }
 
     fn seen(&mut self, job: JobId, shard: u16, fingerprints: &mut dyn Iterator<Item = Fingerprint>) {
-        let table = self.frontier.seen.entry((job, shard)).or_default();
+        let table = self.frontier.seen.table(job, shard);
         for fingerprint in fingerprints {
             table.insert(fingerprint);
         }
     }
 
     fn received(&mut self, shard: u16, offset: u64) {
-        if let Some(slot) = self.frontier.slot_mut(shard) {
+        if let Some(slot) = self.frontier.shards.get_mut(shard) {
             slot.received = Some(offset);
         }
     }
 
     fn next_due(&mut self, due: Option<Millis>) {
-        self.frontier.next_due = self.frontier.next_due.into_iter().chain(due).min();
+        self.frontier.pending.note_due(due);
     }
 }
 

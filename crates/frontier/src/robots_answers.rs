@@ -39,10 +39,10 @@ impl Frontier {
         if self.step_ended(index) {
             return None;
         }
-        let policy = self.politeness.robots().clone();
+        let policy = self.rules.robots().clone();
         // Earlier versions took a 429 for the lack of rules: such a robots.txt is asked for again.
         let stored = stored.filter(|stored| stored.status != TOO_MANY_REQUESTS);
-        let stored = stored.filter(|stored| !self.is_forgotten(stored));
+        let stored = stored.filter(|stored| !self.rules.is_forgotten(stored));
         let host = self.host_mut(index)?;
         let mut known = None;
         // The settings of today decide how long an answer holds, not those it was stored under.
@@ -73,8 +73,8 @@ impl Frontier {
         now: Millis,
     ) -> Option<RobotsNews> {
         self.free(token, now);
-        let flight = self.in_flight.remove(&token)?;
-        let request = *flight.request?;
+        let flight = self.flights.remove(token)?;
+        let request = *flight.robots?;
         match outcome {
             RobotsAnswered::Redirect(to) if request.hops < 5 => {
                 let request = RobotsRequest { url: to, hops: request.hops + 1, ..request };
@@ -99,7 +99,7 @@ impl Frontier {
         body: Vec<u8>,
         now: Millis,
     ) -> Option<RobotsNews> {
-        let policy = self.politeness.robots().clone();
+        let policy = self.rules.robots().clone();
         let scheme = asked_for.scheme();
         let host = self.hosts.get_mut(index as usize)?;
         let tries = host
@@ -132,7 +132,7 @@ impl Frontier {
                     origin.told_until = None;
                 }
                 let (shard, origin) = (host.key.shard, asked_for.origin().into());
-                self.changes.changes.push(Change::Robots { shard, origin, stored });
+                self.pending.push(Change::Robots { shard, origin, stored });
             }
             RobotsNext::RetryAt(at) => {
                 for origin in host.reachability.origins.iter_mut().filter(|o| o.scheme == scheme) {
@@ -149,12 +149,12 @@ impl Frontier {
                     origin.told_until = None;
                     origin.robots = RobotsHandle::Unreachable { until };
                 }
-                self.notices.push_back(Notice::RobotsUnreachable { host: host.name.clone(), until });
+                self.decisions.notice(Notice::RobotsUnreachable { host: host.name.clone(), until });
                 let body = Box::default();
                 let stored =
                     StoredRobots { fetched_at: now, expires: until, status: StoredRobots::NO_ANSWER, body };
                 let (shard, origin) = (host.key.shard, asked_for.origin().into());
-                self.changes.changes.push(Change::Robots { shard, origin, stored });
+                self.pending.push(Change::Robots { shard, origin, stored });
             }
         }
         // A Crawl-delay holds from the answer that told it, whose end was rounded up where `now` was cut off.
@@ -164,7 +164,7 @@ impl Frontier {
         if let Some(host) = self.host_mut(index) {
             host.politeness.started(told, delay);
         }
-        self.mark_dirty(index);
+        self.hosts.mark_dirty(index);
         self.reschedule(index, now);
         news
     }

@@ -127,7 +127,7 @@ impl Frontier {
             host.reachability.robots_requests.push_back(request);
             if host.dirty {
                 // Nothing is asked of a host that the state does not know.
-                self.changes.changes.push(Change::Host { key: host.key, record: host.encode() });
+                self.pending.push(Change::Host { key: host.key, record: host.encode() });
             }
         }
         self.reschedule(index, now);

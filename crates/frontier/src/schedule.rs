@@ -2,15 +2,80 @@
 //! that ends in [`Frontier::reschedule`].
 
 use crate::frontier::Frontier;
-use crate::host::Place;
+use crate::host::{Host, Place};
 use crate::host_table::HostTable;
-use crate::ready::{HostIndex, Stamp};
+use crate::ready::{HostIndex, ReadySet, Timers};
 use argiope_model::Millis;
 use std::net::IpAddr;
 use std::time::Duration;
 
 /// A host whose delay is over within this time has nothing but new links to wait for.
-const STARVES_WITHIN: Duration = Duration::from_millis(100);
+const SOON: Duration = Duration::from_millis(100);
+
+/// The hosts that are ready and those that wait for a time. Both structures delete lazily: an entry counts only while the
+/// host is still there.
+#[derive(Debug, Default)]
+pub(crate) struct Schedule {
+    ready: ReadySet,
+    timers: Timers,
+    /// Hosts that could be requested now, if links in pages that are not stored yet were known.
+    awaiting_links: usize,
+}
+
+fn is_waiting(place: Place) -> bool {
+    matches!(place, Place::Waiting(..))
+}
+
+fn is_ready(place: Place) -> bool {
+    place == Place::Ready
+}
+
+impl Schedule {
+    /// Enters a host that has just moved to its place.
+    fn put(&mut self, index: HostIndex, hosts: &HostTable) {
+        let Some(host) = hosts.get(index as usize) else { return };
+        match host.place {
+            Place::Waiting(at, _) => {
+                self.timers.insert(at, index, host.stamp);
+                self.timers.compact(|host, stamp| hosts.is_at(host, stamp, is_waiting));
+            }
+            Place::Ready => {
+                self.ready.insert(index, host.stamp, host.rank, host.prepared);
+                self.ready.compact(|host, stamp| hosts.is_at(host, stamp, is_ready));
+            }
+            Place::Idle | Place::Busy | Place::AtAddress => {}
+        }
+    }
+
+    /// The host that is served next.
+    pub(crate) fn next_ready(&mut self, hosts: &HostTable) -> Option<HostIndex> {
+        self.ready.pop(|host, stamp| hosts.is_at(host, stamp, is_ready))
+    }
+
+    /// The next host whose wait is over.
+    pub(crate) fn pop_due(&mut self, now: Millis, hosts: &HostTable) -> Option<HostIndex> {
+        self.timers.pop_due(now, |host, stamp| hosts.is_at(host, stamp, is_waiting))
+    }
+
+    /// When the first wait is over.
+    pub(crate) fn next_due(&mut self, hosts: &HostTable) -> Option<Millis> {
+        self.timers.next_due(|host, stamp| hosts.is_at(host, stamp, is_waiting))
+    }
+
+    pub(crate) fn awaiting_links(&self) -> usize {
+        self.awaiting_links
+    }
+
+    fn count_awaiting(&mut self, awaits: bool) {
+        self.awaiting_links =
+            if awaits { self.awaiting_links + 1 } else { self.awaiting_links.saturating_sub(1) };
+    }
+
+    /// The host has left with its shard.
+    pub(crate) fn left(&mut self, host: &Host) {
+        self.awaiting_links = self.awaiting_links.saturating_sub(usize::from(host.awaits_links));
+    }
+}
 
 impl Frontier {
     /// Puts a host where it belongs now. If it was woken for a place at its address and does not take it, the next one
@@ -39,7 +104,7 @@ impl Frontier {
     /// The first host that waits for this address leaves the line; it has a place there now.
     pub(crate) fn wake_at(&mut self, address: IpAddr) -> Option<HostIndex> {
         let hosts = &self.hosts;
-        let live = |host, stamp| Frontier::is_live(hosts, host, stamp, |p| p == Place::AtAddress);
+        let live = |host, stamp| hosts.is_at(host, stamp, |place| place == Place::AtAddress);
         let next = self.addresses.next_waiting(address, live)?;
         let host = self.hosts.get_mut(next as usize)?;
         host.place = Place::Busy;
@@ -60,13 +125,13 @@ impl Frontier {
         let host = self.hosts.get(index as usize)?;
         let (place, rank) = host.place_now(host.rules.as_deref()?, &self.jobs, now);
         let host = self.hosts.get_mut(index as usize)?;
-        let starved = place == Place::Idle
+        let awaits_links = place == Place::Idle
             && host.in_flight == 0
-            && host.politeness.next_allowed() <= now + STARVES_WITHIN
+            && host.politeness.next_allowed() <= now + SOON
             && host.has_outstanding();
-        if starved != host.starved {
-            host.starved = starved;
-            self.starved = if starved { self.starved + 1 } else { self.starved.saturating_sub(1) };
+        if awaits_links != host.awaits_links {
+            host.awaits_links = awaits_links;
+            self.schedule.count_awaiting(awaits_links);
         }
         if place == Place::Idle {
             if !host.closed {
@@ -86,44 +151,12 @@ impl Frontier {
             host.stamp = host.stamp.wrapping_add(1);
             host.place = place;
             host.rank = rank;
-            let stamp = host.stamp;
-            match place {
-                Place::Waiting(at, _) => {
-                    self.timers.insert(at, index, stamp);
-                    self.compact_timers();
-                }
-                Place::Ready => {
-                    self.ready.insert(index, stamp, rank, host.prepared);
-                    self.compact_ready();
-                }
-                Place::Idle | Place::Busy | Place::AtAddress => {}
-            }
+            self.schedule.put(index, &self.hosts);
         }
         if place == Place::Ready {
             None
         } else {
             self.hosts.get_mut(index as usize)?.reachability.take_address_turn()
         }
-    }
-
-    pub(crate) fn is_live(
-        hosts: &HostTable,
-        index: HostIndex,
-        stamp: Stamp,
-        place: fn(Place) -> bool,
-    ) -> bool {
-        hosts.get(index as usize).is_some_and(|host| host.stamp == stamp && place(host.place))
-    }
-
-    fn compact_timers(&mut self) {
-        let hosts = &self.hosts;
-        self.timers.compact(|host, stamp| {
-            Frontier::is_live(hosts, host, stamp, |p| matches!(p, Place::Waiting(..)))
-        });
-    }
-
-    fn compact_ready(&mut self) {
-        let hosts = &self.hosts;
-        self.ready.compact(|host, stamp| Frontier::is_live(hosts, host, stamp, |p| p == Place::Ready));
     }
 }

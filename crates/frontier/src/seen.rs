@@ -2,7 +2,8 @@
 //! collision of keyed fingerprints. It decides alone whether a URL is new; its log travels in the same atomic batch as
 //! the queue (see [`crate::state`]).
 
-use argiope_model::Fingerprint;
+use crate::hash::FastMap;
+use argiope_model::{Fingerprint, JobId};
 
 /// Marks a free slot; the one fingerprint that equals it is stored as 1.
 const FREE: u64 = 0;
@@ -92,6 +93,39 @@ impl SeenTable {
 
 fn stored(key: Fingerprint) -> u64 {
     key.0.max(1)
+}
+
+/// The seen-sets of all jobs in all shards that are here.
+#[derive(Debug, Default)]
+pub(crate) struct SeenSets {
+    tables: FastMap<(JobId, u16), SeenTable>,
+}
+
+impl SeenSets {
+    /// True if the fingerprint was not there before.
+    pub(crate) fn insert(&mut self, job: JobId, shard: u16, key: Fingerprint) -> bool {
+        self.table(job, shard).insert(key)
+    }
+
+    pub(crate) fn contains(&self, job: JobId, shard: u16, key: Fingerprint) -> bool {
+        self.tables.get(&(job, shard)).is_some_and(|table| table.contains(key))
+    }
+
+    pub(crate) fn table(&mut self, job: JobId, shard: u16) -> &mut SeenTable {
+        self.tables.entry((job, shard)).or_default()
+    }
+
+    pub(crate) fn get_mut(&mut self, job: JobId, shard: u16) -> Option<&mut SeenTable> {
+        self.tables.get_mut(&(job, shard))
+    }
+
+    pub(crate) fn forget_job(&mut self, job: JobId) {
+        self.tables.retain(|(of, _), _| *of != job);
+    }
+
+    pub(crate) fn drop_shard(&mut self, shard: u16) {
+        self.tables.retain(|(_, of), _| *of != shard);
+    }
 }
 
 #[cfg(test)]

@@ -4,89 +4,18 @@
 
 use crate::frontier::Frontier;
 use crate::host::Host;
-use crate::ready::{HostIndex, NOWHERE};
-use crate::state::Shards;
+use crate::ready::{HostIndex, NO_HOST};
 use argiope_model::{JobId, Millis, Url};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
-    /// Somebody else's, or nobody's.
-    Away,
-    Served,
-    /// Owned still, but nothing new is asked for.
-    Closing,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct ShardSlot {
-    standing: Standing,
-    /// Of the next host that is new.
-    pub(crate) next_number: u32,
-    /// When it was last taken over from an owner that did not hand it over, here or before it came here: nobody knows when
-    /// its hosts had been asked last.
-    pub(crate) unclean_start: Option<Millis>,
-    /// How far its log is applied.
-    pub(crate) received: Option<u64>,
-}
-
-impl ShardSlot {
-    pub(crate) fn new(leased: bool) -> ShardSlot {
-        let standing = if leased { Standing::Away } else { Standing::Served };
-        ShardSlot { standing, next_number: 0, unclean_start: None, received: None }
-    }
-
-    pub(crate) fn is_here(&self) -> bool {
-        self.standing != Standing::Away
-    }
-
-    pub(crate) fn is_closing(&self) -> bool {
-        self.standing == Standing::Closing
-    }
-}
 
 impl Frontier {
     /// Is the shard here, even if it is about to go?
     pub fn owns(&self, shard: u16) -> bool {
-        self.slot(shard).is_some_and(ShardSlot::is_here)
+        self.shards.is_here(shard)
     }
 
     /// How far the log of a shard is applied; None if nothing of it is.
     pub fn received(&self, shard: u16) -> Option<u64> {
-        self.slot(shard)?.received
-    }
-
-    pub(crate) fn slot(&self, shard: u16) -> Option<&ShardSlot> {
-        self.slots.get(usize::from(shard))
-    }
-
-    pub(crate) fn slot_mut(&mut self, shard: u16) -> Option<&mut ShardSlot> {
-        self.slots.get_mut(usize::from(shard))
-    }
-
-    /// The shards that are here, those that are about to go included.
-    pub(crate) fn owned(&self) -> Shards {
-        if !self.config.leased {
-            return Shards::All;
-        }
-        let here = (0..).zip(&self.slots).filter(|(_, slot)| slot.is_here());
-        Shards::Only(here.map(|(shard, _)| shard).collect())
-    }
-
-    fn set_standing(&mut self, shard: u16, standing: Standing) {
-        if let Some(slot) = self.slot_mut(shard) {
-            slot.standing = standing;
-        }
-        if let Shards::Only(served) = &mut self.served {
-            if standing == Standing::Served {
-                served.insert(shard)
-            } else {
-                served.remove(&shard)
-            };
-        }
-    }
-
-    pub(crate) fn serve_shard(&mut self, shard: u16) {
-        self.set_standing(shard, Standing::Served);
+        self.shards.get(shard)?.received
     }
 
     /// In the order of their places, so that a run can be repeated.
@@ -119,7 +48,7 @@ impl Frontier {
         if !self.owns(shard) {
             return;
         }
-        self.set_standing(shard, Standing::Closing);
+        self.shards.close(shard);
         for index in self.hosts_of(shard) {
             if let Some(host) = self.host_mut(index) {
                 host.closed = true;
@@ -130,7 +59,7 @@ impl Frontier {
 
     /// Is nothing of the shard under way, neither a request nor a page to the catalogue?
     pub fn is_quiet(&self, shard: u16) -> bool {
-        !self.in_flight.values().any(|flight| self.shard_of_host(flight.host) == Some(shard))
+        !self.flights.values().any(|flight| self.shard_of_host(flight.host) == Some(shard))
     }
 
     /// Requests of a shard that are under way are given up, as by [`Frontier::give_up`]: its hosts' records, which the next
@@ -145,20 +74,16 @@ impl Frontier {
         if !self.owns(shard) {
             return;
         }
-        self.set_standing(shard, Standing::Away);
-        if let Some(slot) = self.slot_mut(shard) {
-            *slot = ShardSlot::new(true);
-        }
-        self.changes.drop_shard(shard);
+        self.shards.drop(shard);
+        self.pending.drop_shard(shard);
         self.outbound.drop_shard(shard);
         self.orphan_flights(shard);
         for index in self.hosts_of(shard) {
             self.drop_host(index, now);
         }
-        self.seen.retain(|(_, of), _| *of != shard);
+        self.seen.drop_shard(shard);
         let hosts = &self.hosts;
         let stays = |index: &HostIndex| hosts.get(*index as usize).is_some_and(|host| !host.gone);
-        self.dirty_hosts.retain(stays);
         for job in self.jobs.values_mut() {
             job.drop_shard(shard);
             job.wait_for_budget.retain(stays);
@@ -174,37 +99,31 @@ impl Frontier {
     /// known: no other may take its place in the budget.
     fn orphan_flights(&mut self, shard: u16) {
         let (hosts, jobs) = (&self.hosts, &mut self.jobs);
-        self.in_flight.retain(|_, flight| {
+        self.flights.retain(|flight| {
             let host = hosts.get(flight.host as usize);
             if host.is_none_or(|host| host.gone || host.key.shard != shard) {
                 return true;
             }
-            flight.host = NOWHERE;
-            flight.request = None;
+            flight.host = NO_HOST;
+            flight.robots = None;
             if let Some(entry) = flight.entry.take() {
                 if let Some(job) = jobs.get_mut(&entry.job) {
                     job.in_progress = job.in_progress.saturating_sub(1);
                 }
                 flight.orphan_of = Some(entry.job);
             }
-            flight.asking || flight.reserved
+            flight.reserved
         });
     }
 
     fn drop_host(&mut self, index: HostIndex, now: Millis) {
-        self.hosts.unlist(index);
-        let Some(host) = self.host_mut(index) else { return };
-        let host = host.leave();
+        let Some(host) = self.hosts.leave(index) else { return };
         let in_memory: usize = host.queues.iter().map(|q| q.queue.in_memory()).sum();
-        self.in_memory = self.in_memory.saturating_sub(in_memory);
-        self.starved = self.starved.saturating_sub(usize::from(host.starved));
+        self.windows.changed(in_memory, 0);
+        self.schedule.left(&host);
         for job in self.jobs.values_mut() {
             job.subdomains.remove(host.root(), index);
             job.host_visits.remove(&index);
-        }
-        self.gone_hosts += 1;
-        if host.steps == 0 {
-            self.vacant.push(index);
         }
         if let Some(address) = host.reachability.address_turn {
             self.pass_on(address, now);
@@ -214,13 +133,7 @@ impl Frontier {
     /// A name or a load that was asked for has come. True if the host it is for has gone meanwhile: then that was all that
     /// was waited for, and its place is free.
     pub(crate) fn step_ended(&mut self, index: HostIndex) -> bool {
-        let Some(host) = self.host_mut(index) else { return true };
-        let (before, gone) = (host.steps, host.gone);
-        host.steps = before.saturating_sub(1);
-        if gone && before == 1 {
-            self.vacant.push(index);
-        }
-        gone
+        self.hosts.step_ended(index)
     }
 
     pub(crate) fn step_asked(&mut self, index: HostIndex) {

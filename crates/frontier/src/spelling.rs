@@ -65,7 +65,7 @@ impl Frontier {
         }
         state.has_spellings = true;
         let noted = vec![spelled(one.fingerprint), own];
-        let seen = self.seen.entry((job, shard)).or_default();
+        let seen = self.seen.table(job, shard);
         for fingerprint in &noted {
             seen.insert(*fingerprint);
         }
@@ -89,7 +89,7 @@ impl Frontier {
         if one.kind != RequestKind::Page || state.merged >= MOST_MERGED {
             return None;
         }
-        let seen = self.seen.get_mut(&(job, shard))?;
+        let seen = self.seen.get_mut(job, shard)?;
         let (detail, fingerprint) = if one.url.is_normal() {
             if !seen.contains(spelled(one.fingerprint)) {
                 return None;

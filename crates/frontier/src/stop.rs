@@ -20,7 +20,7 @@ impl Frontier {
     }
 
     pub(crate) fn give_up_where(&mut self, now: Millis, means: impl Fn(u16) -> bool) {
-        let asked = self.in_flight.values().filter(|flight| flight.asking).map(|flight| flight.host);
+        let asked = self.flights.values().filter(|flight| flight.is_requesting()).map(|flight| flight.host);
         let meant = |index: &HostIndex| self.shard_of_host(*index).is_some_and(&means);
         let hosts: Vec<HostIndex> = asked.filter(meant).collect();
         for index in hosts {
@@ -28,14 +28,14 @@ impl Frontier {
             if let Some(host) = self.host_mut(index) {
                 host.politeness.started(now, delay);
             }
-            self.mark_dirty(index);
+            self.hosts.mark_dirty(index);
         }
         self.keep_unclean_waits(now, means);
     }
 
     /// Hosts that still wait because the owner before this one ended badly go on waiting after this one has ended well.
     fn keep_unclean_waits(&mut self, now: Millis, means: impl Fn(u16) -> bool) {
-        let shards = (0..).zip(&self.slots);
+        let shards = self.shards.iter();
         let unclean: BTreeSet<u16> = shards
             .filter(|(shard, slot)| slot.unclean_start.is_some() && means(*shard))
             .map(|(shard, _)| shard)
@@ -48,7 +48,7 @@ impl Frontier {
                 !host.gone && unclean.contains(&host.key.shard) && host.politeness.next_allowed() > now
             };
             if self.hosts.get(index).filter(waits).is_some() {
-                self.mark_dirty(index as HostIndex);
+                self.hosts.mark_dirty(index as HostIndex);
             }
         }
     }

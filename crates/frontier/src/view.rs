@@ -57,20 +57,19 @@ const SLOWEST: usize = 3;
 impl Frontier {
     /// Goes over all hosts: a few times a second at most.
     fn oldest_request(&self) -> Option<(Url, Millis)> {
-        let under_way = self.in_flight.iter().filter(|(_, flight)| flight.asking);
-        let (_, oldest) = under_way.min_by_key(|(token, _)| token.0)?;
-        requested(oldest).map(|url| (url, oldest.since))
+        let oldest = self.flights.oldest_request()?;
+        requested(oldest).map(|url| (url, oldest.since()))
     }
 
     pub fn overview(&self) -> Overview {
         let mut view = Overview {
-            hosts: self.hosts.len() - self.gone_hosts,
-            in_flight: self.asking,
+            hosts: self.hosts.live(),
+            in_flight: self.flights.requests(),
             oldest_request: self.oldest_request(),
             resolving: self.resolving,
-            outstanding: self.in_flight.len(),
+            outstanding: self.flights.len(),
             network_down_since: self.network.down_since(),
-            next_retry: self.next_due,
+            next_retry: self.pending.next_due(),
             ..Overview::default()
         };
         for host in self.hosts.iter() {
@@ -114,9 +113,9 @@ impl Frontier {
         let Some(host) = self.hosts.named(url.host()).and_then(|index| self.host(index)) else {
             return QueueView::Unseen;
         };
-        match self.seen.get(&(job, host.key.shard)) {
-            Some(table) if table.contains(fingerprint) => QueueView::Seen,
-            _ => QueueView::Unseen,
+        match self.seen.contains(job, host.key.shard, fingerprint) {
+            true => QueueView::Seen,
+            false => QueueView::Unseen,
         }
     }
 
@@ -156,10 +155,10 @@ impl Frontier {
     /// Is there nothing for this job to do before `until`, and is nothing under way?
     pub fn is_blocked_until(&self, job: JobId, until: Millis) -> bool {
         let Some(state) = self.jobs.get(&job) else { return false };
-        if state.in_progress > 0 || self.asking > 0 || self.resolving > 0 {
+        if state.in_progress > 0 || self.flights.requests() > 0 || self.resolving > 0 {
             return false;
         }
-        if self.next_due.is_some_and(|due| due < until) {
+        if self.pending.next_due().is_some_and(|due| due < until) {
             return false;
         }
         self.hosts.iter().filter(|host| host.queue(job).is_some_and(|q| !q.queue.is_drained())).all(|host| {
@@ -174,7 +173,7 @@ impl Frontier {
     /// no page of the budget, so that a job that has spent it goes on with them.
     pub fn awaits_resources(&self, job: JobId, until: Millis) -> bool {
         let Some(state) = self.jobs.get(&job).filter(|state| state.limits.resources) else { return false };
-        if state.counts.delayed > 0 && self.next_due.is_some_and(|due| due < until) {
+        if state.counts.delayed > 0 && self.pending.next_due().is_some_and(|due| due < until) {
             return true;
         }
         self.hosts.iter().any(|host| {
@@ -196,7 +195,7 @@ impl Frontier {
 
     /// Handed out, answered, and not yet completed.
     pub fn has_uncommitted(&self) -> bool {
-        self.in_flight.len() > self.asking
+        self.flights.len() > self.flights.requests()
     }
 
     /// Is something queued that is not handed out? Then new links are not what is missing.
@@ -205,8 +204,8 @@ impl Frontier {
     }
 
     /// Hosts that could be asked now, but for links in pages that are not stored yet.
-    pub fn starved_hosts(&self) -> usize {
-        self.starved
+    pub fn hosts_awaiting_links(&self) -> usize {
+        self.schedule.awaiting_links()
     }
 
     /// Requests that may be under way at once.
@@ -215,11 +214,11 @@ impl Frontier {
     }
 
     pub fn has_free_slots(&self) -> bool {
-        self.asking + self.resolving < self.config.concurrency
+        self.flights.requests() + self.resolving < self.config.concurrency
     }
 
     pub fn requests_under_way(&self) -> usize {
-        self.asking
+        self.flights.requests()
     }
 
     /// URLs that the job's seeds redirected to.
@@ -275,7 +274,7 @@ impl Frontier {
 }
 
 pub(crate) fn requested(flight: &InFlight) -> Option<Url> {
-    match (&flight.request, &flight.entry) {
+    match (&flight.robots, &flight.entry) {
         (Some(request), _) => Some(request.url.clone()),
         (None, Some(entry)) => decode_visit(entry.job, 0, &entry.value).ok().map(|visit| visit.url),
         (None, None) => None,

@@ -271,7 +271,7 @@ impl Scheduler {
         if self.run.flushing || !frontier.has_uncommitted() || !self.run.settling.is_empty() {
             return None;
         }
-        let (idle, starved) = (frontier.has_free_slots(), frontier.starved_hosts());
+        let (idle, starved) = (frontier.has_free_slots(), frontier.hosts_awaiting_links());
         // While most connections are busy, storing may take a part of the time only.
         let may_wait = if frontier.has_backlog() {
             // Others have work, but these hosts' connections are idle.
