@@ -1,4 +1,4 @@
-//! What an answer, or its absence, means for the visit: final, to be tried again, or a hop on the way. Pure.
+//! What a response, or a failure, means for the visit: final, retry or redirect. Pure.
 
 use crate::job::JobContext;
 use argiope_fetch::FetchError;
@@ -12,12 +12,12 @@ use http::HeaderMap;
 use http::header::RETRY_AFTER;
 use std::time::Duration;
 
-/// A visit's decision, with the error its record shows.
+/// What follows for the visit, with the error that its record shows.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Decision {
     pub(crate) completion: Completion,
     pub(crate) error: Option<String>,
-    /// It was tried as often as makes sense.
+    /// All retries have failed.
     pub(crate) dead_letter: bool,
 }
 
@@ -26,7 +26,7 @@ impl Decision {
         Decision { completion: Completion::Done { counted }, error, dead_letter: false }
     }
 
-    /// Sitemaps are no pages, and do not count as such.
+    /// Only pages count for the limit on pages.
     fn with_answer(visit: &Visit, error: Option<String>) -> Decision {
         Decision::last(visit.kind == RequestKind::Page, error)
     }
@@ -40,13 +40,13 @@ impl Decision {
     }
 }
 
-/// What is known of an answer before its body is looked at.
+/// What is known of a response before its body is processed.
 pub(crate) struct Head<'a> {
     pub(crate) status: u16,
     pub(crate) location: Option<&'a str>,
     pub(crate) retry_after: Option<Millis>,
     pub(crate) ended: Millis,
-    /// Whether a request to a URL where the visit has been asks the same as then: with other cookies it does not.
+    /// Whether another request to a URL of this chain of redirects would be the same as before: with other cookies it is not.
     pub(crate) would_repeat: &'a dyn Fn(&Url) -> bool,
 }
 
@@ -60,19 +60,18 @@ pub(crate) fn answered(
     if let Some(location) = head.location {
         return redirected(job, visit, head, location);
     }
-    // Many servers answer wrongly where only the head is asked for: what looks broken is asked for again, as a whole. One
-    // that is busy is believed.
+    // Many servers get HEAD wrong: what looks broken is requested again with GET. A busy server is believed.
     if sends_head(job, visit) && head.status >= 400 && !matches!(head.status, 429 | 503) {
         let error = Some(format!("http: {} to HEAD", head.status));
         return Decision { completion: Completion::Retry { due: head.ended }, error, dead_letter: false };
     }
-    // Who maps hosts asks each of them seldom enough: there, 429 is final like any other 4xx.
+    // A job that maps hosts sends few requests to each, so a 429 is final there, like any other 4xx.
     if (500..=599).contains(&head.status) || head.status == 429 && job.graph.is_none() {
         return failed_status(visit, head, rules, chance);
     }
     let error = match head.status {
         status @ (301 | 302 | 303 | 307 | 308) => Some(format!("redirect: {status} without a Location")),
-        // Beyond 599 nobody knows what a status means, and asking again does not tell.
+        // A status beyond 599 has no meaning, and a retry would not give it one.
         status @ 400.. => Some(format!("http: {status}")),
         _ => None,
     };
@@ -99,15 +98,15 @@ fn failed_status(visit: &Visit, head: &Head<'_>, rules: &HostRules, chance: f64)
     }
 }
 
-/// Until when the host asks to be left alone, with an answer that says so: busy, failed, moved. The last time that is named
-/// counts.
+/// Until when the host asks for no further requests, with a status that may say so: busy, failed, moved. The latest of several
+/// times counts.
 pub(crate) fn retry_after(headers: &HeaderMap, status: u16, ended: Millis) -> Option<Millis> {
     let means_it = matches!(status, 300..=399 | 413 | 429 | 500..=599);
     let named = headers.get_all(RETRY_AFTER).iter().filter(|_| means_it);
     named.filter_map(|value| parse_retry_after(value.as_bytes(), ended)).max()
 }
 
-/// A busy host that says when to come again is taken at its word, for this URL as for all of its others.
+/// The Retry-After of a busy host replaces the usual wait, for this URL as for all others of the host.
 fn retry_due(head: &Head<'_>, wait: Duration) -> Millis {
     let usual = head.ended + wait;
     match head.retry_after {
@@ -117,8 +116,7 @@ fn retry_due(head: &Head<'_>, wait: Duration) -> Millis {
     }
 }
 
-/// Each hop must pass the job's rules. Of a seed's only the hosts are looked at that are never asked: where it leads is
-/// where the job begins.
+/// Each hop must pass the job's rules. A seed may lead to any host that is not blacklisted: the crawl begins there.
 fn redirected(job: &JobContext, visit: &Visit, head: &Head<'_>, location: &str) -> Decision {
     let target = Base::new(&visit.url).join(location, &job.normal);
     let to = match target {
@@ -130,7 +128,7 @@ fn redirected(job: &JobContext, visit: &Visit, head: &Head<'_>, location: &str) 
     if visit.hops.len() >= most as usize {
         return ends(RedirectEnd::TooMany { most, to: &to });
     }
-    // Another spelling is another request: a server may insist on its own. So is one with other cookies.
+    // Another spelling of a URL is another request, because a server may insist on its own. So is one with other cookies.
     let was_there = to.same_request(&visit.url) || visit.hops.iter().any(|hop| hop.url.same_request(&to));
     if was_there && (head.would_repeat)(&to) {
         return ends(RedirectEnd::Loop { to: &to });
@@ -147,12 +145,12 @@ fn redirected(job: &JobContext, visit: &Visit, head: &Head<'_>, location: &str) 
     Decision { completion: Completion::Redirect { to, status: head.status }, error: None, dead_letter: false }
 }
 
-/// A resource is checked by its head, the first time.
+/// The first check of a resource is a HEAD request.
 pub(crate) fn sends_head(job: &JobContext, visit: &Visit) -> bool {
     visit.kind == RequestKind::Resource && job.spec.resources == Resources::Check && visit.attempt == 0
 }
 
-/// What the host is held to have answered: that it does not know how to answer for a head is no failure of it.
+/// The status that counts for the host: a server error in response to HEAD is no failure of the host.
 pub(crate) fn status_of_host(job: &JobContext, visit: &Visit, status: u16) -> u16 {
     match status {
         500..=502 | 504..=599 if sends_head(job, visit) => 405,
@@ -183,14 +181,14 @@ pub(crate) fn failed(
     }
 }
 
-/// `timeout: first byte after 30 s`: the word first, whatever the kind says.
+/// `timeout: first byte after 30 s`: begins with the word of the failure.
 pub(crate) fn error_text(error: &FetchError) -> String {
     let text = error.to_string();
     let word = error.kind.word();
     if text.starts_with(word) { text } else { format!("{word}: {text}") }
 }
 
-/// From the start of the request to its first byte or its failure.
+/// From the start of the request to the first byte of the response, or to the failure.
 pub(crate) fn latency(timings: &FetchTimings) -> Duration {
     Duration::from_micros(
         u64::from(timings.connect_us) + u64::from(timings.tls_us) + u64::from(timings.first_byte_us),
@@ -209,55 +207,184 @@ pub(crate) fn outcome(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use argiope_model::JobId;
+    use crate::sample::{ENDED, graph_job, hop, job, seed, visit};
+    use argiope_model::{JobSpec, SkipReason};
     use argiope_politeness::PolitenessRules;
 
-    const ENDED: Millis = Millis(1_000_000);
+    fn rules() -> HostRules {
+        PolitenessRules::default().for_host("a.test")
+    }
 
-    fn visit() -> Visit {
-        Visit {
-            job: JobId(1),
-            kind: RequestKind::Page,
-            url: Url::from_stored("http://a.test/x").unwrap(),
-            round: 0,
-            attempt: 0,
-            depth: 0,
-            priority: 0,
-            scheduled_at: Millis(0),
-            hops: Vec::new(),
-            source: None,
-            previous: None,
+    fn head(status: u16) -> Head<'static> {
+        Head { status, location: None, retry_after: None, ended: ENDED, would_repeat: &|_| true }
+    }
+
+    fn decide(job: &JobContext, visit: &Visit, head: &Head<'_>) -> Decision {
+        answered(job, visit, head, &rules(), 0.5)
+    }
+
+    fn redirect(job: &JobContext, visit: &Visit, location: &str) -> Decision {
+        decide(job, visit, &Head { location: Some(location), ..head(302) })
+    }
+
+    fn target(decision: &Decision) -> Option<&str> {
+        match &decision.completion {
+            Completion::Redirect { to, .. } => Some(to.as_str()),
+            _ => None,
         }
     }
 
     fn due(status: u16, retry_after: Option<u64>) -> u64 {
         let retry_after = retry_after.map(|seconds| ENDED + Duration::from_secs(seconds));
-        let head = Head { status, location: None, retry_after, ended: ENDED, would_repeat: &|_| true };
-        let rules = PolitenessRules::default().for_host("a.test");
-        match failed_status(&visit(), &head, &rules, 0.5).completion {
+        let head = Head { retry_after, ..head(status) };
+        match failed_status(&visit("http://a.test/x"), &head, &rules(), 0.5).completion {
             Completion::Retry { due, .. } => due.since(ENDED).as_secs(),
             other => panic!("{other:?}"),
         }
     }
 
+    const COUNTED: Completion = Completion::Done { counted: true };
+
     #[test]
-    fn a_host_is_taken_at_its_word_wherever_it_means_it() {
+    fn a_response_is_final_and_counts_as_a_page_if_it_is_one() {
+        let job = job(JobSpec::default());
+        let page = visit("http://a.test/x");
+        for (status, error) in
+            [(200, None), (204, None), (304, None), (404, Some("http: 404")), (999, Some("http: 999"))]
+        {
+            let expected =
+                Decision { completion: COUNTED, error: error.map(str::to_owned), dead_letter: false };
+            assert_eq!(decide(&job, &page, &head(status)), expected, "{status}");
+        }
+        let sitemap = Visit { kind: RequestKind::Sitemap, ..page };
+        assert_eq!(decide(&job, &sitemap, &head(200)).completion, Completion::Done { counted: false });
+    }
+
+    #[test]
+    fn server_errors_are_retried_until_the_last_attempt() {
+        let job = job(JobSpec::default());
+        let mut page = visit("http://a.test/x");
+        let mut attempts = 0;
+        let last = loop {
+            let decision = decide(&job, &page, &head(500));
+            if !matches!(decision.completion, Completion::Retry { .. }) {
+                break decision;
+            }
+            assert_eq!((decision.error.as_deref(), decision.dead_letter), (Some("http: 500"), false));
+            page.attempt += 1;
+            attempts += 1;
+        };
+        assert!(attempts > 0);
+        assert_eq!(
+            (&last.completion, last.dead_letter),
+            (&COUNTED, true),
+            "the last response is still a page"
+        );
+        assert_eq!(last.error, Some(format!("http: 500 after {} attempts", attempts + 1)));
+    }
+
+    #[test]
+    fn failures_are_retried_if_a_retry_may_help() {
+        let page = visit("http://a.test/x");
+        let decide = |kind, attempt| {
+            failed(&Visit { attempt, ..page.clone() }, kind, String::from("x"), ENDED, &rules(), 0.5)
+        };
+        for kind in [FailureKind::Timeout, FailureKind::Connect, FailureKind::Reset] {
+            assert!(
+                matches!(decide(kind, 0).completion, Completion::Retry { due } if due > ENDED),
+                "{kind:?}"
+            );
+            let last = decide(kind, 100);
+            let not_counted = Completion::Done { counted: false };
+            assert_eq!((last.completion, last.dead_letter), (not_counted, true), "{kind:?}");
+        }
+        for kind in [FailureKind::NameNotFound, FailureKind::AddressRefused] {
+            let only = decide(kind, 0);
+            assert_eq!((only.completion, only.dead_letter), (Completion::Done { counted: false }, false));
+        }
+    }
+
+    #[test]
+    fn too_many_requests_is_final_for_a_job_that_maps_hosts() {
+        let page = visit("http://a.test/x");
+        assert!(matches!(
+            decide(&job(JobSpec::default()), &page, &head(429)).completion,
+            Completion::Retry { .. }
+        ));
+        assert_eq!(decide(&graph_job(), &page, &head(429)).completion, COUNTED);
+    }
+
+    #[test]
+    fn a_resource_that_answers_head_with_an_error_is_requested_with_get() {
+        let job = job(JobSpec { resources: Resources::Check, ..JobSpec::default() });
+        let first = Visit { kind: RequestKind::Resource, ..visit("http://a.test/x.png") };
+        let second = Visit { attempt: 1, ..first.clone() };
+        assert!(sends_head(&job, &first) && !sends_head(&job, &second));
+        let decision = decide(&job, &first, &head(404));
+        assert_eq!(decision.completion, Completion::Retry { due: ENDED });
+        assert_eq!(decision.error.as_deref(), Some("http: 404 to HEAD"));
+        assert_eq!(decide(&job, &second, &head(404)).completion, Completion::Done { counted: false });
+        assert!(
+            matches!(decide(&job, &first, &head(503)).completion, Completion::Retry { due } if due > ENDED)
+        );
+        assert_eq!((status_of_host(&job, &first, 501), status_of_host(&job, &second, 501)), (405, 501));
+        assert_eq!(status_of_host(&job, &first, 503), 503);
+    }
+
+    #[test]
+    fn a_redirect_is_followed_within_the_scope() {
+        let job = job(JobSpec::default());
+        let page = visit("http://a.test/x");
+        let followed = redirect(&job, &page, "/y");
+        assert_eq!(
+            followed.completion,
+            Completion::Redirect { to: crate::sample::url("http://a.test/y"), status: 302 }
+        );
+        let refused = redirect(&job, &page, "http://b.test/");
+        assert_eq!(refused.completion, COUNTED);
+        let reason = SkipReason::OutOfScope.as_str();
+        assert!(refused.error.as_deref().is_some_and(|error| error.contains(reason)), "{refused:?}");
+        assert_eq!(
+            target(&redirect(&job, &seed("http://a.test/"), "http://b.test/")),
+            Some("http://b.test/")
+        );
+        assert_eq!(
+            decide(&job, &page, &head(301)).error.as_deref(),
+            Some("redirect: 301 without a Location")
+        );
+        assert!(redirect(&job, &page, "http://[").error.is_some());
+    }
+
+    #[test]
+    fn a_chain_of_redirects_ends_at_a_loop_or_at_the_limit() {
+        let job = job(JobSpec { max_redirects: 2, ..JobSpec::default() });
+        let first = visit("http://a.test/1");
+        let second = hop(first.clone(), "http://a.test/2");
+        let looped = redirect(&job, &second, "/1");
+        assert_eq!((target(&looped), looped.completion == COUNTED), (None, true));
+        assert!(redirect(&job, &first, "/1").error.is_some(), "to itself");
+        let changed = Head { location: Some("/1"), would_repeat: &|_| false, ..head(302) };
+        assert_eq!(target(&decide(&job, &second, &changed)), Some("http://a.test/1"), "with other cookies");
+        assert_eq!(target(&redirect(&job, &second, "/%31")), Some("http://a.test/%31"), "another spelling");
+        let third = hop(second, "http://a.test/3");
+        assert_eq!(target(&redirect(&job, &third, "/4")), None, "over the limit");
+    }
+
+    #[test]
+    fn retry_after_counts_with_the_statuses_that_may_have_it() {
         let mut headers = HeaderMap::new();
         for seconds in ["3", "7"] {
             headers.append(RETRY_AFTER, seconds.parse().unwrap());
         }
         for status in [301, 429, 500, 503] {
-            assert_eq!(
-                retry_after(&headers, status, ENDED),
-                Some(ENDED + Duration::from_secs(7)),
-                "{status}"
-            );
+            let expected = Some(ENDED + Duration::from_secs(7));
+            assert_eq!(retry_after(&headers, status, ENDED), expected, "{status}");
         }
         assert_eq!((retry_after(&headers, 200, ENDED), retry_after(&headers, 404, ENDED)), (None, None));
     }
 
     #[test]
-    fn a_busy_hosts_word_on_when_to_come_again_is_taken_in_place_of_the_usual_wait() {
+    fn the_retry_after_of_a_busy_host_replaces_the_usual_wait() {
         for status in [429, 503] {
             assert_eq!(due(status, None), 30);
             assert_eq!(due(status, Some(2)), 2);

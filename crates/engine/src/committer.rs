@@ -135,7 +135,7 @@ impl CommitQueue {
     }
 
     /// Waits for a reason to close a batch and takes it, in exchange for one that is stored. False once closed and empty.
-    fn take(&self, age: Duration, size: usize, load: &mut Load) -> bool {
+    pub(crate) fn take(&self, age: Duration, size: usize, load: &mut Load) -> bool {
         let deadline = Instant::now() + age;
         load.clear();
         let mut waiting = self.lock();

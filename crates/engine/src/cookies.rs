@@ -263,38 +263,16 @@ fn hash(sent: Option<&HeaderValue>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use argiope_model::{Hop, JobId};
+    use crate::sample::{self, hop};
 
     const NOW: Millis = Millis(1_000_000_000_000);
 
-    fn url(text: &str) -> Url {
-        Url::from_stored(text).unwrap()
+    fn visit(path: &str) -> Visit {
+        sample::visit(&format!("http://a.test{path}"))
     }
 
     fn cookies(jar: CookieJar) -> JobCookies {
         JobCookies::new(jar, &[], None, &Arc::new(PublicSuffixes::bundled()), NOW)
-    }
-
-    fn visit(path: &str) -> Visit {
-        Visit {
-            job: JobId(1),
-            kind: RequestKind::Page,
-            url: url(&format!("http://a.test{path}")),
-            round: 0,
-            attempt: 0,
-            depth: 0,
-            priority: 0,
-            scheduled_at: Millis(0),
-            hops: Vec::new(),
-            source: None,
-            previous: None,
-        }
-    }
-
-    fn hop(mut visit: Visit, to: &str) -> Visit {
-        let from = std::mem::replace(&mut visit.url, url(to));
-        visit.hops.push(Hop { url: from, status: 302 });
-        visit
     }
 
     fn sets(cookie: &str) -> HeaderMap {

@@ -33,6 +33,8 @@ mod recovery;
 mod request_starts;
 mod retry;
 mod robots;
+#[cfg(test)]
+mod sample;
 mod scheduler;
 mod scope;
 mod seeds;

@@ -78,3 +78,56 @@ pub(crate) fn host_row(origin: &Url, status: u16, body: &[u8], at: Millis) -> Ho
         ..HostRow::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{ENDED, response, url};
+    use std::time::Duration;
+
+    fn body(fetched: &Fetched) -> Result<Bytes, String> {
+        robots_body(fetched, &mut DecodeScratch::new())
+    }
+
+    const RULES: &str = "User-agent: *\nDisallow: /x\n";
+
+    #[test]
+    fn rules_are_the_body_of_a_good_response() {
+        assert_eq!(body(&response(200, &[], RULES)).unwrap(), RULES);
+        assert_eq!(body(&response(404, &[], "<html>")).unwrap(), "<html>", "the status says what it means");
+    }
+
+    #[test]
+    fn a_part_of_the_rules_is_none() {
+        for cut in [
+            TruncationCause::Timeout { after: Duration::from_secs(1) },
+            TruncationCause::ShortBody { received: 5, announced: Some(9) },
+            TruncationCause::Reset { received: 5 },
+        ] {
+            let part = Fetched { truncated: Some(cut), ..response(200, &[], RULES) };
+            assert_eq!(body(&part), Err(cut.to_string()));
+            let missing = Fetched { truncated: Some(cut), ..response(503, &[], RULES) };
+            assert!(body(&missing).is_ok(), "an error response has no rules to lose");
+        }
+        let long = TruncationCause::TooLarge { limit: 9 };
+        let long = Fetched { truncated: Some(long), ..response(200, &[], RULES) };
+        assert_eq!(body(&long).unwrap(), RULES, "longer than anybody has to read");
+    }
+
+    #[test]
+    fn a_body_that_cannot_be_decoded_is_no_rules() {
+        let binary = response(200, &[("content-encoding", "gzip")], "\u{1}\u{2}\u{3}");
+        assert!(body(&binary).is_err());
+        let unknown = response(200, &[("content-encoding", "rot13")], "\u{1}\u{2}\u{3}");
+        assert!(body(&unknown).is_err());
+        let mislabelled = response(200, &[("content-encoding", "gzip")], RULES);
+        assert_eq!(body(&mislabelled).unwrap(), RULES, "text that is not encoded after all");
+    }
+
+    #[test]
+    fn the_host_row_has_the_rules_as_text() {
+        let row = host_row(&url("http://a.test:8080/"), 200, RULES.as_bytes(), ENDED);
+        assert_eq!((row.host.as_str(), row.robots_text.as_deref()), ("a.test:8080", Some(RULES)));
+        assert_eq!(robots_row(&url("http://a.test:8080/"), 200, b"x", ENDED).origin, "http://a.test:8080");
+    }
+}

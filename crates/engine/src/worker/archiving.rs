@@ -81,3 +81,52 @@ fn previous_copy(visit: &Visit) -> Option<&ArchiveRef> {
     visit.validators()?;
     visit.previous.as_ref()?.archive.as_ref()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classify::Decision;
+    use crate::sample::{ENDED, hop, url, visit};
+    use crate::worker::rows::RequestContext;
+    use argiope_frontier::Completion;
+    use argiope_model::{FetchTimings, PreviousFetch, Validators};
+    use std::time::Duration;
+
+    fn kept(spec: &JobSpec, kind: RequestKind, completion: Completion) -> Kept {
+        let visit = Visit { kind, ..visit("http://a.test/x") };
+        let context = RequestContext { ticket: None, rule: None, delay: Duration::ZERO, per_host: 1 };
+        let decision = Decision { completion, error: None, dead_letter: false };
+        Kept::of(spec, &context.metadata(&visit, &decision, FetchTimings::default(), Some(200)))
+    }
+
+    const DONE: Completion = Completion::Done { counted: true };
+    const RETRY: Completion = Completion::Retry { due: ENDED };
+
+    #[test]
+    fn without_an_archive_only_what_recovery_needs_is_kept() {
+        let spec = JobSpec { archive: false, ..JobSpec::default() };
+        assert_eq!(kept(&spec, RequestKind::Page, DONE), Kept::Nothing);
+        assert_eq!(kept(&spec, RequestKind::Page, RETRY), Kept::All);
+        assert_eq!(kept(&JobSpec::default(), RequestKind::Page, DONE), Kept::All);
+    }
+
+    #[test]
+    fn resources_that_are_only_checked_leave_their_metadata() {
+        let check = JobSpec { resources: Resources::Check, ..JobSpec::default() };
+        let keep = JobSpec { resources: Resources::Keep, ..JobSpec::default() };
+        assert_eq!(kept(&check, RequestKind::Resource, DONE), Kept::Metadata);
+        assert_eq!(kept(&keep, RequestKind::Resource, DONE), Kept::All);
+        assert_eq!(kept(&check, RequestKind::Page, DONE), Kept::All);
+    }
+
+    #[test]
+    fn the_previous_copy_is_that_of_the_url_that_validators_were_sent_to() {
+        let archive: Option<ArchiveRef> = "a.warc.gz:7".parse().ok();
+        let previous =
+            PreviousFetch { url: url("http://a.test/x"), validators: Validators::default(), archive };
+        let recrawl = Visit { previous: Some(Box::new(previous.clone())), ..visit("http://a.test/x") };
+        assert_eq!(previous_copy(&recrawl), previous.archive.as_ref());
+        assert_eq!(previous_copy(&hop(recrawl, "http://a.test/y")), None);
+        assert_eq!(previous_copy(&visit("http://a.test/x")), None);
+    }
+}

@@ -213,3 +213,6 @@ impl<F: Fetch> Worker<F> {
         (x >> 11) as f64 / (1u64 << 53) as f64
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -267,3 +267,139 @@ impl<F: Fetch> Worker<F> {
         page
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{self, ENDED, hop, job, seed, visit};
+    use argiope_model::{JobSpec, Resources, SkipReason};
+    use std::time::Duration;
+
+    fn process(
+        job: &Arc<JobContext>,
+        visit: Visit,
+        fetched: Fetched,
+        completion: Completion,
+    ) -> ProcessedPage {
+        let mut processor = ResponseProcessor::new(String::from("w"), FingerprintKey::new([1; 16]));
+        let context = RequestContext { ticket: None, rule: None, delay: Duration::ZERO, per_host: 1 };
+        let decision = Decision { completion, error: None, dead_letter: false };
+        let job = Arc::clone(job);
+        processor.process_response(PendingResponse { job, token: None, visit, context, fetched, decision })
+    }
+
+    const DONE: Completion = Completion::Done { counted: true };
+    const PAGE: &str = "<title>T</title><a href=/y>y</a> <a href=http://b.test/>b</a> some words";
+
+    fn html(body: &str) -> Fetched {
+        sample::response(200, &[("content-type", "text/html"), ("etag", "\"e\"")], body)
+    }
+
+    fn found(page: &ProcessedPage) -> Vec<&str> {
+        let discoveries = page.record.settlement.iter().flat_map(|settlement| &settlement.discoveries);
+        discoveries.flat_map(|discovery| &discovery.found).map(|found| found.url.as_str()).collect()
+    }
+
+    fn reasons(page: &ProcessedPage) -> Vec<SkipReason> {
+        page.record.skipped.iter().map(|row| row.reason).collect()
+    }
+
+    #[test]
+    fn a_page_has_its_row_its_links_and_what_it_discovers() {
+        let page = process(&job(JobSpec::default()), visit("http://a.test/x"), html(PAGE), DONE);
+        let row = page.record.page.as_ref().unwrap();
+        assert_eq!(
+            (row.page.title.as_deref(), row.page.links, row.etag.as_deref()),
+            (Some("T"), Some(2), Some("\"e\""))
+        );
+        assert_eq!((row.page.crawled_at, row.page.fetch_ms), (Some(ENDED), Some(20)));
+        assert_eq!(row.page.content_hash.map(|hash| hash.0), page.payload_sha256, "hashed once");
+        assert_eq!((found(&page), reasons(&page)), (vec!["http://a.test/y"], vec![SkipReason::OutOfScope]));
+        assert!(page.record.links.is_some() && page.record.error.is_none());
+        assert_eq!(page.record.fetch.as_ref().unwrap().bytes, PAGE.len() as u64);
+    }
+
+    #[test]
+    fn an_error_page_discovers_nothing() {
+        let missing = Fetched { status: http::StatusCode::NOT_FOUND, ..html(PAGE) };
+        let page = process(&job(JobSpec::default()), visit("http://a.test/x"), missing, DONE);
+        assert!(found(&page).is_empty() && page.record.links.is_some(), "its links are stored, not followed");
+    }
+
+    #[test]
+    fn a_response_that_is_retried_stores_no_page() {
+        let retry = Completion::Retry { due: ENDED };
+        let page = process(&job(JobSpec::default()), visit("http://a.test/x"), html(PAGE), retry);
+        assert!(page.record.page.is_none() && page.record.links.is_none() && page.record.fetch.is_some());
+    }
+
+    #[test]
+    fn a_cut_body_is_an_error_and_a_refusal_with_what_is_missing() {
+        let cut = TruncationCause::TooLarge { limit: PAGE.len() as u64 };
+        let mut fetched = html(PAGE);
+        fetched.truncated = Some(cut);
+        fetched.headers.insert("content-length", (PAGE.len() + 10).into());
+        let page = process(&job(JobSpec::default()), visit("http://a.test/x"), fetched, DONE);
+        assert_eq!(page.record.page.as_ref().unwrap().page.error, Some(cut.to_string()));
+        let row = page.record.skipped.iter().find(|row| row.reason == SkipReason::BodyTruncated).unwrap();
+        assert_eq!(row.amount, 10);
+    }
+
+    #[test]
+    fn the_host_that_a_seed_leads_to_joins_the_scope() {
+        let job = job(JobSpec::default());
+        let scope_host = |visit, completion| {
+            let page = process(&job, visit, html(PAGE), completion);
+            page.record.settlement.unwrap().scope_host.map(|url| url.host().to_owned())
+        };
+        let to = || Completion::Redirect { to: sample::url("http://www.a.test/"), status: 301 };
+        assert_eq!(scope_host(seed("http://a.test/"), to()).as_deref(), Some("www.a.test"));
+        assert_eq!(
+            scope_host(hop(seed("http://a.test/"), "http://www.a.test/"), DONE).as_deref(),
+            Some("www.a.test")
+        );
+        assert_eq!(scope_host(visit("http://a.test/x"), to()), None);
+        assert_eq!(scope_host(seed("http://a.test/"), DONE), None);
+    }
+
+    #[test]
+    fn the_size_of_a_checked_resource_is_the_announced_one() {
+        let resource = Visit { kind: RequestKind::Resource, ..visit("http://a.test/x.png") };
+        let bytes = |resources, body| {
+            let job = job(JobSpec { resources, ..JobSpec::default() });
+            let fetched = sample::response(200, &[("content-length", "1000")], body);
+            let done = Completion::Done { counted: false };
+            process(&job, resource.clone(), fetched, done).record.resource.unwrap().bytes
+        };
+        assert_eq!((bytes(Resources::Check, ""), bytes(Resources::Keep, "abc")), (Some(1000), Some(3)));
+    }
+
+    #[test]
+    fn the_urls_of_a_sitemap_are_discovered_within_the_scope() {
+        let sitemap = Visit { kind: RequestKind::Sitemap, ..visit("http://a.test/sitemap.xml") };
+        let xml =
+            "<urlset><url><loc>http://a.test/1</loc></url><url><loc>http://b.test/2</loc></url></urlset>";
+        let fetched = sample::response(200, &[("content-type", "application/xml")], xml);
+        let page = process(&job(JobSpec::default()), sitemap, fetched, Completion::Done { counted: false });
+        assert_eq!((found(&page), reasons(&page)), (vec!["http://a.test/1"], vec![SkipReason::OutOfScope]));
+        assert!(page.record.page.is_none());
+    }
+
+    #[test]
+    fn pending_responses_are_full_by_number_and_by_bytes() {
+        let pending = |body: &str| {
+            let context = RequestContext { ticket: None, rule: None, delay: Duration::ZERO, per_host: 1 };
+            let decision = Decision { completion: DONE, error: None, dead_letter: false };
+            let (job, visit) = (job(JobSpec::default()), visit("http://a.test/x"));
+            PendingResponse { job, token: None, visit, context, fetched: html(body), decision }
+        };
+        let mut responses = PendingResponses::default();
+        responses.push(pending(&"x".repeat(MOST_PENDING_BYTES)));
+        assert!(responses.is_full());
+        assert_eq!(responses.pop(8).len(), 1);
+        (1..MOST_PENDING).for_each(|_| responses.push(pending("")));
+        assert!(!responses.is_full());
+        responses.push(pending(""));
+        assert!(responses.is_full());
+    }
+}
