@@ -132,13 +132,13 @@ fn an_unreadable_list_is_named_with_the_reason() {
 }
 
 #[test]
-fn a_directory_in_use_names_the_process_that_has_it() {
+fn a_job_that_the_owner_of_the_directory_cannot_run_is_refused_with_what_to_do() {
     let (desk, lab) = (Desk::new(), lab(&[SiteKind::Ordinary], 50, 0));
     let running = desk.start_crawl(&lab.seeds(), &["--delay", "200ms"]);
     desk.wait_for_pages(2);
-    let run = desk.run(&["crawl", "--allow-private", &lab.seeds()[0], "--name", "second"]);
-    assert_eq!(run.code, 1, "{}", run.stderr);
-    assert!(run.stderr.contains(&format!("in use by process {}", running.pid())), "{}", run.stderr);
+    let run = desk.run(&["crawl", "https://example.com/", "--name", "second"]);
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    assert!(run.stderr.contains("the process that owns the data directory connects to"), "{}", run.stderr);
     assert!(run.stderr.contains("hint: ") && run.stderr.contains("--data"), "{}", run.stderr);
     assert_eq!(desk.run(&["jobs", "--json"]).ok().json_lines().len(), 1, "no half of a second job");
     running.signal("-INT");
