@@ -205,7 +205,7 @@ fn a_job_that_is_blocked_everywhere_is_not_waited_for_on_postgres() {
     assert_eq!(site.sql("SELECT count(*) FROM urls"), "1");
     workers.iter_mut().for_each(|worker| assert_eq!(worker.leave(), 0, "{}", worker.said()));
     let _third = site.worker("third");
-    assert!(site.run(&words).ok().stdout.starts_with("Job stuck is paused (what is left"));
+    assert!(site.run(&words).ok().stdout.starts_with("Job stuck is paused (remaining URLs are blocked"));
     assert_eq!(site.sql("SELECT count(*) FROM urls"), "1");
     assert_whole(&site, &lab, DELAY);
 }

@@ -155,7 +155,11 @@ fn an_outage_of_the_database_beyond_the_lease_repeats_no_request_on_postgres() {
     let file = std::fs::read_to_string(site.path("pages.jsonl")).unwrap();
     assert_eq!(file.lines().count(), site.pages().len());
     for worker in &mut workers {
-        assert!(worker.is_alive() && worker.said().contains("it is renewed"), "{}", worker.said());
+        assert!(
+            worker.is_alive() && worker.said().contains("the lease expired and is renewed"),
+            "{}",
+            worker.said()
+        );
         let missed = worker.said().matches("PostgreSQL is unreachable; no new requests").count();
         assert!((1..=2).contains(&missed), "{}", worker.said());
         assert!(worker.said().matches("inboxes cannot be read").count() <= 2, "{}", worker.said());
@@ -179,7 +183,11 @@ fn a_worker_that_wakes_goes_on_with_shards_that_nobody_took_on_postgres() {
     site.wait_for_end();
     assert_whole(&site, &lab, DELAY);
     assert_eq!(asked_twice(&lab), 0);
-    assert!(worker.is_alive() && worker.said().contains("it is renewed"), "{}", worker.said());
+    assert!(
+        worker.is_alive() && worker.said().contains("the lease expired and is renewed"),
+        "{}",
+        worker.said()
+    );
     assert_eq!(site.sql("SELECT max(epoch) FROM shards"), "1");
 }
 
