@@ -11,7 +11,7 @@ use crate::recovery::RecoverySummary;
 use crate::scheduler::Report;
 use crate::scope::{ScopeCompiler, domain_policy};
 use crate::setup::{self, EngineSetup};
-use crate::status::{ProcessCounters, Status};
+use crate::status::{ProcessCounters, ProcessMeter, Status};
 use crate::why::{self, Why};
 use argiope_frontier::LastStop;
 use argiope_frontier::member::Membership;
@@ -196,7 +196,9 @@ impl Engine {
         recovery: RecoverySummary,
     ) -> Result<Engine, EngineError> {
         let at = now();
-        let status = Arc::new(Mutex::new(Status { at, started_at: at, ..Status::default() }));
+        // The first status is complete, too: a heartbeat may report it.
+        let process = ProcessMeter::default().figures();
+        let status = Arc::new(Mutex::new(Status { at, started_at: at, process, ..Status::default() }));
         let Channels { reports_to, reports, commit_queue, .. } = channels;
         let followers = setup.committer.followers.clone();
         let handle = EngineHandle::new(reports_to.clone(), commit_queue, Arc::clone(&status), followers);
