@@ -238,7 +238,7 @@ fn an_older_catalogue_is_completed_from_the_archive() {
     fs::copy(begun.path("begun").join("catalog.db"), begun.path("older").join("catalog.db")).unwrap();
     let said = begun.run("older", &[], &[]);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
-    assert!(said.stderr.contains("put back from the archive"), "{}", said.stderr);
+    assert!(said.stderr.contains("restored from the archive"), "{}", said.stderr);
     begun.check_healed("older");
 }
 
