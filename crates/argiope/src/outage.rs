@@ -209,11 +209,11 @@ mod tests {
 
     #[test]
     fn an_outage_is_told_with_its_reason_and_what_becomes_of_the_job() {
-        let message = "storage.metadata_db_url (a@db:5432/a): the server gave no answer within 5 s";
+        let message = "storage.metadata_db_url (a@db:5432/a): the server did not respond within 5 s";
         let hour = Some(Duration::from_secs(3600));
         assert_eq!(
             away(message, "a@db:5432/a", hour, Doing::Following),
-            "PostgreSQL is unreachable (the server gave no answer within 5 s); waiting up to 1h 00m for it. \
+            "PostgreSQL is unreachable (the server did not respond within 5 s); waiting up to 1h 00m for it. \
              The job resumes when it is back."
         );
         assert_eq!(

@@ -109,7 +109,7 @@ pub(crate) fn read(rules: &PolitenessRules, version: &RobotsRow, agent: &str) ->
         RobotsNext::Use { rules: RobotsUse::AllowAll, .. } => Robots::allow_all("robots.txt has no rules"),
         RobotsNext::Use { rules: RobotsUse::DisallowAll, .. }
         | RobotsNext::RetryAt(_)
-        | RobotsNext::UnreachableUntil(_) => Robots::disallow_all("robots.txt could not be had"),
+        | RobotsNext::UnreachableUntil(_) => Robots::disallow_all("robots.txt unreachable"),
     }
 }
 

@@ -231,7 +231,7 @@ mod tests {
                 "  12,345 pages, 82.1/s now, 64.3/s overall, 420.0 MB",
                 "  1,204,332 queued, 41 in flight, 12 failed, 1,203 skipped",
                 "  4 hosts active, 39 waiting: 37 in their crawl delay, next due in 0.4 s; 2 backing off, next due in 28 s",
-                "    news.example.com: parked by Retry-After, due in 1h 00m",
+                "    news.example.com: long pause by Retry-After, due in 1h 00m",
             ]
         );
     }

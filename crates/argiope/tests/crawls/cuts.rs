@@ -165,12 +165,15 @@ fn a_body_that_the_server_breaks_off_is_asked_for_again_by_retry() {
     let broken = site.url("/broken");
     let seeds = std::slice::from_ref(&site.front);
     let run = desk.crawl(seeds, &["--delay", "0"]).ok();
-    let told = format!("  body broken off  {broken}\n    26 B; 'argiope retry' asks again\n");
+    let told = format!("  body broken off  {broken}\n    26 B; 'argiope retry' fetches it again\n");
     assert!(run.stdout.contains(&told), "{}", run.stdout);
     let detail = skipped(&desk, "body_truncated")[0]["detail"].as_str().unwrap().to_owned();
-    assert!(detail.ends_with("'argiope retry' asks again") && !detail.contains("--max-body"), "{detail}");
+    assert!(
+        detail.ends_with("'argiope retry' fetches it again") && !detail.contains("--max-body"),
+        "{detail}"
+    );
     let why = desk.run(&["why", &broken]).ok().stdout;
-    assert!(why.contains("'argiope retry' asks again") && !why.contains("--max-body"), "{why}");
+    assert!(why.contains("'argiope retry' fetches it again") && !why.contains("--max-body"), "{why}");
     let report = desk.run(&["report"]).ok().stdout;
     assert!(report.contains("argiope retry") && !report.contains("--max-body"), "{report}");
     let retried = desk.run(&["retry", &broken]).ok().stdout;

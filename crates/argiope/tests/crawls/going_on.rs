@@ -27,7 +27,7 @@ fn an_interrupted_crawl_goes_on_where_it_was() {
     assert_eq!(status["state"], "paused", "{status}");
     assert!(status["queued"].as_u64() > Some(0), "{status}");
     let said = desk.run(&["status"]).ok().stdout;
-    assert!(said.contains("goes on with it"), "{said}");
+    assert!(said.contains("run the same command to resume it"), "{said}");
 
     desk.crawl(&lab.seeds(), &options).ok();
     assert_eq!(sorted(&json_lines(&desk.read("out.jsonl")), "url"), expected(&lab));
@@ -132,7 +132,7 @@ fn a_crawl_whose_reader_went_away_says_so_and_goes_on() {
     let run = running.wait();
     assert_eq!(run.code, 130, "{}", run.stderr);
     assert!(
-        run.stderr.contains("went away") && run.stderr.contains("same command goes on"),
+        run.stderr.contains("went away") && run.stderr.contains("run the same command to resume"),
         "{}",
         run.stderr
     );

@@ -229,7 +229,7 @@ fn a_login_that_fails_is_an_error_before_any_page_is_asked_for() {
     let seed = lab.seeds()[0].clone();
     for (check, why) in [
         ("", "set no cookie"),
-        ("  success_text: Sign out\n", "'Sign out' is not in its answer"),
+        ("  success_text: Sign out\n", "'Sign out' is not in its response"),
         ("  success_cookie: session\n", "the cookie 'session' was not set"),
     ] {
         desk.write("job.yaml", &login_job(&seed, check));

@@ -1,5 +1,5 @@
-//! Objects as files of a directory: a disk that all workers share, or a cluster on one machine. What is known of an
-//! object is beside it, as JSON.
+//! Objects as files of a directory: a disk that all workers share, or a cluster on one machine. Metadata of an object
+//! is a JSON file beside it.
 
 use super::{Facts, ObjectHead, Objects, checked_key, not_found};
 use argiope_store::error::{ErrorKind, Result, StoreError};
@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const FACTS_ENDING: &str = ".facts.json";
-/// Begins the names of files that are being written.
+/// The name prefix of files that are being written.
 const UNFINISHED: &str = ".unfinished-";
-/// Facts are short.
+/// Metadata is short.
 const LONGEST_FACTS: u64 = 64 * 1024;
 
 pub struct Directory {
     root: PathBuf,
     place: String,
-    /// Tells the files that are being written from those of others: process numbers are the same in many containers.
+    /// Distinguishes files being written from those of other processes: process ids are the same in many containers.
     token: u64,
     serial: AtomicU64,
 }
@@ -42,7 +42,7 @@ impl Directory {
         Ok(self.root.join(key))
     }
 
-    /// Writes a file beside its place, durably, then puts it there.
+    /// Writes a temporary file beside the target, durably, then renames it.
     fn write(
         &self,
         path: &Path,
@@ -77,7 +77,7 @@ impl Directory {
     ) -> Result<()> {
         let path = self.path(key)?;
         let failed = |error| StoreError::io(path.display().to_string(), error);
-        // Facts first: an object that is there has them.
+        // Metadata first: an object that exists has it.
         if !facts.is_empty() {
             let text = serde_json::to_string(facts).unwrap_or_default();
             let mut write_text = |file: &mut File| file.write_all(text.as_bytes());
@@ -87,7 +87,7 @@ impl Directory {
     }
 }
 
-/// What a new file may take the place of.
+/// What a new file may replace.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Over {
     Anything,
@@ -110,7 +110,7 @@ impl Objects for Directory {
     }
 
     fn check(&self) -> Result<()> {
-        // Of its own: others may check at the same time.
+        // Unique: others may check at the same time.
         let file = self.root.join(format!("{UNFINISHED}{:016x}-check", self.token));
         let tried = fs::create_dir_all(&self.root)
             .and_then(|()| self.write(&file, Over::Anything, &mut |_| Ok(())))
@@ -156,7 +156,7 @@ impl Objects for Directory {
             Err(error) => return Err(failed(error)),
         }
         let facts = serde_json::from_str(&text).map_err(|error| {
-            let message = format!("what is known of it cannot be read ({error})");
+            let message = format!("its metadata cannot be read ({error})");
             StoreError::new(ErrorKind::Corrupt, path.display().to_string(), message)
         })?;
         Ok(Some(ObjectHead { length, facts }))
@@ -192,7 +192,7 @@ impl Objects for Directory {
 
     fn list(&self, prefix: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
         let mut keys = Vec::new();
-        // Only the directories that can hold such keys are walked.
+        // Only the directories that can contain such keys are walked.
         let (folder, _) = prefix.rsplit_once('/').unwrap_or(("", prefix));
         let mut folders = vec![folder.to_owned()];
         while let Some(folder) = folders.pop() {

@@ -247,7 +247,7 @@ pub(super) fn host_step(
     let Some(row) = reader.host(host).map_err(|e| directory::store_failure(&e))? else { return Ok(()) };
     let mut parts = vec![row.host.clone()];
     match row.robots_status {
-        Some(status) => parts.push(format!("robots.txt answered {status}")),
+        Some(status) => parts.push(format!("robots.txt returned {status}")),
         None if row.robots_fetched_at.is_some() => parts.push(String::from("robots.txt was unreachable")),
         None => {}
     }

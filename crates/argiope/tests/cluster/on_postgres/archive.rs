@@ -317,7 +317,7 @@ fn a_store_that_cannot_be_used_ends_a_worker_before_it_begins_on_s3() {
     refused(&site, "AWS_SECRET_ACCESS_KEY");
     site.environment = credentials;
     store.server("stop");
-    refused(&site, "cannot be reached");
+    refused(&site, "is unreachable");
     store.server("start");
     // Those who read no content need no store.
     site.environment.clear();

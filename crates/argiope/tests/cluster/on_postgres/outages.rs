@@ -70,7 +70,7 @@ fn a_worker_starts_while_redis_is_away_and_uses_it_when_it_is_back_on_redis() {
     assert_eq!(is_up(&address, "redis"), Some(false));
     let said = worker.said();
     assert_eq!(said.matches("WARN").count(), 1, "{said}");
-    assert!(said.contains("Redis is unreachable; going on without it"), "{said}");
+    assert!(said.contains("Redis is unreachable; continuing without it"), "{said}");
     site.one_server("start", "redis");
     site.wait_until("redis to be there", || is_up(&address, "redis") == Some(true));
     site.wait_until("live figures", || site.status()["live"]["one"]["memory_bytes"].as_u64() > Some(0));
