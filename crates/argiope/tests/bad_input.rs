@@ -85,7 +85,7 @@ fn an_unknown_scheme_is_named() {
         [("ftp://example.com/", "ftp"), ("gopher://a.b/", "gopher"), ("mailto:a@b.c", "mailto")]
     {
         let run = refused(&Desk::new(), &["crawl", seed]);
-        assert!(run.stderr.contains(&format!("scheme '{scheme}' is unknown")), "{}", run.stderr);
+        assert!(run.stderr.contains(&format!("scheme '{scheme}' is not supported")), "{}", run.stderr);
         assert!(run.stderr.contains("http and https"), "{}", run.stderr);
     }
 }

@@ -89,7 +89,7 @@ impl ServerCertVerifier for NamingVerifier {
                     names => Untrusted::Issuer(names.and_then(|names| names.issuer())),
                 }
             }
-            // What `openssl req -x509` makes is the certificate of an authority, and servers use it as their own.
+            // `openssl req -x509` creates the certificate of an authority, and servers use it as their own.
             Err(Error::InvalidCertificate(CertificateError::Other(told))) if is_authority(&told) => {
                 match Names::of(end_entity) {
                     Some(names) if names.are_equal() => Untrusted::SelfSigned(names.subject()),
@@ -101,9 +101,9 @@ impl ServerCertVerifier for NamingVerifier {
         if !self.given.contains(end_entity) {
             return Err(untrusted.error());
         }
-        // Whoever gave this very certificate vouches for it. webpki has looked at its period before it refused it (a test
-        // holds it to that); of an authority it has not looked at the purposes (extended key usage), and of none at the
-        // issuer's signature.
+        // The operator named this very certificate, so it is trusted. webpki checked its validity period before it
+        // refused it (a test verifies that). It did not check the purposes of an authority's certificate (extended key
+        // usage), nor the issuer's signature of any.
         verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
         Ok(ServerCertVerified::assertion())
     }
@@ -201,12 +201,12 @@ impl<'b> Names<'b> {
     fn of(certificate: &'b [u8]) -> Option<Names<'b>> {
         let mut certificate = Der(certificate).take(SEQUENCE)?;
         let mut signed = certificate.take(SEQUENCE)?;
-        // A certificate of the first version does not tell it.
+        // A certificate of version 1 does not state it.
         let _ = signed.take(VERSION);
         signed.take(INTEGER)?;
         signed.take(SEQUENCE)?;
         let issuer = signed.take(SEQUENCE)?;
-        // Between them is the period that it is valid in.
+        // The validity period is between them.
         signed.take(SEQUENCE)?;
         let subject = signed.take(SEQUENCE)?;
         Some(Names { issuer, subject })
@@ -331,7 +331,7 @@ mod tests {
         params.self_signed(&KeyPair::generate().unwrap()).unwrap().der().clone()
     }
 
-    /// What is told of a server with this certificate, where one was given with `--ca-file`.
+    /// The error text for a server with this certificate, if one was given with `--ca-file`.
     fn verified(given: &CertificateDer<'static>, server: &CertificateDer<'static>, name: &str) -> String {
         let mut roots = rustls::RootCertStore::empty();
         roots.add(given.clone()).unwrap();

@@ -196,7 +196,8 @@ fn gunzip_at_once(body: &Bytes, limit: usize, scratch: &mut DecodeScratch) -> Op
     if announced > limit || announced > body.len().saturating_mul(MAX_DEFLATE_RATIO) {
         return None;
     }
-    // A second member would be passed over in silence. Its magic number may also be chance: the stream will tell.
+    // A second member would be ignored silently. Its magic number may also be a coincidence: the streaming decoder
+    // decides.
     let rest = body.get(GZIP_MAGIC.len()..)?;
     if memmem::find(rest, &GZIP_MAGIC).is_some() {
         return None;
@@ -225,7 +226,7 @@ fn gunzip(body: &[u8], limit: usize) -> Decoded {
 
 fn unbrotli(body: &[u8], limit: usize) -> Output {
     let mut reader = brotli_decompressor::Decompressor::new(body, 4096);
-    // Windows beyond the standard's 16 MB are no part of the web's brotli.
+    // Windows beyond the standard's 16 MB are not part of brotli on the web.
     reader.set_parameter(brotli_decompressor::BrotliDecoderParameter::BROTLI_DECODER_PARAM_LARGE_WINDOW, 0);
     Output::read(reader, limit)
 }
