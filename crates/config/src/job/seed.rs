@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn what_is_no_web_address_says_so() {
         for (text, part) in [
-            ("ftp://example.com", "scheme 'ftp' is unknown"),
+            ("ftp://example.com", "scheme 'ftp' is not supported"),
             ("mailto:a@example.com", "scheme 'mailto' is not supported"),
             ("./urls.txt", "--list"),
             ("", "empty"),
