@@ -65,7 +65,7 @@ fn a_seed_without_a_scheme_is_taken_as_https() {
 }
 
 #[test]
-fn a_host_that_nobody_serves_ends_the_crawl_and_says_what_is_left() {
+fn an_unreachable_host_ends_the_crawl_and_the_remaining_urls_are_reported() {
     let desk = Desk::new();
     desk.write("argiope.yaml", QUICK);
     let seed = format!("http://127.0.0.1:{}/", closed_port());

@@ -422,7 +422,7 @@ fn disk_positions(disk: &Disk) -> Vec<Position> {
 }
 
 #[test]
-fn a_file_whose_name_is_taken_stays_and_is_told() {
+fn a_file_whose_name_is_taken_stays_and_is_reported() {
     on_directory(|objects| {
         let disk = Disk::new();
         let spool = disk.spool(Layout::Warc);

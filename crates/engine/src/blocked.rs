@@ -156,13 +156,13 @@ fn each_page(
         let visits = entries
             .iter()
             .filter_map(|e| decode_visit(place.job, e.order.rank.saturating_sub(1), &e.value).ok());
-        let pages: Vec<Visit> = visits.filter(is_asked_for_itself).collect();
+        let pages: Vec<Visit> = visits.filter(is_page_or_resource).collect();
         each(&pages)?;
     }
 }
 
 /// A page, or a resource of one.
-fn is_asked_for_itself(visit: &Visit) -> bool {
+fn is_page_or_resource(visit: &Visit) -> bool {
     matches!(visit.kind, RequestKind::Page | RequestKind::Resource)
 }
 
@@ -214,7 +214,7 @@ fn retries_by_host(
             Some((reason, until)) => (by_reason(reason), until.max(delayed.due)),
             None => (BlockedBy::Retry, delayed.due),
         };
-        let visit = visit.filter(is_asked_for_itself);
+        let visit = visit.filter(is_page_or_resource);
         let waiting =
             retries.of_blocked.entry((host, by)).or_insert(Waiting { urls: 0, until, example: None });
         waiting.urls += u64::from(visit.is_some());
@@ -241,7 +241,7 @@ impl Causes {
             return Ok(known.clone());
         }
         let cause = match last_request(reader.as_ref(), url.origin())? {
-            Some(last) => told(last),
+            Some(last) => request_problem(last),
             None => self.of_host(url.host())?,
         };
         self.known.insert(url.origin().to_owned(), cause.clone());
@@ -254,7 +254,7 @@ impl Causes {
         for scheme in ["https", "http"] {
             last = last.max(last_request(reader.as_ref(), &format!("{scheme}://{host}"))?);
         }
-        Ok(last.and_then(told))
+        Ok(last.and_then(request_problem))
     }
 }
 
@@ -266,6 +266,6 @@ fn last_request(reader: &dyn CatalogueReader, origin: &str) -> Result<Option<Las
     Ok(requests.into_iter().map(|row| (row.timings.ended, row.status, row.error)).max())
 }
 
-fn told((_, status, error): LastRequest) -> Option<String> {
+fn request_problem((_, status, error): LastRequest) -> Option<String> {
     error.or_else(|| status.map(|status| format!("answered {status}")))
 }

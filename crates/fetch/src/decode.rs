@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn a_truncated_body_gives_what_it_has_and_says_so() {
+    fn a_truncated_body_is_decoded_as_far_as_possible_and_reported() {
         let text = text();
         let zstd = zstd::encode_all(text.as_slice(), 3).unwrap();
         for (encoding, body) in

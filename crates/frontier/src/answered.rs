@@ -55,7 +55,7 @@ impl Frontier {
             self.flights.remove(token);
         }
         if index == NO_HOST {
-            return self.answered_for_nobody(answer, now);
+            return self.answered_without_shard(answer, now);
         }
         let rules = self.rules_of(index);
         let base = self.base_delay_of(index, &rules, now);
@@ -83,7 +83,7 @@ impl Frontier {
     }
 
     /// The shard is gone; the result only shows whether the network works.
-    fn answered_for_nobody(&mut self, answer: &Answer, now: Millis) -> Disposition {
+    fn answered_without_shard(&mut self, answer: &Answer, now: Millis) -> Disposition {
         if !answer.is_unreachable() {
             let verdicts = self.network.succeeded(answer.asked_at());
             self.decide(verdicts, now);

@@ -34,7 +34,7 @@ impl Frontier {
             self.flights.remove(token);
         }
         if let Some(id) = orphan_of {
-            return self.completed_for_nobody(id, &completion, reserved, now);
+            return self.completed_without_shard(id, &completion, reserved, now);
         }
         let Some(entry) = entry else { return };
         if let Some(job) = self.jobs.get_mut(&entry.job) {
@@ -59,7 +59,7 @@ impl Frontier {
     }
 
     /// The visit's shard is gone and its grant with it, but it may have stored its page.
-    fn completed_for_nobody(&mut self, id: JobId, completion: &Completion, reserved: bool, now: Millis) {
+    fn completed_without_shard(&mut self, id: JobId, completion: &Completion, reserved: bool, now: Millis) {
         match (completion, self.jobs.get_mut(&id)) {
             (Completion::Done { counted: true }, Some(job)) if reserved => job.spend(),
             _ => self.unreserve(NO_HOST, id, reserved, now),

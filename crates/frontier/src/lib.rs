@@ -102,6 +102,6 @@ pub use recovered::Entered;
 pub use requeue::Again;
 pub use resolution::Unresolved;
 pub use restore::{LastStop, read_job_counts, stored_job_counts};
-pub use robots_answers::{RobotsAnswered, RobotsNews};
+pub use robots_answers::{NewRobots, RobotsAnswered};
 pub use step::{Dispatch, RobotsDispatch, Rule, Step, Ticket, Token};
 pub use view::{HostView, JobProgress, Overview, QueueView, RobotsView};

@@ -8,7 +8,7 @@ use crate::host::{RobotsHandle, RobotsRequest};
 use crate::message::{MOST_FOUND, Message};
 use crate::notice::Notice;
 use crate::ready::HostIndex;
-use crate::robots_answers::RobotsNews;
+use crate::robots_answers::NewRobots;
 use crate::state::Change;
 use argiope_model::{Fingerprint, Hop, JobId, Millis, Skip, SkipReason, Url, Visit};
 use argiope_politeness::RobotsAnswer;
@@ -29,7 +29,7 @@ const SOURCES: usize = 10_000;
 pub struct Delivered {
     pub refused: Vec<Refused>,
     /// The result of a robots.txt request of another owner.
-    pub robots: Vec<RobotsNews>,
+    pub robots: Vec<NewRobots>,
     /// Hosts that are now in the scope of jobs.
     pub scope: Vec<(JobId, Url)>,
     /// A job was submitted or resumed: call [`Frontier::forget_robots_failures`].
@@ -221,13 +221,13 @@ impl Frontier {
         };
         let RobotsRequest { url, origin, hops, job } = request;
         if self.sent_to(from, &origin).is_none() {
-            self.wait_to_be_told(&origin, now);
+            self.wait_for_robots_reply(&origin, now);
         }
         self.send(from, to, &Message::RobotsAsk { job, origin, url, hops });
     }
 
     /// The owner that was asked may have lost the request with its shard.
-    fn wait_to_be_told(&mut self, origin: &Url, now: Millis) {
+    fn wait_for_robots_reply(&mut self, origin: &Url, now: Millis) {
         let until = now + TOLD_WITHIN;
         let index = self.host_index(origin.host());
         if let Some(host) = self.host_mut(index) {
@@ -261,7 +261,7 @@ impl Frontier {
         answer: RobotsAnswer,
         body: Vec<u8>,
         now: Millis,
-    ) -> Option<RobotsNews> {
+    ) -> Option<NewRobots> {
         let from = self.shard_of_host(index)?;
         if let Some(to) = self.sent_to(from, &request.origin) {
             let origin = request.origin.clone();
@@ -374,7 +374,7 @@ impl Frontier {
         answer: RobotsAnswer,
         body: Vec<u8>,
         now: Millis,
-    ) -> Option<RobotsNews> {
+    ) -> Option<NewRobots> {
         let index = self.hosts.named(origin.host())?;
         let waits = self.host(index)?.reachability.origins.iter().any(|known| {
             known.scheme == origin.scheme()

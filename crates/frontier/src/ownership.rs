@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn without_workers_nobody_owns_anything() {
+    fn without_workers_no_shard_has_an_owner() {
         assert_eq!(spread::<&str>(64, &[]), Vec::<usize>::new());
     }
 

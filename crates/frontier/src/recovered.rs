@@ -10,7 +10,7 @@ use crate::completed::Completion;
 use crate::frontier::Frontier;
 use crate::queue::OrderKey;
 use crate::ready::HostIndex;
-use crate::robots_answers::{RobotsNews, parse_robots};
+use crate::robots_answers::{NewRobots, parse_robots};
 use crate::state::{Change, QueueAt, StoredRobots};
 use crate::step::Ticket;
 use argiope_model::{Fingerprint, JobId, Millis, RequestKind, Url, Visit};
@@ -126,7 +126,7 @@ impl Frontier {
         (status, body): (u16, Vec<u8>),
         fetched_at: Millis,
         now: Millis,
-    ) -> Option<RobotsNews> {
+    ) -> Option<NewRobots> {
         let policy = self.rules.robots().clone();
         let RobotsNext::Use { expires, .. } = policy.next(RobotsAnswer::Status(status), 1, fetched_at) else {
             return None;
@@ -143,7 +143,7 @@ impl Frontier {
         }
         self.hosts.mark_dirty(index);
         self.reschedule(index, now);
-        Some(RobotsNews { origin: origin.clone(), robots })
+        Some(NewRobots { origin: origin.clone(), robots })
     }
 
     /// A host that the state does not know, or not completely, may have been requested just before the process was

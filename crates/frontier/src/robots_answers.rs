@@ -21,7 +21,7 @@ pub enum RobotsAnswered {
 
 /// A robots.txt that has just been read.
 #[derive(Clone, Debug)]
-pub struct RobotsNews {
+pub struct NewRobots {
     pub origin: Url,
     pub robots: Arc<Robots>,
 }
@@ -71,7 +71,7 @@ impl Frontier {
         token: Token,
         outcome: RobotsAnswered,
         now: Millis,
-    ) -> Option<RobotsNews> {
+    ) -> Option<NewRobots> {
         self.free(token, now);
         let flight = self.flights.remove(token)?;
         let request = *flight.robots?;
@@ -98,7 +98,7 @@ impl Frontier {
         answer: RobotsAnswer,
         body: Vec<u8>,
         now: Millis,
-    ) -> Option<RobotsNews> {
+    ) -> Option<NewRobots> {
         let policy = self.rules.robots().clone();
         let scheme = asked_for.scheme();
         let host = self.hosts.get_mut(index as usize)?;
@@ -111,7 +111,7 @@ impl Frontier {
             .max()
             .unwrap_or(0)
             + 1;
-        let mut news = None;
+        let mut new_robots = None;
         let next = match (answer, self.network.down_since()) {
             // The network failed, not the host: no try is counted.
             (RobotsAnswer::NoAnswer, Some(_)) => RobotsNext::RetryAt(self.network.next_probe()),
@@ -125,7 +125,7 @@ impl Frontier {
                 for origin in host.reachability.origins.iter_mut().filter(|o| o.scheme == scheme) {
                     let robots = Arc::new(parse_robots(&stored, &origin.agent, &policy));
                     host.politeness.raise_crawl_delay(robots.crawl_delay());
-                    news = Some(RobotsNews { origin: asked_for.clone(), robots: Arc::clone(&robots) });
+                    new_robots = Some(NewRobots { origin: asked_for.clone(), robots: Arc::clone(&robots) });
                     origin.robots = RobotsHandle::Known { robots, expires };
                     origin.tries = 0;
                     origin.retry_at = Millis(0);
@@ -166,7 +166,7 @@ impl Frontier {
         }
         self.hosts.mark_dirty(index);
         self.reschedule(index, now);
-        news
+        new_robots
     }
 }
 

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_end_when_the_client_says_so() {
+    fn connections_end_when_the_client_asks_for_it() {
         assert!(!parse(b"GET / HTTP/1.1\r\nConnection: Close\r\n\r\n").unwrap().keep_alive);
         assert!(!parse(b"GET / HTTP/1.0\r\n\r\n").unwrap().keep_alive);
         assert!(parse(b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").unwrap().keep_alive);

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn suffixes_single_labels_and_addresses_are_nobodys_domain() {
+    fn suffixes_single_labels_and_addresses_are_shared_domains() {
         let list = PublicSuffixes::bundled();
         for name in ["com", "co.uk", "github.io", "localhost", "127.0.0.1", "[::1]"] {
             assert!(list.is_suffix(name), "{name}");

@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_answers_in_the_end_is_not_broken_and_what_nobody_links_to_is_listed() {
+    fn a_url_that_finally_responds_is_not_broken_and_unlinked_broken_urls_are_listed() {
         let mut broken = broken();
         broken.add(&row("http://a.test/back", Some(503), None));
         broken.add(&row("http://a.test/back", Some(200), None));

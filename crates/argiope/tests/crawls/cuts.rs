@@ -150,7 +150,7 @@ fn a_body_that_is_cut_leaves_a_record() {
 }
 
 #[test]
-fn a_body_that_the_server_breaks_off_is_asked_for_again_by_retry() {
+fn retry_fetches_a_truncated_body_again() {
     let asked = std::sync::atomic::AtomicUsize::new(0);
     let site = Site::new(move |path, _| match path {
         "/" => Some(page("<a href=/broken>broken</a>")),

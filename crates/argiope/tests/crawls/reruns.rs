@@ -79,7 +79,7 @@ fn forbidding(path: &str) -> Option<String> {
 }
 
 #[test]
-fn a_robots_txt_that_forbade_is_asked_for_again_after_a_failed_crawl_and_by_a_fresh_one() {
+fn a_forbidding_robots_txt_is_fetched_again_after_a_failed_crawl_and_with_fresh() {
     let (site, broken) = moody(forbidding, small_site);
     let seeds = std::slice::from_ref(&site.front);
     let desk = Desk::new();

@@ -77,7 +77,7 @@ fn resources_are_no_pages_and_no_links_of_the_graph() {
 }
 
 #[test]
-fn nothing_is_asked_for_unless_somebody_says_so() {
+fn resources_are_requested_only_with_the_option() {
     let (desk, lab) = (Desk::new(), lab(&[SiteKind::Embedded], 3, 0));
     desk.write("argiope.yaml", BRISK);
     desk.crawl(&lab.seeds(), &[]).ok();
@@ -102,7 +102,7 @@ fn resources_can_be_kept_in_the_archive_by_a_job_file() {
 }
 
 #[test]
-fn resources_on_other_hosts_are_asked_for_as_their_robots_txt_allows_and_lead_nowhere() {
+fn resources_on_other_hosts_obey_their_robots_txt_and_are_not_followed() {
     let elsewhere = Site::new(|path, _| {
         Some(match path {
             "/robots.txt" => body("text/plain", "", "User-agent: *\nDisallow: /private/\n"),

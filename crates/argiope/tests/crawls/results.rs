@@ -157,7 +157,7 @@ fn jobs_are_meant_by_name_by_number_or_as_the_latest() {
 }
 
 #[test]
-fn a_directory_without_data_says_so() {
+fn a_directory_without_data_is_reported() {
     let desk = Desk::new();
     for command in ["export", "jobs", "status", "report", "audit"] {
         let run = desk.run(&[command]);

@@ -155,7 +155,7 @@ fn a_job_that_runs_takes_a_retry_at_once() {
 }
 
 #[test]
-fn blocked_urls_are_asked_for_while_the_job_runs() {
+fn blocked_urls_are_retried_while_the_job_runs() {
     let (site, broken) = moody(
         |path| (path == "/robots.txt").then(|| status("503 Unavailable", "")),
         |path| Some(page(&format!("<title>{path}</title>"))),

@@ -94,7 +94,7 @@ fn a_robots_file_that_cannot_be_had_is_named() {
 }
 
 #[test]
-fn what_was_asked_for_without_being_a_page_is_known() {
+fn why_knows_requests_that_were_not_for_pages() {
     let site = Site::new(|path, _| match path {
         "/" => Some(page("<a href=/from>x</a>")),
         "/from" => Some(status("302 Found", "Location: /to\r\n")),

@@ -34,17 +34,17 @@ use argiope_store::error::{ErrorKind, Result, StoreError};
 use std::path::Path;
 
 /// Metadata of an object: short names, short values of visible ASCII.
-pub type Facts = Vec<(String, String)>;
+pub type ObjectMetadata = Vec<(String, String)>;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObjectHead {
     pub length: u64,
-    pub facts: Facts,
+    pub object_metadata: ObjectMetadata,
 }
 
 impl ObjectHead {
     pub fn fact(&self, name: &str) -> Option<&str> {
-        self.facts.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.object_metadata.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 }
 
@@ -61,13 +61,13 @@ pub trait Objects: Send + Sync {
     fn check(&self) -> Result<()>;
 
     /// Replaces an existing object.
-    fn put(&self, key: &str, body: &[u8], facts: &Facts) -> Result<()>;
+    fn put(&self, key: &str, body: &[u8], object_metadata: &ObjectMetadata) -> Result<()>;
 
     /// False if there is one already, which is not changed.
-    fn put_new(&self, key: &str, body: &[u8], facts: &Facts) -> Result<bool>;
+    fn put_new(&self, key: &str, body: &[u8], object_metadata: &ObjectMetadata) -> Result<bool>;
 
     /// Replaces an object with a file of any size, and verifies its length.
-    fn put_file(&self, key: &str, path: &Path, facts: &Facts) -> Result<()>;
+    fn put_file(&self, key: &str, path: &Path, object_metadata: &ObjectMetadata) -> Result<()>;
 
     fn head(&self, key: &str) -> Result<Option<ObjectHead>>;
 

@@ -1,7 +1,7 @@
 //! One object per page: its key, its metadata, and its body as an ordinary gzip file.
 
 use super::reader::{PAGE_ENDING, fact};
-use super::{Facts, Objects};
+use super::{ObjectMetadata, Objects};
 use argiope_model::{Millis, RequestKind, Url};
 use argiope_store::archive::{Archive, ArchiveRef, StoredExchange};
 use argiope_store::error::{Result, StoreError};
@@ -127,11 +127,11 @@ fn store(
     gzip: &mut GzipWriter,
 ) -> Result<String> {
     let exchange = archive.read(at)?;
-    let (packed, facts) = packed(visit, &exchange, gzip);
+    let (packed, object_metadata) = packed(visit, &exchange, gzip);
     let scheduled = visit.metadata.visit.scheduled_url();
     let month = visit.metadata.visit.scheduled_at;
     let key = key_of(scheduled, month, None);
-    if objects.put_new(&key, &packed, &facts)? {
+    if objects.put_new(&key, &packed, &object_metadata)? {
         return Ok(key);
     }
     // It exists: ours, stored before a crash or an outage, or an earlier version.
@@ -143,19 +143,23 @@ fn store(
         return Ok(key);
     }
     let key = key_of(scheduled, month, Some(crawled_at));
-    objects.put(&key, &packed, &facts)?;
+    objects.put(&key, &packed, &object_metadata)?;
     Ok(key)
 }
 
-fn packed(visit: &StoredVisit, exchange: &StoredExchange, gzip: &mut GzipWriter) -> (Vec<u8>, Facts) {
+fn packed(
+    visit: &StoredVisit,
+    exchange: &StoredExchange,
+    gzip: &mut GzipWriter,
+) -> (Vec<u8>, ObjectMetadata) {
     let head = http_head::facts(&exchange.head);
     let encoding = head.content_encoding.unwrap_or_default();
     let unpacked = unpacked(&exchange.body, encoding);
     let body = unpacked.as_deref().unwrap_or(&exchange.body);
     let mut packed = Vec::new();
     gzip.deflated(&[body], &mut packed);
-    let mut facts: Facts = Vec::new();
-    let mut tell = |name: &str, value: &str| facts.push((name.to_owned(), value.to_owned()));
+    let mut object_metadata: ObjectMetadata = Vec::new();
+    let mut tell = |name: &str, value: &str| object_metadata.push((name.to_owned(), value.to_owned()));
     if exchange.target.as_str().len() <= LONGEST_URL_FACT {
         tell(fact::URL, exchange.target.as_str());
     }
@@ -171,7 +175,7 @@ fn packed(visit: &StoredVisit, exchange: &StoredExchange, gzip: &mut GzipWriter)
     if let Some(media_type) = media_type.filter(is_plain) {
         tell(fact::CONTENT_TYPE, media_type);
     }
-    (packed, facts)
+    (packed, object_metadata)
 }
 
 /// The body without its content encoding, as far as it goes: a body that was cut is cut there too. `None` if it has no

@@ -2,7 +2,7 @@
 //! checks; a file is uploaded in parts, several at once.
 
 use super::http::{Answer, Http, Request};
-use super::{Facts, ObjectHead, Objects, checked_key, not_found};
+use super::{ObjectHead, ObjectMetadata, Objects, checked_key, not_found};
 use argiope_store::error::{ErrorKind, Result, StoreError};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -111,9 +111,10 @@ impl S3 {
         }
     }
 
-    fn put_parts(&self, key: &str, file: &File, length: u64, facts: &Facts) -> Result<()> {
+    fn put_parts(&self, key: &str, file: &File, length: u64, object_metadata: &ObjectMetadata) -> Result<()> {
         let create = self.bucket.create_multipart_upload(Some(&self.credentials), key);
-        let answer = self.done(key, self.ask(create, fact_headers(facts), Bytes::new(), SHORT_ANSWER)?)?;
+        let answer =
+            self.done(key, self.ask(create, metadata_headers(object_metadata), Bytes::new(), SHORT_ANSWER)?)?;
         let text = String::from_utf8_lossy(&answer.body);
         let upload =
             CreateMultipartUpload::parse_response(&text).map_err(|error| self.garbled(key, &error))?;
@@ -196,9 +197,15 @@ impl S3 {
         StoreError::new(ErrorKind::Io, key, format!("{} does not respond like S3 ({error})", self.place))
     }
 
-    fn put_with(&self, key: &str, body: &[u8], facts: &Facts, more: Option<(&str, &str)>) -> Result<Answer> {
+    fn put_with(
+        &self,
+        key: &str,
+        body: &[u8],
+        object_metadata: &ObjectMetadata,
+        more: Option<(&str, &str)>,
+    ) -> Result<Answer> {
         checked_key(key)?;
-        let mut headers = fact_headers(facts);
+        let mut headers = metadata_headers(object_metadata);
         headers.push(content_md5(body));
         headers.extend(more.map(|(name, value)| (name.to_owned(), value.to_owned())));
         let action = self.bucket.put_object(Some(&self.credentials), key);
@@ -227,23 +234,23 @@ impl Objects for S3 {
         }
     }
 
-    fn put(&self, key: &str, body: &[u8], facts: &Facts) -> Result<()> {
-        self.done(key, self.put_with(key, body, facts, None)?).map(|_| ())
+    fn put(&self, key: &str, body: &[u8], object_metadata: &ObjectMetadata) -> Result<()> {
+        self.done(key, self.put_with(key, body, object_metadata, None)?).map(|_| ())
     }
 
-    fn put_new(&self, key: &str, body: &[u8], facts: &Facts) -> Result<bool> {
+    fn put_new(&self, key: &str, body: &[u8], object_metadata: &ObjectMetadata) -> Result<bool> {
         // Not every server supports the condition: for others, check first.
         if self.head(key)?.is_some() {
             return Ok(false);
         }
-        let answer = self.put_with(key, body, facts, Some(("if-none-match", "*")))?;
+        let answer = self.put_with(key, body, object_metadata, Some(("if-none-match", "*")))?;
         match answer.status {
             412 => Ok(false),
             _ => self.done(key, answer).map(|_| true),
         }
     }
 
-    fn put_file(&self, key: &str, path: &Path, facts: &Facts) -> Result<()> {
+    fn put_file(&self, key: &str, path: &Path, object_metadata: &ObjectMetadata) -> Result<()> {
         checked_key(key)?;
         let failed = |error: io::Error| StoreError::io(path.display().to_string(), error);
         let file = File::open(path).map_err(failed)?;
@@ -251,9 +258,9 @@ impl Objects for S3 {
         if length <= PART_BYTES {
             let mut bytes = vec![0; usize::try_from(length).unwrap_or(0)];
             file.read_exact_at(&mut bytes, 0).map_err(failed)?;
-            self.put(key, &bytes, facts)?;
+            self.put(key, &bytes, object_metadata)?;
         } else {
-            self.put_parts(key, &file, length, facts)?;
+            self.put_parts(key, &file, length, object_metadata)?;
         }
         let stored = self.head(key)?.map(|head| head.length);
         if stored != Some(length) {
@@ -277,7 +284,7 @@ impl Objects for S3 {
         let fact = |(name, value): (&hyper::header::HeaderName, _)| {
             Some((name.as_str().strip_prefix(FACT_HEADER)?.to_owned(), text(value)?))
         };
-        Ok(Some(ObjectHead { length, facts: answer.headers.iter().filter_map(fact).collect() }))
+        Ok(Some(ObjectHead { length, object_metadata: answer.headers.iter().filter_map(fact).collect() }))
     }
 
     fn get(&self, key: &str, offset: u64, length: u64) -> Result<Vec<u8>> {
@@ -343,8 +350,8 @@ fn content_md5(body: &[u8]) -> (String, String) {
     (String::from("content-md5"), BASE64.encode(Md5::digest(body)))
 }
 
-fn fact_headers(facts: &Facts) -> Vec<(String, String)> {
-    facts.iter().map(|(name, value)| (format!("{FACT_HEADER}{name}"), value.clone())).collect()
+fn metadata_headers(object_metadata: &ObjectMetadata) -> Vec<(String, String)> {
+    object_metadata.iter().map(|(name, value)| (format!("{FACT_HEADER}{name}"), value.clone())).collect()
 }
 
 /// The text of the first element of this name, where it is plain.

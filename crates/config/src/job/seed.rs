@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_web_address_says_so() {
+    fn an_invalid_seed_is_explained() {
         for (text, part) in [
             ("ftp://example.com", "scheme 'ftp' is not supported"),
             ("mailto:a@example.com", "scheme 'mailto' is not supported"),

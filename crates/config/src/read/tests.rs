@@ -95,7 +95,7 @@ fn the_cluster_example_loads_as_it_stands() {
 }
 
 #[test]
-fn a_store_that_nobody_would_use_is_refused() {
+fn settings_of_an_unused_store_are_refused() {
     for (text, key) in [
         ("storage: {html_bucket: x}", "storage.html_bucket"),
         ("storage: {metadata_db_url: x, html_endpoint: x}", "storage.html_endpoint"),

@@ -26,7 +26,7 @@ use crate::visit_record::VisitRecord;
 use crate::worker::Order;
 use argiope_frontier::member::{Lease, Member};
 use argiope_frontier::state::{ShardState, StateBatch};
-use argiope_frontier::{Frontier, RobotsNews, Step, Token};
+use argiope_frontier::{Frontier, NewRobots, Step, Token};
 use argiope_model::{FingerprintKey, JobId, Millis, Url};
 use argiope_store::clock::now;
 use argiope_store::follower::Followers;
@@ -204,7 +204,7 @@ impl Scheduler {
                     let stored = self.state.load_robots(&origin)?;
                     let known = self.frontier.robots_loaded(host, scheme, &agent, stored, at);
                     if let (Some(robots), Ok(origin)) = (known, Url::from_stored(&format!("{origin}/"))) {
-                        self.offer_sitemaps(&RobotsNews { origin, robots }, at);
+                        self.offer_sitemaps(&NewRobots { origin, robots }, at);
                     }
                 }
                 Step::LoadDue { until, limit } => {

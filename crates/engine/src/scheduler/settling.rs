@@ -7,7 +7,7 @@ use crate::error::EngineError;
 use crate::job::Jobs;
 use crate::log;
 use crate::visit_record::{Settlement, VisitRecord};
-use argiope_frontier::{Discovery, Found, Frontier, Refused, RobotsNews};
+use argiope_frontier::{Discovery, Found, Frontier, NewRobots, Refused};
 use argiope_model::{FingerprintKey, Millis, Url};
 use argiope_store::archive::Position;
 use argiope_store::catalogue::SkippedRow;
@@ -72,7 +72,7 @@ pub(crate) fn offer_sitemaps(
     frontier: &mut Frontier,
     jobs: &Jobs,
     key: &FingerprintKey,
-    news: &RobotsNews,
+    new_robots: &NewRobots,
     at: Millis,
 ) -> Vec<SkippedRow> {
     let mut rows = Vec::new();
@@ -82,23 +82,23 @@ pub(crate) fn offer_sitemaps(
         let no_links = job.spec.max_depth == Some(0);
         if !job.spec.sitemaps
             || no_links
-            || of_job(&rules, &news.origin).is_err()
-            || !frontier.serves(job.id, news.origin.host())
+            || of_job(&rules, &new_robots.origin).is_err()
+            || !frontier.serves(job.id, new_robots.origin.host())
         {
             continue;
         }
-        let custom = format!("{}/sitemap.xml", news.origin.origin());
-        let named = news.robots.sitemaps().iter().map(|text| &**text).chain([custom.as_str()]);
+        let custom = format!("{}/sitemap.xml", new_robots.origin.origin());
+        let named = new_robots.robots.sitemaps().iter().map(|text| &**text).chain([custom.as_str()]);
         let mut found: Vec<Found> = Vec::new();
         for url in named.filter_map(|text| Url::parse(text, &job.normal).ok()) {
             match of_job(&rules, &url) {
                 Ok(()) if found.iter().any(|known| known.url == url) => {}
                 Ok(()) => found.push(sitemap_found(url, 0, key)),
-                Err(skip) => rows.push(SkippedRow::new(job.id, &url, skip, Some(&news.origin))),
+                Err(skip) => rows.push(SkippedRow::new(job.id, &url, skip, Some(&new_robots.origin))),
             }
         }
-        let source = Some(news.origin.clone());
-        let shard = frontier.shard_of(&news.origin);
+        let source = Some(new_robots.origin.clone());
+        let shard = frontier.shard_of(&new_robots.origin);
         let discovery = Discovery { job: job.id, round: 0, depth: 0, source, found, not_before: None };
         rows.extend(discover(frontier, shard, discovery, at));
     }

@@ -5,7 +5,7 @@ use crate::log;
 use crate::status::{EndedVisit, RetryReason};
 use crate::visit_record::{Settlement, VisitRecord};
 use crate::worker::rows;
-use argiope_frontier::{Completion, RobotsNews, Ticket, Token};
+use argiope_frontier::{Completion, NewRobots, Ticket, Token};
 use argiope_model::{FetchTimings, Millis, RequestKind, Skip, Visit};
 use argiope_store::catalogue::SkippedRow;
 use argiope_store::warc::{VisitMetadata, VisitOutcome};
@@ -29,8 +29,8 @@ impl Scheduler {
         });
     }
 
-    pub(super) fn offer_sitemaps(&mut self, news: &RobotsNews, at: Millis) {
-        let skipped = offer_sitemaps(&mut self.frontier, &self.jobs, &self.key, news, at);
+    pub(super) fn offer_sitemaps(&mut self, new_robots: &NewRobots, at: Millis) {
+        let skipped = offer_sitemaps(&mut self.frontier, &self.jobs, &self.key, new_robots, at);
         if !skipped.is_empty() {
             self.commit_queue.put(VisitRecord { skipped, ..VisitRecord::default() });
         }

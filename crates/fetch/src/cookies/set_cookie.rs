@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_lasts_longer_than_400_days() {
+    fn no_cookie_lasts_longer_than_400_days() {
         for age in ["Max-Age=99999999999999999999", "Expires=Fri, 31 Dec 9999 23:59:59 GMT"] {
             let cookie = set(&format!("a=1; {age}"), "http://a.test/").unwrap();
             assert_eq!(cookie.expires, Some(NOW + LONGEST), "{age}");

@@ -23,7 +23,7 @@ pub fn run(fresh: &dyn Fn() -> Box<dyn Fn() -> Box<dyn Archive>>) {
     the_previous_visit_is_referred_to(&*fresh());
     small_and_cut_payloads_are_never_referred_to(&*fresh());
     recovery_gives_duplicates_with_their_page(&*fresh());
-    an_archive_that_lost_data_says_so(&*fresh());
+    an_archive_that_lost_data_is_an_error(&*fresh());
 }
 
 /// One visit's parts, owned.
@@ -348,7 +348,7 @@ fn recovery_gives_duplicates_with_their_page(open: Open<'_>) {
     assert_eq!(archive.read(&found[0].at).unwrap().body, sample.body());
 }
 
-fn an_archive_that_lost_data_says_so(open: Open<'_>) {
+fn an_archive_that_lost_data_is_an_error(open: Open<'_>) {
     let archive = open();
     let mut appender = archive.appender().unwrap();
     let appended = appender.append(&Sample::page(1, 3000).exchange()).unwrap();

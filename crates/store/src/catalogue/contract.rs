@@ -29,7 +29,7 @@ macro_rules! catalogue_contract {
             a_repeated_page_keeps_its_number_and_is_counted_once,
             a_forgotten_page_is_gone_with_all_that_it_counted,
             another_round_is_another_page,
-            noindex_pages_are_left_out_unless_asked_for,
+            noindex_pages_are_returned_only_on_request,
             a_stream_ends_when_told_and_passes_errors_on,
             a_long_stream_has_every_page_once,
             requests_are_read_back_by_host_and_start,
@@ -286,7 +286,7 @@ pub fn another_round_is_another_page(catalogue: &mut dyn Catalogue) {
     assert_eq!(reader.page(None, &url("/a")).unwrap().unwrap().row.round, 1);
 }
 
-pub fn noindex_pages_are_left_out_unless_asked_for(catalogue: &mut dyn Catalogue) {
+pub fn noindex_pages_are_returned_only_on_request(catalogue: &mut dyn Catalogue) {
     let job = new_job(catalogue, None, "h");
     let mut hidden = page_row(job, "/hidden");
     hidden.noindex = true;

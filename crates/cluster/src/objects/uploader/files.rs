@@ -2,7 +2,7 @@
 
 use super::{Kind, Source};
 use crate::objects::reader::file_key;
-use crate::objects::{Facts, Layout, Objects, Stored, pages};
+use crate::objects::{Layout, ObjectMetadata, Objects, Stored, pages};
 use argiope_store::archive::{ArchiveSpool, Position};
 use argiope_store::error::{ErrorKind, Result, StoreError};
 use sha2::{Digest, Sha256};
@@ -84,7 +84,11 @@ impl FileUpload<'_> {
         let Some(name) = position.file.strip_suffix(".warc.gz") else { return Ok(()) };
         let name = format!("{name}.cdxj");
         let index = path.with_file_name(&name);
-        if index.exists() { self.objects.put_file(&file_key(&name), &index, &Facts::new()) } else { Ok(()) }
+        if index.exists() {
+            self.objects.put_file(&file_key(&name), &index, &ObjectMetadata::new())
+        } else {
+            Ok(())
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Whom nobody may ask, and when the first request may be made.
+//! Hosts that must not be requested, and when the first request is allowed.
 
 use crate::desk::{Desk, lab};
 use crate::site::{Site, body, page, status};

@@ -125,7 +125,7 @@ fn other_settings_for_an_unfinished_job_are_refused_and_fresh_begins_anew() {
 }
 
 #[test]
-fn a_crawl_whose_reader_went_away_says_so_and_goes_on() {
+fn a_crawl_whose_reader_went_away_reports_it_and_can_be_resumed() {
     let (desk, lab) = (Desk::new(), lab(&[SiteKind::Ordinary], 30, 0));
     let mut running = desk.start_crawl(&lab.seeds(), &["--delay", "20ms", "-o", "-"]);
     assert!(running.read_one_line().starts_with('{'));
