@@ -4,7 +4,6 @@
 mod cli;
 mod commands;
 mod exit;
-mod inspect;
 mod logging;
 mod outage;
 mod progress;
@@ -57,7 +56,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Worker(args) => commands::worker::run(global, args, &display),
         Command::Cluster(command) => commands::cluster::run(global, command),
         Command::Ingest(args) => commands::ingest::run(global, args, &display),
-        Command::Inspect(command) => inspect::run(global, command),
+        Command::Inspect(command) => commands::inspect::run(global, command),
         Command::Config(command) => commands::config::run(global, command),
         Command::Completions(args) => commands::completions::run(args),
     }

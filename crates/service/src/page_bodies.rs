@@ -1,10 +1,11 @@
 //! The content of stored pages, read from wherever the archive is: a data directory, or the cluster's object store.
 //! Several are read at once ([`ReadAhead`]): a store answers in tens of milliseconds, whatever it is asked.
 
+use crate::access::Access;
 use crate::bucket;
 use crate::place::Place;
 use argiope_cluster::objects::ObjectReader;
-use argiope_config::{Failure, GlobalOptions, load_config_to_read};
+use argiope_config::Failure;
 use argiope_extract::text_of;
 use argiope_fetch::{DecodeScratch, decode};
 use argiope_model::Page;
@@ -46,11 +47,11 @@ pub enum Content {
 }
 
 impl Bodies {
-    pub fn of(global: &GlobalOptions, stores: &Place) -> std::result::Result<Bodies, Failure> {
-        match stores {
+    pub fn of(access: &Access) -> std::result::Result<Bodies, Failure> {
+        match &access.place {
             Place::Directory(path) => Ok(Bodies::OnDisk(path.join("archive"))),
             Place::Cluster(_) => {
-                let objects = bucket::of(&load_config_to_read(global)?)?.ok_or_else(|| {
+                let objects = bucket::of(&access.config)?.ok_or_else(|| {
                     Failure::failed("the archive is on the workers' disks: storage.html_bucket is not set")
                 })?;
                 objects.check().map_err(|e| bucket::failure(&e))?;
@@ -85,7 +86,7 @@ type Answer = (Page, Result<Content>);
 type Order = (Page, SyncSender<Answer>);
 
 impl ReadAhead {
-    pub fn start(bodies: Bodies) -> Result<ReadAhead> {
+    pub fn start(bodies: Arc<Bodies>) -> Result<ReadAhead> {
         // One more than are given out at a time: nobody waits for room.
         let (orders, taken) = mpsc::sync_channel(AHEAD + 1);
         let shared = Arc::new((bodies, Mutex::new(taken)));

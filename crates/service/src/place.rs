@@ -5,7 +5,7 @@ use crate::control::Owner;
 use crate::directory;
 use argiope_cluster::catalogue::PostgresReader;
 use argiope_cluster::members::queued_urls;
-use argiope_config::{Failure, GlobalOptions, LoadedConfig, load_config_to_read};
+use argiope_config::{Failure, GlobalOptions, LoadedConfig};
 use argiope_model::JobId;
 use argiope_store::catalogue::{CatalogueReader, Job, JobState};
 use std::collections::HashMap;
@@ -17,11 +17,6 @@ pub enum Place {
 }
 
 impl Place {
-    /// For a command that reads.
-    pub fn of(global: &GlobalOptions) -> Result<Place, Failure> {
-        Place::named_by(global, &load_config_to_read(global)?)
-    }
-
     pub fn named_by(global: &GlobalOptions, config: &LoadedConfig) -> Result<Place, Failure> {
         if global.data_given {
             return Ok(Place::Directory(global.data.clone()));

@@ -1,11 +1,12 @@
 //! The links of a crawl, read from wherever they are: a data directory, or the object store of a cluster.
 
+use crate::access::Access;
 use crate::bucket;
 use crate::directory;
 use crate::place::Place;
 use argiope_cluster::catalogue::PostgresReader;
 use argiope_cluster::objects::{self, Objects};
-use argiope_config::{Failure, GlobalOptions, load_config_to_read};
+use argiope_config::Failure;
 use argiope_local::links::{read_segment, read_segments};
 use argiope_model::display::counted;
 use argiope_store::catalogue::CatalogueReader;
@@ -29,20 +30,16 @@ pub enum StoredLinks {
 
 impl StoredLinks {
     /// Segments that cannot be had are told of.
-    pub fn of(
-        global: &GlobalOptions,
-        stores: &Place,
-        reader: &dyn CatalogueReader,
-    ) -> Result<StoredLinks, Failure> {
+    pub fn of(access: &Access, reader: &dyn CatalogueReader) -> Result<StoredLinks, Failure> {
         let failed = |e| directory::store_failure(&e);
-        let place = match stores {
+        let place = match &access.place {
             Place::Directory(path) => {
                 let until = reader.links_position().map_err(failed)?;
                 return Ok(StoredLinks::OnDisk { folder: path.join("links"), until });
             }
             Place::Cluster(place) => place,
         };
-        let objects = bucket::of(&load_config_to_read(global)?)?.ok_or_else(|| {
+        let objects = bucket::of(&access.config)?.ok_or_else(|| {
             Failure::failed("the links are on the workers' disks: storage.html_bucket is not set")
         })?;
         objects.check().map_err(|e| bucket::failure(&e))?;

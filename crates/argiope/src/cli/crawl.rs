@@ -2,9 +2,8 @@
 
 use super::network::NetworkArgs;
 use super::number::{UNBOUNDED, whole};
-use argiope_config::{CrawlOptions, NetworkOptions, pattern_problem, size};
+use argiope_config::{CrawlOptions, NetworkOptions, delay, pattern_problem, size};
 use argiope_model::{CookieJar, Resources, Scope, parse_duration};
-use argiope_politeness::robots::MAX_CRAWL_DELAY;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
@@ -174,11 +173,6 @@ pub(super) fn pattern(text: &str) -> Result<String, String> {
         Ok(_) => Ok(text.to_owned()),
         Err(error) => Err(format!("not a regular expression: {}", pattern_problem(&error))),
     }
-}
-
-fn delay(text: &str) -> Result<Duration, String> {
-    let delay = parse_duration(text)?;
-    if delay > MAX_CRAWL_DELAY { Err(String::from("must be 24h at most")) } else { Ok(delay) }
 }
 
 fn some_name(text: &str) -> Result<String, String> {

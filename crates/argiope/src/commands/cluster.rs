@@ -1,25 +1,15 @@
 //! `cluster init`, `status`, `lost` and `accept-loss`.
 
-use super::selection::{print, print_json};
+use super::output::{print, print_json};
 use crate::cli::ClusterCommand;
-use argiope_cluster::catalogue::{FileLocations, mark_all};
-use argiope_cluster::members::{ClusterStatus, accept_losses, cluster_status, log_lag};
-use argiope_cluster::objects::Objects;
-use argiope_cluster::publishing::unpublished_pages;
-use argiope_cluster::receiving::{self, ReceivedUrls, received_urls};
-use argiope_cluster::redis::WorkerFigures;
-use argiope_cluster::transport::Log;
 use argiope_config::{Failure, GlobalOptions, load_config, load_config_to_read};
 use argiope_model::display::{bytes, count, counted, elapsed, fit, printable};
-use argiope_service::bucket;
-use argiope_service::cluster::{ClusterPlace, database_failure, kafka_failure};
-use argiope_service::directory::store_failure;
-use argiope_store::clock::now;
-use serde::Serialize;
+use argiope_service::cluster::ClusterPlace;
+use argiope_service::cluster_admin::{
+    self, ClusterStatus, ClusterView, LostDisk, ReceivedUrls, WorkerFigures,
+};
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Characters of a URL in a line of the table.
@@ -45,95 +35,31 @@ pub(crate) fn run(global: &GlobalOptions, command: &ClusterCommand) -> Result<()
                 place.cluster.transport.as_str(),
             ))
         }
-        ClusterCommand::AcceptLoss => accept_loss(&ClusterPlace::open(&config.file)?),
+        ClusterCommand::AcceptLoss => {
+            let logs = cluster_admin::accept_loss(&ClusterPlace::open(&config.file)?)?;
+            print(&format!("{} read from the beginning\n", counted(logs, "log is", "logs are")))
+        }
         ClusterCommand::Status { json } => {
-            let place = ClusterPlace::open(&config.file)?;
-            let status = status(&place)?;
-            let live = place.live_figures(&config.file, now());
+            let view = cluster_admin::view(&ClusterPlace::open(&config.file)?, &config.file)?;
             if *json {
-                print_json(&Shown { status: &status, live: &live })
+                print_json(&view)
             } else {
-                print(&text(&status, &live))
+                let ClusterView { status, live } = &view;
+                print(&text(status, live))
             }
         }
         ClusterCommand::Lost { worker } => {
             let place = ClusterPlace::open(&config.file)?;
-            print(&lost(&place, bucket::open(&config.file)?, worker)?)
+            let lost = cluster_admin::declare_lost(&place, &config.file, worker)?;
+            let LostDisk { archive_files, pages, link_segments } = lost;
+            print(&format!(
+                "marked as lost: {} with the content of {}, {}\n",
+                counted(archive_files, "archive file", "archive files"),
+                counted(pages, "page", "pages"),
+                counted(link_segments, "segment of links", "segments of links")
+            ))
         }
     }
-}
-
-fn accept_loss(place: &ClusterPlace) -> Result<(), Failure> {
-    let failed = |e| kafka_failure(&e);
-    let Some(mut log) = place.transport.log().map_err(failed)? else {
-        return Err(Failure::usage(
-            "links of this cluster do not travel through Kafka: nothing of them can be lost",
-        ));
-    };
-    place.transport.verify().map_err(failed)?;
-    let shards: Vec<u16> = (0..place.cluster.shards).collect();
-    let (ranges, identity) = (log.ranges(&shards).map_err(failed)?, log.identity().map_err(failed)?);
-    let accepted = accept_losses(&mut place.session()?, &ranges, identity.as_deref());
-    let accepted = accepted.map_err(|e| database_failure(&e))?.len() as u64;
-    print(&format!("{} read from the beginning\n", counted(accepted, "log is", "logs are")))
-}
-
-/// Marks what a worker had on its disk.
-fn lost(place: &ClusterPlace, objects: Option<Arc<dyn Objects>>, worker: &str) -> Result<String, Failure> {
-    let status = cluster_status(&mut place.session()?).map_err(|e| database_failure(&e))?;
-    if status.workers.iter().any(|here| here.name == worker && here.state != "dead") {
-        return Err(Failure::failed(format!("the worker {worker} is here, and so is its disk"))
-            .hint("stop it first; when it starts again it finds out by itself what is gone"));
-    }
-    if !status.absent.contains_key(worker) {
-        return Err(Failure::failed(format!("no worker {worker} has files on its disk"))
-            .hint("'argiope cluster status' names those that have"));
-    }
-    if let Some(objects) = &objects {
-        objects.check().map_err(|e| bucket::failure(&e))?;
-    }
-    let failed = |e| store_failure(&e);
-    let mut kept = FileLocations::open(&place.database, worker, objects).map_err(failed)?;
-    let checked = kept.check_files(&|_| false).map_err(failed)?;
-    let pages = mark_all(&mut kept, &checked, &AtomicBool::new(false)).map_err(failed)?;
-    Ok(format!(
-        "marked as lost: {} with the content of {}, {}\n",
-        counted(checked.lost.len() as u64, "archive file", "archive files"),
-        counted(pages, "page", "pages"),
-        counted(checked.lost_links, "segment of links", "segments of links")
-    ))
-}
-
-/// What is in Kafka's logs is asked of Kafka. Whatever else there is to say is said without it.
-fn status(place: &ClusterPlace) -> Result<ClusterStatus, Failure> {
-    let failed = |e| database_failure(&e);
-    let mut session = place.session()?;
-    let mut status = cluster_status(&mut session).map_err(failed)?;
-    let Some(mut log) = place.transport.log().map_err(|e| kafka_failure(&e))? else { return Ok(status) };
-    let Some((mut kafka, topics)) = place.transport.client().map_err(|e| kafka_failure(&e))? else {
-        return Ok(status);
-    };
-    status.unpublished = Some(unpublished_pages(&mut session).map_err(failed)?);
-    let shards: Vec<u16> = (0..place.cluster.shards).collect();
-    status.lag = match log.ends(&shards) {
-        Ok(ends) => Some(log_lag(&mut session, &ends).map_err(failed)?),
-        Err(error) => {
-            tracing::warn!(%error, "what is on its way to other shards is not known");
-            None
-        }
-    };
-    // Once is enough to find that it does not answer.
-    let ends = status.lag.and_then(|_| receiving::ends(&mut kafka, &topics).ok());
-    status.url_ingest = Some(received_urls(&mut session, ends.as_deref()).map_err(failed)?);
-    Ok(status)
-}
-
-/// What the database knows, and what workers tell through Redis.
-#[derive(Serialize)]
-struct Shown<'s> {
-    #[serde(flatten)]
-    status: &'s ClusterStatus,
-    live: &'s BTreeMap<String, WorkerFigures>,
 }
 
 fn text(status: &ClusterStatus, live: &BTreeMap<String, WorkerFigures>) -> String {

@@ -13,8 +13,7 @@ use argiope_model::display::counted;
 use argiope_server::SocketServer;
 use argiope_service::control::OwnerClient;
 use argiope_service::local_crawl::{Conclusion, LocalCrawl, Run};
-use argiope_service::place::Place;
-use argiope_service::stored_job;
+use argiope_service::{Access, Place, stored_job};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,7 +24,7 @@ pub(crate) fn run(global: &GlobalOptions, args: &CrawlArgs, display: &Display) -
     let jobs = CrawlSettings::all(global, &CrawlOptions::from(args), &|config, name| {
         stored_job::find(global, config, name)
     })?;
-    if let Place::Cluster(place) = Place::of(global)? {
+    if let Place::Cluster(place) = Access::open(global)?.place {
         if jobs.len() > 1 && !args.detach {
             return Err(Failure::usage("on a cluster one job is followed at a time").hint(
                 "submit all of them with --detach, and look at them with 'argiope jobs' and 'argiope status'",

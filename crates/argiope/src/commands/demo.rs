@@ -1,16 +1,17 @@
 //! `demo`: a synthetic web on this machine, crawled the way any other is, and what can be done with the results.
 
-use super::audit::prove;
 use super::crawl::crawl;
-use super::selection::print;
-use super::why::explain;
+use super::output::print;
+use super::why;
 use crate::progress::{Display, Style, style_for_stdout};
-use argiope_config::{CrawlOptions, CrawlSettings, Failure, GlobalOptions, LoadedConfig, NetworkOptions};
-use argiope_fetch::Proxies;
+use argiope_config::{
+    CrawlOptions, CrawlSettings, Failure, GlobalOptions, LoadedConfig, NO_PROXY, NetworkOptions,
+};
 use argiope_lab::{HostRule, Lab, LabConfig, SiteKind, check};
 use argiope_model::display::{counted, fit, printable};
 use argiope_model::{JobId, SkipReason};
-use argiope_service::directory;
+use argiope_service::why::explain_in;
+use argiope_service::{Access, audit, directory};
 use argiope_store::catalogue::{CatalogueReader, PageQuery, PageRow};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -94,7 +95,7 @@ fn settings(global: &GlobalOptions, lab: &Lab, place: &Place) -> Result<CrawlSet
         name: Some(String::from("demo")),
         fresh: true,
         // It is on this machine, whatever the environment says.
-        network: NetworkOptions { proxy: Some(String::from(Proxies::NONE)), ..NetworkOptions::default() },
+        network: NetworkOptions { proxy: Some(String::from(NO_PROXY)), ..NetworkOptions::default() },
         ..CrawlOptions::default()
     };
     let mut settings = CrawlSettings::without_files(global, &args)?;
@@ -112,9 +113,9 @@ fn show(global: &GlobalOptions, reader: &dyn CatalogueReader, job: JobId) -> Res
     }
     let stored = reader.job(job).map_err(|e| directory::store_failure(&e))?;
     if let (Some(job), Some(url)) = (stored, blocked(reader, job)?) {
-        let answer =
-            explain(global, &argiope_service::Place::Directory(global.data.clone()), reader, &job, &url)?;
-        let _ = write!(text, "\n{}\n{}", style.bold(&format!("argiope why {url}")), answer.text());
+        let access = Access::to_directory(global, LoadedConfig::default());
+        let answer = explain_in(&access, reader, &job, &url)?;
+        let _ = write!(text, "\n{}\n{}", style.bold(&format!("argiope why {url}")), why::text(&answer));
     }
     Ok(text)
 }
@@ -168,7 +169,7 @@ fn blocked(reader: &dyn CatalogueReader, job: JobId) -> Result<Option<String>, F
 /// The audit of the crawler's own history, and the same from the other side: what the sites saw.
 fn proof(lab: &Lab, reader: &dyn CatalogueReader, job: JobId) -> Result<String, Failure> {
     let jobs: Vec<_> = reader.job(job).map_err(|e| directory::store_failure(&e))?.into_iter().collect();
-    let report = prove(reader, &jobs, Some(job), &LoadedConfig::default())?;
+    let report = audit::of_requests(reader, &jobs, Some(job), &LoadedConfig::default())?;
     let requests = lab.access_log();
     let early = check(&requests, |host| HostRule::one_at_a_time(owed(lab, host).saturating_sub(TICK)));
     let Some(first) = early.first() else {

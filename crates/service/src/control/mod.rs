@@ -3,10 +3,12 @@
 //! the types here, as JSON.
 
 mod client;
+mod hand_in;
 mod owner;
 mod running;
 
 pub use client::OwnerClient;
+pub use hand_in::{hand_in, refused};
 pub use owner::{Owner, named};
 pub use running::{ProcessTerms, RunningCrawl};
 

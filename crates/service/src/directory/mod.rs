@@ -138,6 +138,11 @@ pub fn owner_pid(path: &Path) -> Option<u32> {
     fs::read_to_string(path.join(LOCK)).ok()?.trim().parse().ok()
 }
 
+/// The same for a message.
+pub fn owning_process(path: &Path) -> String {
+    owner_pid(path).map_or_else(|| String::from("another process"), |pid| format!("process {pid}"))
+}
+
 /// Whether some process has the directory now.
 pub fn is_owned(path: &Path) -> bool {
     let Ok(lock) = File::open(path.join(LOCK)) else { return false };

@@ -1,7 +1,7 @@
 //! What is said on standard output while a graph grows, a line each.
 
-use argiope_local::graph::Happening;
 use argiope_model::SkipReason;
+use argiope_service::host_graph::{GraphEvent, GraphFigures, Happening};
 use argiope_store::catalogue::error_kind;
 use std::fmt;
 use std::io::Write;
@@ -38,7 +38,28 @@ impl Lines {
         }
     }
 
-    pub(super) fn tell(&self, happening: &Happening<'_>) {
+    pub(super) fn size(&self, queued: u64, figures: &GraphFigures) {
+        self.info(format_args!("Queue: {queued} | Nodes: {} | Edges: {}", figures.nodes, figures.edges));
+    }
+
+    pub(super) fn tell(&self, event: &GraphEvent<'_>) {
+        match event {
+            GraphEvent::Starting { host } => self.info(format_args!("Starting crawl from {host}")),
+            GraphEvent::Resuming { nodes, most } => {
+                self.info(format_args!("Resuming with {nodes} nodes below {most} crawls"));
+            }
+            GraphEvent::Host(happening) => self.host(happening),
+            GraphEvent::Flushing { nodes } => {
+                self.info(format_args!("Flushing {nodes} in-memory nodes to DB"));
+            }
+            GraphEvent::Size { queued, figures } => self.size(*queued, figures),
+            GraphEvent::MetricsWritten { path } => {
+                self.info(format_args!("Metrics written to {}", path.display()));
+            }
+        }
+    }
+
+    fn host(&self, happening: &Happening<'_>) {
         match happening {
             Happening::Fetched { worker, host, depth, links } => {
                 let links = if *links == 1 {

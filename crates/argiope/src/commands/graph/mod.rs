@@ -3,11 +3,8 @@
 
 mod crawl;
 mod export;
-mod groups;
 mod lines;
-mod metrics;
 mod rank;
-mod settings;
 mod source;
 mod view;
 

@@ -1,10 +1,9 @@
-//! What a crawl of the graph runs with: defaults, below the file given with `-c`, below the command line; over the
-//! configuration of the program, which says how names resolve and how hosts are treated.
+//! What a crawl of the graph of hosts runs with: its own settings over the configuration of the program, which says how
+//! names resolve and how hosts are treated.
 
-use crate::cli::GraphCrawlArgs;
 use argiope_config::{
     ConfigFile, Failure, GlobalOptions, GraphFile, LoadedConfig, ProcessSettings, SeedRules, addresses_of,
-    load_config, merge_job, parse_seed, politeness_of, process_environment, profile_of, read_graph,
+    load_config, merge_job, parse_seed, politeness_of, profile_of,
 };
 use argiope_fetch::{AddressPolicy, RequestProfile};
 use argiope_frontier::admission::home_page;
@@ -17,59 +16,34 @@ use std::time::Duration;
 /// Home pages of directories have more links than other pages, and those to other hosts may come late.
 const MAX_LINKS_PER_PAGE: u32 = 10_000;
 
-pub(super) struct GraphSettings {
+pub struct HostGraphSettings {
     pub(super) process: ProcessSettings,
-    pub(super) file: GraphFile,
+    pub file: GraphFile,
     /// The seed's home page.
     pub(super) seed: Url,
-    pub(super) spec: JobSpec,
+    pub spec: JobSpec,
     pub(super) addresses: AddressPolicy,
     /// For the user, before the crawl starts.
-    pub(super) warnings: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
-impl GraphSettings {
-    pub(super) fn new(global: &GlobalOptions, args: &GraphCrawlArgs) -> Result<GraphSettings, Failure> {
-        let config = load_config(global)?;
-        let mut file = match &args.file {
-            Some(path) => read_graph(path, &process_environment)?,
-            None => GraphFile::default(),
-        };
-        apply_flags(&mut file, args);
-        let process = process_settings(global, &config, &file)?;
+impl HostGraphSettings {
+    /// `path` is the file that `file` comes from, if there is one.
+    pub fn new(
+        options: &GlobalOptions,
+        file: GraphFile,
+        path: Option<&Path>,
+    ) -> Result<HostGraphSettings, Failure> {
+        let config = load_config(options)?;
+        let process = process_settings(options, &config, &file)?;
         let addresses = addresses_of(&config.file, file.allow_private)?;
         let spec = job_of(&config.file, &file)?;
         RequestProfile::new(&profile_of(&spec)).map_err(Failure::usage)?;
-        let seed = seed_of(&file, args.file.as_deref(), &spec, &addresses)?;
+        let seed = seed_of(&file, path, &spec, &addresses)?;
         writable("db_path", &file.db_path)?;
         writable("metrics_path", &file.metrics_path)?;
-        Ok(GraphSettings { process, file, seed, spec, addresses, warnings: config.warnings().collect() })
+        Ok(HostGraphSettings { process, file, seed, spec, addresses, warnings: config.warnings().collect() })
     }
-}
-
-fn apply_flags(file: &mut GraphFile, args: &GraphCrawlArgs) {
-    fn set<T: Clone>(place: &mut T, given: &Option<T>) {
-        if let Some(value) = given {
-            place.clone_from(value);
-        }
-    }
-    file.seed_url = args.seed_url.clone().or(file.seed_url.take());
-    file.user_agent = args.user_agent.clone().or(file.user_agent.take());
-    set(&mut file.max_depth, &args.max_depth);
-    set(&mut file.max_crawls_per_node, &args.max_crawls_per_node);
-    set(&mut file.max_subdomains_per_root, &args.max_subdomains_per_root);
-    set(&mut file.max_outbound_links, &args.max_outbound_links);
-    set(&mut file.concurrent_workers, &args.concurrent_workers);
-    set(&mut file.request_timeout_ms, &args.request_timeout_ms);
-    set(&mut file.retry_attempts, &args.retry_attempts);
-    set(&mut file.retry_delay_ms, &args.retry_delay_ms);
-    set(&mut file.db_path, &args.db_path);
-    set(&mut file.metrics_path, &args.metrics_path);
-    if !args.exclude_domains.is_empty() {
-        file.exclude_domains.clone_from(&args.exclude_domains);
-    }
-    file.respect_robots &= !args.ignore_robots;
-    file.allow_private |= args.allow_private;
 }
 
 /// The retries of the graph stand in for those of the configuration, robots.txt included: to who waits for a host it is
@@ -99,7 +73,7 @@ fn process_settings(
     Ok(process)
 }
 
-/// How requests present themselves, and which domains are black, is what the configuration says of all jobs.
+/// How requests present themselves, and which domains are blocked, is what the configuration says of all jobs.
 fn job_of(config: &ConfigFile, file: &GraphFile) -> Result<JobSpec, Failure> {
     let base = merge_job(JobSpec::default(), &config.crawl.job).map_err(Failure::usage)?;
     Ok(JobSpec {
@@ -161,4 +135,32 @@ fn writable(key: &str, path: &Path) -> Result<(), Failure> {
     };
     Err(Failure::usage(format!("{key} '{}' cannot be written: {problem}", path.display()))
         .hint("make the directory first, or name another file"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(file: GraphFile) -> Result<HostGraphSettings, Failure> {
+        let options = GlobalOptions { data: "no-such-directory".into(), ..GlobalOptions::default() };
+        HostGraphSettings::new(&options, file, None)
+    }
+
+    #[test]
+    fn the_seed_stands_for_its_home_page() {
+        let file = GraphFile { seed_url: Some(String::from("example.com/a/b?c=d")), ..GraphFile::default() };
+        let settings = settings(file).unwrap();
+        assert_eq!(settings.seed.as_str(), "https://example.com/");
+        assert!(!settings.spec.archive && !settings.spec.sitemaps);
+    }
+
+    #[test]
+    fn what_cannot_be_written_at_the_end_is_refused_before_the_start() {
+        let seed_url = Some(String::from("example.com"));
+        let nowhere = "no-such-directory/metrics.log".into();
+        let file = GraphFile { seed_url, metrics_path: nowhere, ..GraphFile::default() };
+        let failure = settings(file).err().unwrap();
+        assert!(failure.messages[0].starts_with("metrics_path"), "{:?}", failure.messages);
+        assert!(settings(GraphFile::default()).err().unwrap().messages[0].contains("no seed"));
+    }
 }

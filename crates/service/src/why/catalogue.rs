@@ -1,12 +1,12 @@
 //! What the catalogue knows of a URL: it was attempted, or refused before a request.
 
-use super::{Asked, rules_in_force};
+use super::Asked;
+use crate::directory;
 use argiope_config::{Failure, politeness_of};
 use argiope_engine::WhyStep;
 use argiope_model::display::{bytes, count, counted};
 use argiope_model::{Decision, JobId, RequestKind, SkipReason, TrapSkip, Url};
 use argiope_politeness::PolitenessRules;
-use argiope_service::directory;
 use argiope_store::catalogue::{CatalogueReader, FetchOutcome, FetchRow, PageRow, ResourceRow};
 use argiope_store::error::StoreError;
 
@@ -43,7 +43,7 @@ pub(super) fn of(asked: &Asked<'_>, url: &str) -> Result<Known, Failure> {
         return resource(reader, &row, url);
     }
     let Some(skipped) = reader.skipped_url(Some(job), url).map_err(store)? else {
-        let mut known = errand(reader, job, url)?;
+        let mut known = sitemap_or_robots(reader, job, url)?;
         if let Some((_, _, steps)) = &mut known {
             steps.extend(notes(reader, job, url)?);
         }
@@ -104,7 +104,7 @@ fn resource(reader: &dyn CatalogueReader, row: &ResourceRow, normal: &str) -> Re
 }
 
 /// A sitemap or robots.txt that has had its answer: such are no pages.
-fn errand(reader: &dyn CatalogueReader, job: JobId, url: &str) -> Result<Known, Failure> {
+fn sitemap_or_robots(reader: &dyn CatalogueReader, job: JobId, url: &str) -> Result<Known, Failure> {
     let requests = reader.fetches_of(Some(job), url, REQUESTS).map_err(|e| directory::store_failure(&e))?;
     let Some(last) = requests.last().filter(|row| row.outcome == FetchOutcome::Final) else {
         return Ok(None);
@@ -162,7 +162,7 @@ fn ignored_by(asked: &Asked<'_>, host: &str) -> Result<Option<&'static str>, Fai
     if !asked.spec.respect_robots {
         return Ok(Some("the job was told to ignore robots.txt (--ignore-robots)"));
     }
-    let config = rules_in_force(asked.global)?;
+    let config = asked.access.rules()?;
     let rules = PolitenessRules::compile(&politeness_of(&config.file)).map_err(Failure::usage_all)?;
     let ignored = !rules.for_host(host).respect_robots();
     Ok(ignored.then_some("the configuration says respect_robots: false for this host"))

@@ -1,21 +1,26 @@
-//! `inspect page`: everything that is extracted from a page, as one JSON object.
+//! Everything that is extracted from a page.
 
-use super::json_line;
-use super::source::{self, Document, What};
-use crate::cli::PageArgs;
+use super::document::{self, Document, InspectOptions, Source, What};
 use argiope_config::{Failure, GlobalOptions};
 use argiope_extract::{Input, Limits, Wants, inspect_page};
 use argiope_model::{NormalRules, Page, Url};
-use std::io::Write;
+use serde::Serialize;
 
 /// What the links of a file are resolved against if nobody says where it came from. Reserved, so that no link of it
 /// can be taken for a real place.
 const NOWHERE: &str = "http://page.invalid/";
 
-pub(super) fn run(global: &GlobalOptions, args: &PageArgs, out: &mut dyn Write) -> Result<(), Failure> {
+/// The page as a record. `base` is where a file comes from.
+pub fn page(
+    global: &GlobalOptions,
+    source: Source,
+    base: Option<&str>,
+    options: &InspectOptions,
+    notice: &dyn Fn(&str),
+) -> Result<impl Serialize, Failure> {
     let rules = NormalRules::default();
-    let document = source::read(global, &args.source, What::Page, &args.fetch)?;
-    let url = place(args, &document, &rules)?;
+    let document = document::read(global, source, What::Page, options, notice)?;
+    let url = place(base, &document, &rules)?;
     let robots_tags = document.x_robots_tags();
     let input = Input {
         body: &document.body,
@@ -27,13 +32,12 @@ pub(super) fn run(global: &GlobalOptions, args: &PageArgs, out: &mut dyn Write) 
         limits: Limits::default(),
         wants: Wants::ALL,
     };
-    let known = document.page_record();
-    json_line(out, &inspect_page(&input, &rules, known))
+    Ok(inspect_page(&input, &rules, document.page_record()))
 }
 
 /// `--base`, or where the page was fetched from.
-fn place(args: &PageArgs, document: &Document, rules: &NormalRules) -> Result<Url, Failure> {
-    if let Some(base) = &args.base {
+fn place(base: Option<&str>, document: &Document, rules: &NormalRules) -> Result<Url, Failure> {
+    if let Some(base) = base {
         return Url::parse(base, rules).map_err(|error| {
             Failure::usage(format!("--base '{base}': {error}"))
                 .hint("for example --base https://example.com/")

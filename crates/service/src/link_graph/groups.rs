@@ -1,23 +1,22 @@
 //! What nodes have a colour by: their root domain, their host, or the part of the site they are in.
 
-use super::source::{Level, Source, host_of};
+use super::LinkGraph;
+use super::nodes::{Level, host_of};
 use argiope_config::Failure;
 use argiope_graph::{Graph, Groups};
 use argiope_model::PublicSuffixes;
-use clap::ValueEnum;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum GroupBy {
-    /// Root domain, by the Public Suffix List
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupBy {
+    /// Root domain, by the Public Suffix List.
     Domain,
-    /// Host
     Host,
-    /// The first part of the path
+    /// The first part of the path.
     Section,
 }
 
 /// Without a wish: by the first of domain, host and section by which nodes differ.
-pub(super) fn groups(source: &Source, graph: &Graph, wish: Option<GroupBy>) -> Result<Groups, Failure> {
+pub(super) fn groups(source: &LinkGraph, graph: &Graph, wish: Option<GroupBy>) -> Result<Groups, Failure> {
     let suffixes = &source.suffixes;
     let by = |by: GroupBy| make(by, source.level, suffixes, graph);
     let tries = match (wish, source.level) {

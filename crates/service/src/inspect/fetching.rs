@@ -1,137 +1,32 @@
-//! What `inspect` looks at: a file, standard input, or a URL that is fetched the way a crawl fetches.
+//! One URL, fetched the way a crawl fetches.
 
-use crate::cli::InspectFetch;
+use super::document::{Answer, Document, InspectOptions};
 use argiope_config::{
-    Failure, GlobalOptions, LoadedConfig, NetworkOptions, ProcessSettings, add_authorities, addresses_of,
-    apply_network, chain, load_config, load_config_to_read, merge_job, profile_of,
+    Failure, GlobalOptions, LoadedConfig, ProcessSettings, add_authorities, addresses_of, chain, profile_of,
 };
 use argiope_fetch::{
     DecodeScratch, Fetch, FetchFailure, FetchRequest, Fetched, FetcherOptions, HttpFetcher, Proxies,
-    RequestProfile, Resolver, SendPermit, Start, Tls, TruncationCause, decode,
+    RequestProfile, Resolver, SendPermit, Start, Tls, decode,
 };
-use argiope_model::{Base, JobSpec, Millis, NormalRules, Url};
-use bytes::Bytes;
-use std::fs::File;
-use std::io::{self, Read};
+use argiope_model::{Base, JobSpec, NormalRules, Url};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Nothing that a crawl would take is longer, whatever it is.
-const MAX_BYTES: u64 = 64 * 1024 * 1024;
 const MAX_REDIRECTS: usize = 5;
 
-/// What is read, for a crawl does not take as much of everything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
-    /// Up to `max_body`; what is longer is cut there, and that is said.
-    Page,
-    /// With limits of their own, that those who read them know.
-    Other,
-}
-
-/// Bytes, and how they were come by.
-pub(super) struct Document {
-    pub(super) body: Bytes,
-    /// Why the body is not all of it.
-    pub(super) error: Option<String>,
-    /// What a server said; `None` for a file.
-    pub(super) answer: Option<Answer>,
-}
-
-pub(super) struct Answer {
-    pub(super) asked: Url,
-    /// Where redirects ended.
-    pub(super) url: Url,
-    pub(super) status: u16,
-    pub(super) content_type: Option<String>,
-    pub(super) x_robots_tags: Vec<String>,
-    pub(super) started: Millis,
-    pub(super) fetch_ms: u32,
-}
-
-impl Document {
-    pub(super) fn status(&self) -> Option<u16> {
-        self.answer.as_ref().map(|answer| answer.status)
-    }
-
-    pub(super) fn content_type(&self) -> Option<&str> {
-        self.answer.as_ref().and_then(|answer| answer.content_type.as_deref())
-    }
-
-    pub(super) fn final_url(&self) -> Option<&Url> {
-        self.answer.as_ref().map(|answer| &answer.url)
-    }
-
-    pub(super) fn x_robots_tags(&self) -> Vec<&str> {
-        self.answer.iter().flat_map(|answer| answer.x_robots_tags.iter().map(String::as_str)).collect()
-    }
-
-    /// For what makes sense only if it was found.
-    pub(super) fn require_success(&self) -> Result<(), Failure> {
-        match &self.answer {
-            Some(answer) if !(200..300).contains(&answer.status) => {
-                Err(Failure::failed(format!("{} answered {}", answer.url, answer.status)))
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-/// `source` is a URL if it begins like one, `-` for standard input, else a file.
-pub(super) fn read(
-    global: &GlobalOptions,
-    source: &str,
-    what: What,
-    fetch: &InspectFetch,
-) -> Result<Document, Failure> {
-    let scheme = source.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
-    let is_fetched = matches!(scheme.as_deref(), Some("http" | "https"));
-    let config = if is_fetched { load_config(global)? } else { load_config_to_read(global)? };
-    let mut spec = merge_job(JobSpec::default(), &config.file.crawl.job).map_err(Failure::usage)?;
-    apply_network(&mut spec, &NetworkOptions::from(&fetch.network))?;
-    let limit = if what == What::Page { spec.max_body } else { MAX_BYTES };
-    match scheme.as_deref() {
-        Some("http" | "https") => fetched(global, &config, &spec, source, limit, fetch),
-        Some(other) => Err(Failure::usage(format!("scheme '{other}' of '{source}' is unknown"))
-            .hint("give a file, - for stdin, or an http or https URL")),
-        None if source == "-" => limited(io::stdin().lock(), "stdin", what, limit),
-        None => {
-            let file = File::open(source).map_err(|error| {
-                Failure::usage(format!("cannot read {source}: {error}"))
-                    .hint("give a file, - for stdin, or an http or https URL")
-            })?;
-            limited(file, source, what, limit)
-        }
-    }
-}
-
-fn limited(from: impl Read, name: &str, what: What, limit: u64) -> Result<Document, Failure> {
-    let mut bytes = Vec::new();
-    from.take(limit.saturating_add(1))
-        .read_to_end(&mut bytes)
-        .map_err(|error| Failure::usage(format!("cannot read {name}: {error}")))?;
-    let is_cut = bytes.len() as u64 > limit;
-    if is_cut && what == What::Other {
-        let limit = argiope_model::display::bytes(limit);
-        return Err(Failure::usage(format!("{name} is longer than {limit}")));
-    }
-    bytes.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-    let error = is_cut.then(|| TruncationCause::TooLarge { limit }.to_string());
-    Ok(Document { body: Bytes::from(bytes), error, answer: None })
-}
-
-fn fetched(
+pub(super) fn fetched(
     global: &GlobalOptions,
     config: &LoadedConfig,
     spec: &JobSpec,
     source: &str,
     limit: u64,
-    fetch: &InspectFetch,
+    fetch: &InspectOptions,
+    notice: &dyn Fn(&str),
 ) -> Result<Document, Failure> {
     let mut process = ProcessSettings::new(global, config)?;
     add_authorities(&mut process.tls, fetch.network.ca_file.as_deref())?;
     if spec.insecure {
-        eprintln!("WARNING: certificates are NOT CHECKED");
+        notice("WARNING: certificates are NOT CHECKED");
     }
     let addresses = addresses_of(&config.file, fetch.allow_private || spec.allow_private)?;
     let rules = NormalRules::default();

@@ -1,8 +1,13 @@
 //! What rules and frontier say of a URL that the catalogue does not know: the process that runs the job is asked, or,
 //! where nobody runs one, the frontier is read at rest.
 
-use super::{Answer, Asked, known, rules_in_force};
-use crate::commands::audit;
+use super::{Asked, Explanation, catalogue};
+use crate::cluster::{CLIENT, ClusterPlace, database_failure, kafka_failure};
+use crate::control::{self, Control, Owner, OwnerClient};
+use crate::directory::{self, DataDirectory, Fixed};
+use crate::engine_settings::engine_config;
+use crate::place::Place;
+use crate::robots_history;
 use argiope_cluster::members::{Epochs, MessageSender};
 use argiope_cluster::state::PostgresState;
 use argiope_config::{Failure, JobIdentity, ProcessSettings, addresses_of, check_address, politeness_of};
@@ -10,11 +15,6 @@ use argiope_engine::{JobStart, Session, Why, WhyStep, why_at_rest};
 use argiope_frontier::state::ShardState;
 use argiope_model::{Decision, Url};
 use argiope_politeness::PolitenessRules;
-use argiope_service::cluster::{CLIENT, ClusterPlace, database_failure, kafka_failure};
-use argiope_service::control::{self, Control, Owner, OwnerClient};
-use argiope_service::directory::{self, DataDirectory, Fixed};
-use argiope_service::engine_settings::engine_config;
-use argiope_service::place::Place;
 use argiope_store::catalogue::{JobState, PageQuery};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -23,20 +23,20 @@ use std::sync::Arc;
 /// Hosts that a list of URLs brought in, at most: beyond, the scope is no matter of single hosts.
 const LISTED_SEEDS: usize = 100_000;
 
-pub(super) fn ask(asked: &Asked<'_>, url: &Url) -> Result<Answer, Failure> {
-    let why = match asked.stores {
+pub(super) fn ask(asked: &Asked<'_>, url: &Url) -> Result<Explanation, Failure> {
+    let why = match &asked.access.place {
         Place::Directory(path) => ask_owner(asked, path, url)?,
         Place::Cluster(place) => in_cluster(asked, place, url)?,
     };
-    let mut answer = asked.answer(url.as_str(), why.decision, known::forms(url.as_str(), url.normal()));
+    let mut answer = asked.answer(url.as_str(), why.decision, catalogue::forms(url.as_str(), url.normal()));
     let closed = address_step(asked, url)?;
     let is_closed = closed.is_some();
     answer.steps.extend(closed);
     answer.steps.extend(why.steps);
     add_robots(asked, url, &mut answer)?;
     let made = match answer.decision {
-        Decision::Pending => known::requests(asked.reader, asked.job.id, url)?,
-        Decision::RobotsUnreachable => known::robots_request(asked.reader, url)?.into_iter().collect(),
+        Decision::Pending => catalogue::requests(asked.reader, asked.job.id, url)?,
+        Decision::RobotsUnreachable => catalogue::robots_request(asked.reader, url)?.into_iter().collect(),
         _ => Vec::new(),
     };
     let is_plan = |step: &WhyStep| matches!(&*step.step, "retry" | "schedule");
@@ -61,29 +61,29 @@ pub(super) fn ask(asked: &Asked<'_>, url: &Url) -> Result<Answer, Failure> {
 fn ask_owner(asked: &Asked<'_>, directory: &Path, url: &Url) -> Result<Why, Failure> {
     let owner = Owner::of(directory);
     if owner.runs(asked.job.id).is_some() {
-        return running(asked, url);
+        return running(asked, directory, url);
     }
     match owner {
         Owner::Running(status) => {
-            let (who, named) = (who(asked), control::named(&status));
-            let text = format!("{who} works on {named} now, so that job {} cannot be asked", asked.job.id);
+            let (owner, named) = (directory::owning_process(directory), control::named(&status));
+            let text = format!("{owner} runs {named} now; job {} is known when that has ended", asked.job.id);
             Err(Failure::failed(text).hint("ask again when it has ended"))
         }
-        Owner::Silent(error) => Err(silent(asked, &error)),
-        Owner::Nobody => at_rest(asked, url),
+        Owner::Silent(error) => Err(silent(directory, &error)),
+        Owner::Nobody => at_rest(asked, directory, url),
     }
 }
 
 /// The frontier forgets the robots.txt of a host that has nothing to do; the catalogue keeps the last one.
-fn add_robots(asked: &Asked<'_>, url: &Url, answer: &mut Answer) -> Result<(), Failure> {
+fn add_robots(asked: &Asked<'_>, url: &Url, answer: &mut Explanation) -> Result<(), Failure> {
     if !asked.spec.respect_robots || answer.steps.iter().any(|step| step.step == "robots") {
         return Ok(());
     }
     let versions = asked.reader.robots(url.origin()).map_err(|e| directory::store_failure(&e))?;
     let Some(version) = versions.last() else { return Ok(()) };
-    let config = rules_in_force(asked.global)?;
+    let config = asked.access.rules()?;
     let rules = PolitenessRules::compile(&politeness_of(&config.file)).map_err(Failure::usage_all)?;
-    let robots = audit::read(&rules, version, &audit::agent_of(asked.spec)?);
+    let robots = robots_history::read(&rules, version, &robots_history::agent_of(asked.spec)?);
     let verdict = robots.check(url.path_and_query());
     let detail = match &verdict.rule {
         None => String::from("no rule matches"),
@@ -102,28 +102,24 @@ fn add_robots(asked: &Asked<'_>, url: &Url, answer: &mut Answer) -> Result<(), F
     Ok(())
 }
 
-fn who(asked: &Asked<'_>) -> String {
-    directory::owner_pid(&asked.global.data)
-        .map_or_else(|| String::from("another process"), |pid| format!("process {pid}"))
-}
-
-fn silent(asked: &Asked<'_>, error: &str) -> Failure {
-    let text = format!("{} has {} and does not answer: {error}", who(asked), asked.global.data.display());
+fn silent(directory: &Path, error: &str) -> Failure {
+    let owner = directory::owning_process(directory);
+    let text = format!("{owner} owns {} and does not respond: {error}", directory.display());
     Failure::failed(text).hint("ask again later, or when it has ended")
 }
 
-fn running(asked: &Asked<'_>, url: &Url) -> Result<Why, Failure> {
-    match OwnerClient::connect(&asked.global.data) {
+fn running(asked: &Asked<'_>, directory: &Path, url: &Url) -> Result<Why, Failure> {
+    match OwnerClient::connect(directory) {
         Some(owner) => {
             let why = owner.why(asked.job.id, &url.to_stored());
-            why.map_err(|error| silent(asked, &error.to_string()))
+            why.map_err(|error| silent(directory, &error.to_string()))
         }
-        None => at_rest(asked, url),
+        None => at_rest(asked, directory, url),
     }
 }
 
-fn at_rest(asked: &Asked<'_>, url: &Url) -> Result<Why, Failure> {
-    let directory = DataDirectory::open_existing(&asked.global.data)?;
+fn at_rest(asked: &Asked<'_>, directory: &Path, url: &Url) -> Result<Why, Failure> {
+    let directory = DataDirectory::open_existing(directory)?;
     let state = directory.state()?;
     of_state(asked, url, &directory.fixed, state.as_ref(), false)
 }
@@ -145,8 +141,8 @@ fn of_state(
     state: &dyn ShardState,
     leased: bool,
 ) -> Result<Why, Failure> {
-    let config = rules_in_force(asked.global)?;
-    let process = ProcessSettings::new(asked.global, &config)?;
+    let config = asked.access.rules()?;
+    let process = ProcessSettings::new(&asked.access.options, config)?;
     let addresses = addresses_of(&config.file, asked.spec.allow_private)?;
     let engine = engine_config(&process, &addresses, fixed);
     let seeds: Vec<Url> = asked.spec.seed_urls().collect();
@@ -191,7 +187,7 @@ fn listed_seeds(asked: &Asked<'_>) -> Result<Vec<Url>, Failure> {
 
 /// The address, where it is one that the job may not connect to.
 fn address_step(asked: &Asked<'_>, url: &Url) -> Result<Option<WhyStep>, Failure> {
-    let config = rules_in_force(asked.global)?;
+    let config = asked.access.rules()?;
     let policy = addresses_of(&config.file, asked.spec.allow_private)?;
     Ok(check_address(url, &policy).err().map(|problem| WhyStep::new("address", false, problem.message())))
 }
