@@ -73,7 +73,7 @@ fn an_unreachable_host_ends_the_crawl_and_the_remaining_urls_are_reported() {
     assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
     assert!(run.stdout.contains("robots.txt is unreachable: connect"), "{}", run.stdout);
     assert!(
-        run.stderr.contains("hint: check the name, the port and whether the server is up"),
+        run.stderr.contains("hint: check the name, the port and whether the server is running"),
         "{}",
         run.stderr
     );

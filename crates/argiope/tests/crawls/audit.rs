@@ -60,7 +60,7 @@ fn ignoring_robots_shows_in_the_audit() {
     assert!(run.stdout.contains("job 1 ignored robots.txt"), "{}", run.stdout);
     let forbidden = lab.access_log().iter().find(|entry| entry.path == "/private/1").unwrap().url();
     let why = desk.run(&["why", &forbidden]).ok().stdout;
-    assert!(why.contains("told to ignore robots.txt") && !why.contains("no rule forbids"), "{why}");
+    assert!(why.contains("ignores robots.txt") && !why.contains("no rule forbids"), "{why}");
 }
 
 #[test]

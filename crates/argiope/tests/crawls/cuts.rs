@@ -34,7 +34,7 @@ fn links_beyond_the_limit_of_a_page_are_counted_named_and_explained() {
     let told = format!("  link limit  {front}\n    169 links; fetch with --max-links N\n");
     assert!(run.stdout.contains(&told), "{}", run.stdout);
     let report = desk.run(&["report"]).ok().stdout;
-    assert!(report.contains("Held back by limits") && report.contains("169 links"), "{report}");
+    assert!(report.contains("Skipped by limits") && report.contains("169 links"), "{report}");
     let counted = report.lines().find(|line| line.trim_start().starts_with("too_many_links"));
     assert!(counted.is_some_and(|line| line.ends_with(" 169")), "{report}");
     assert_eq!(skipped(&desk, "over_link_limit").len(), 169);
@@ -59,9 +59,7 @@ fn links_beyond_the_limit_of_a_page_are_counted_named_and_explained() {
     }
     // What is not in the sample cannot be told from what was never linked.
     let why = desk.run(&["why", &site.url("/p/9000")]).ok().stdout;
-    let note = format!(
-        "more links than are taken from one (the first is {front}: 10069 links over the limit of 100"
-    );
+    let note = format!("more links than the limit (the first is {front}: 10069 links over the limit of 100");
     assert!(why.starts_with("unknown\n") && why.contains(&note), "{why}");
 }
 

@@ -128,7 +128,7 @@ fn a_shorter_unreachable_for_is_in_force_at_once() {
 fn a_crawl_that_robots_txt_forbids_has_failed_and_says_why() {
     let site = Site::new(|path, _| match path {
         "/robots.txt" => Some(body("text/plain", "", "User-agent: *\nDisallow: /\n")),
-        _ => Some(page("never asked for")),
+        _ => Some(page("never requested")),
     });
     let desk = Desk::new();
     let run = desk.crawl(std::slice::from_ref(&site.front), &["--delay", "0"]);

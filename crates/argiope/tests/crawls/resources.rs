@@ -28,7 +28,7 @@ fn broken_pictures_are_found_with_the_page_they_are_on() {
     desk.write("argiope.yaml", BRISK);
     let run = desk.crawl(&lab.seeds(), &["--resources", "check"]).ok();
     let told = format!("{}{}", run.stdout, run.stderr);
-    assert!(told.contains("of these pages asked for, 3 broken"), "{told}");
+    assert!(told.contains("of these pages requested, 3 broken"), "{told}");
     let rows = resources(&desk);
     let broken: Vec<Value> = rows.iter().filter(|row| row["status"] != 200).cloned().collect();
     let missing = ["/e/missing-2x.png", "/e/missing-poster.jpg", "/e/missing.png"];

@@ -132,7 +132,7 @@ fn a_crawl_whose_reader_went_away_reports_it_and_can_be_resumed() {
     let run = running.wait();
     assert_eq!(run.code, 130, "{}", run.stderr);
     assert!(
-        run.stderr.contains("went away") && run.stderr.contains("run the same command to resume"),
+        run.stderr.contains("closed the pipe") && run.stderr.contains("same command resumes it"),
         "{}",
         run.stderr
     );

@@ -75,7 +75,7 @@ fn urls_are_named_in_any_spelling_and_what_cannot_be_retried_is_said() {
     let refused = desk.run(&["retry", "shop", &site.url("missing"), &site.front, &site.url("never")]);
     assert_eq!(refused.code, 1, "{}", refused.stdout);
     let said = &refused.stderr;
-    assert!(said.contains("was fetched (200)") && said.contains("/never is no page of job 1"), "{said}");
+    assert!(said.contains("was fetched (200)") && said.contains("/never is not a page of job 1"), "{said}");
     assert_eq!(counts(&desk), (3, 1), "nothing is done by halves");
     let spelling = site.url("x/../missing?utm_source=mail").replace("http://", "HTTP://");
     let told = desk.run(&["retry", &spelling]).ok().stdout;

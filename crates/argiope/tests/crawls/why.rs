@@ -106,7 +106,7 @@ fn why_knows_requests_that_were_not_for_pages() {
     let why = |path: &str| desk.run(&["why", &site.url(path)]).ok().stdout;
     let target = why("to");
     assert!(target.starts_with("fetched\n"), "{target}");
-    assert!(target.contains(&format!("because {} leads to it", site.url("from"))), "{target}");
+    assert!(target.contains(&format!("because {} redirects to it", site.url("from"))), "{target}");
     for path in ["sitemap.xml", "robots.txt"] {
         let said = why(path);
         assert!(said.starts_with("fetched\n") && said.contains("answered 404"), "{said}");
