@@ -68,7 +68,7 @@ pub struct AddressRefused {
 pub struct AddressPolicy {
     /// Opens loopback and private ranges; never link-local and metadata addresses.
     pub allow_private: bool,
-    /// Opens exactly these networks, whatever they are.
+    /// Opens exactly these networks, of any class.
     pub allowed: Vec<IpNet>,
 }
 
