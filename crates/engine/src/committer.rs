@@ -431,4 +431,26 @@ mod tests {
         assert_eq!(take(3), Some(1));
         assert_eq!(take(3), None);
     }
+
+    #[test]
+    fn a_page_that_another_worker_has_stored_is_not_counted_again() {
+        use argiope_store::catalogue::PlacedPage;
+        let done = |counted| Settlement {
+            token: None,
+            ticket: None,
+            visit: crate::sample::visit("http://a.test/x"),
+            completion: Completion::Done { counted },
+            discoveries: Vec::new(),
+            note: None,
+            scope_host: None,
+        };
+        // Two pages, of which the second is there already, and a visit without a page.
+        let mut settled = [done(true), done(true), done(true)];
+        let page = |repeated| PlacedPage { seq: 1, repeated };
+        let committed = Committed { batch: 1, pages: vec![page(false), page(true)] };
+        count_once(&mut settled, &[Some(0), Some(1), None], &committed);
+        let counted = settled.map(|settled| settled.completion);
+        let [first, second, third] = [true, false, true].map(|counted| Completion::Done { counted });
+        assert_eq!(counted, [first, second, third]);
+    }
 }

@@ -400,6 +400,7 @@ fn parse_head(head: &[u8]) -> HeaderMap {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample;
 
     #[test]
     fn a_stored_head_is_read_again() {
@@ -407,5 +408,70 @@ mod tests {
             parse_head(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nX-A: 1\r\nX-A: 2\r\nrubbish\r\n\r\n");
         assert_eq!(headers.get("content-type").unwrap(), "text/html");
         assert_eq!(headers.get_all("x-a").iter().count(), 2);
+    }
+
+    fn found(metadata: VisitMetadata) -> RecoveredVisit {
+        let at = argiope_store::archive::ArchiveRef { file: "one.warc.gz".into(), offset: 0 };
+        RecoveredVisit { at, end: 100, metadata, has_response: false, duplicate_of: None }
+    }
+
+    fn failed(attempt: u8) -> VisitMetadata {
+        sample::metadata(Visit { attempt, ..sample::visit("http://a.test/x") })
+    }
+
+    #[test]
+    fn what_an_archived_visit_came_to_is_decided_as_before() {
+        let of = |metadata| decision_of(&found(metadata));
+        let done = |counted| Completion::Done { counted };
+        let answered = |status| VisitMetadata { status: Some(status), error: None, ..failed(0) };
+        assert_eq!(of(answered(404)).completion, done(true));
+        assert_eq!(of(failed(0)).completion, done(false), "without an answer it is no page");
+        let visit = Visit { kind: RequestKind::Sitemap, ..sample::visit("http://a.test/sitemap.xml") };
+        let sitemap = VisitMetadata { visit, ..answered(200) };
+        assert_eq!(of(sitemap).completion, done(false), "only pages count");
+        let due = Millis(77);
+        let retry = VisitMetadata { outcome: VisitOutcome::Retry { due }, ..answered(503) };
+        assert_eq!(of(retry).completion, Completion::Retry { due });
+        let to = sample::url("http://a.test/y");
+        let redirect = VisitMetadata { outcome: VisitOutcome::Redirect { to: to.clone() }, ..answered(308) };
+        assert_eq!(of(redirect).completion, Completion::Redirect { to, status: 308 });
+    }
+
+    #[test]
+    fn only_the_last_of_several_failed_attempts_is_a_dead_letter() {
+        let is_dead = |metadata| decision_of(&found(metadata)).dead_letter;
+        assert!(is_dead(failed(2)));
+        assert!(is_dead(VisitMetadata { status: Some(503), ..failed(2) }));
+        assert!(!is_dead(failed(0)), "it was not tried again");
+        assert!(!is_dead(VisitMetadata { outcome: VisitOutcome::Retry { due: Millis(1) }, ..failed(2) }));
+        assert!(!is_dead(VisitMetadata { status: Some(404), ..failed(2) }), "that is an answer");
+    }
+
+    #[test]
+    fn a_failure_is_restored_with_its_rows_and_where_it_was_queued() {
+        let ticket: Ticket = "1.17.3.51.2.889".parse().unwrap();
+        let metadata = failed(2);
+        let decision = decision_of(&found(metadata.clone()));
+        let record = without_response(metadata, decision.clone(), Some(ticket));
+        let settlement = record.settlement.unwrap();
+        assert_eq!((settlement.token, settlement.ticket), (None, Some(ticket)));
+        assert_eq!(settlement.completion, decision.completion);
+        assert!(record.fetch.is_some() && record.error.unwrap().dead_letter);
+        assert_eq!(record.page.unwrap().page.error.as_deref(), Some("reset"));
+        assert!(record.resource.is_none());
+        // One that is tried again is no page yet.
+        let metadata = VisitMetadata { outcome: VisitOutcome::Retry { due: Millis(1) }, ..failed(1) };
+        let decision = decision_of(&found(metadata.clone()));
+        let record = without_response(metadata, decision, None);
+        assert!(record.page.is_none() && record.fetch.is_some());
+    }
+
+    #[test]
+    fn a_request_is_restored_with_the_terms_that_it_was_made_on() {
+        let robots_rule = Some(String::from("Allow: /x"));
+        let metadata = VisitMetadata { robots_rule, robots_line: Some(4), ..failed(0) };
+        let context = context_of(&metadata, None);
+        assert_eq!(context.rule, Some(Rule { text: "Allow: /x".into(), line: Some(4) }));
+        assert_eq!((context.delay, context.per_host), (Duration::from_secs(2), 1));
     }
 }

@@ -69,3 +69,59 @@ pub fn visit_of(row: &PageRow, rules: &NormalRules) -> Option<Visit> {
         previous: None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+    use argiope_frontier::memory::MemoryState;
+    use argiope_frontier::{FrontierConfig, JobLimits};
+    use argiope_model::{FingerprintKey, JobSpec, PublicSuffixes};
+    use std::sync::Arc;
+
+    fn failed(text: &str) -> PageRow {
+        let visit = Visit { round: 2, depth: 3, priority: 40, ..sample::visit(text) };
+        let metadata = sample::metadata(visit);
+        crate::worker::rows::failed_page(&metadata.visit, &metadata, "worker-0")
+    }
+
+    #[test]
+    fn a_retry_is_a_first_attempt_at_the_same_place_in_the_crawl() {
+        let row = failed("http://a.test/x");
+        let visit = visit_of(&row, &NormalRules::default()).unwrap();
+        let wanted = Visit { round: 2, depth: 3, priority: 40, ..sample::visit("http://a.test/x") };
+        assert_eq!(visit, wanted);
+        let mut damaged = row;
+        damaged.page.url = String::from("not a URL");
+        assert_eq!(visit_of(&damaged, &NormalRules::default()), None);
+    }
+
+    #[test]
+    fn a_page_is_queued_again_once_and_leaves_the_catalogue_each_time() {
+        let (suffixes, key) = (Arc::new(PublicSuffixes::bundled()), FingerprintKey::new([1; 16]));
+        let at = Millis(1_000_000);
+        let mut frontier = Frontier::new(FrontierConfig::default(), suffixes, key, Arc::default(), at);
+        frontier.open_job(JobId(1), JobLimits::of(&JobSpec::default(), "argiope"));
+        let mut state = MemoryState::new();
+        let mut damaged = failed("http://a.test/damaged");
+        damaged.page.url = String::from("not a URL");
+        let rows = [failed("http://a.test/x"), failed("http://b.test/y"), damaged];
+        let pages: Vec<StoredPage> = (7..).zip(rows).map(|(seq, row)| StoredPage { seq, row }).collect();
+        let mut again = |state: &MemoryState| {
+            let rules = NormalRules::default();
+            requeue(&mut frontier, state, &rules, &pages, at)
+                .map(|done| (done, frontier.take_changes()))
+                .unwrap()
+        };
+        let ((queued, forgotten), changes) = again(&state);
+        // What cannot be read stays where it is.
+        assert_eq!((queued, forgotten), (2, vec![pages[0].row.key(), pages[1].row.key()]));
+        state.apply(changes).unwrap();
+        assert_eq!(state.queues().map(|(_, queue)| queue.len()).sum::<usize>(), 2);
+        // A process that was killed between the two stores does it again.
+        let ((queued, forgotten), changes) = again(&state);
+        assert_eq!((queued, forgotten.len()), (0, 2));
+        state.apply(changes).unwrap();
+        assert_eq!(state.queues().map(|(_, queue)| queue.len()).sum::<usize>(), 2);
+    }
+}

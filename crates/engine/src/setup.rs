@@ -322,3 +322,23 @@ impl EngineSetup {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_the_last_process_ended_is_read_from_its_marks() {
+        let of = |marks: &[(&str, u64)]| {
+            let marks: Vec<(Box<str>, u64)> =
+                marks.iter().map(|(name, value)| ((*name).into(), *value)).collect();
+            last_stop(&marks, false)
+        };
+        assert_eq!(of(&[(CLEAN, 1)]), LastStop::Clean);
+        assert_eq!(of(&[(CLEAN, 0)]), LastStop::Unclean);
+        assert_eq!(of(&[]), LastStop::Unclean, "there is a state, and nobody has closed it");
+        assert_eq!(of(&[(CLEAN, 1), (KILLED, 50)]), LastStop::CleanAfterKill(Millis(50)));
+        assert_eq!(of(&[(CLEAN, 0), (KILLED, 50)]), LastStop::Unclean, "killed again");
+        assert_eq!(last_stop(&[], true), LastStop::Clean, "nothing was ever asked from here");
+    }
+}

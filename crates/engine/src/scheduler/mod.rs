@@ -8,6 +8,8 @@ mod publishing;
 mod reports;
 mod settling;
 mod skipping;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use commands::Command;
 pub(crate) use ending::{BLOCKED, JobEnd};

@@ -7,7 +7,6 @@ use argiope_lab::Lab;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::io::Write;
-use std::time::Duration;
 
 /// Files end soon, so that many of them are uploaded while it crawls.
 const SOON: &str = "  archive_file_age: 1s\n";
@@ -277,7 +276,7 @@ fn a_worker_that_hangs_for_longer_than_its_lease_leaves_nothing_on_its_disk_on_s
     site.submit(&lab, &[]);
     site.wait_for_pages(60);
     hung.pause();
-    std::thread::sleep(Duration::from_secs(20));
+    site.wait_until("the other to have all shards", || site.shares().get("other") == Some(&16));
     hung.resume();
     site.wait_for_end();
     // What it held under its old name and could not catalogue is uploaded, too.
