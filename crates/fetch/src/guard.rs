@@ -86,7 +86,7 @@ impl AddressPolicy {
     pub fn parse_network(text: &str) -> Result<IpNet, String> {
         let text = text.trim();
         text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from)).map_err(|_| {
-            format!("'{text}' is no address or network; write for example 10.1.2.3 or 10.0.0.0/8")
+            format!("'{text}' is not an address or network; write for example 10.1.2.3 or 10.0.0.0/8")
         })
     }
 
