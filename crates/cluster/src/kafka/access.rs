@@ -1,4 +1,4 @@
-//! How brokers are reached: their addresses, TLS, the login, and the codec of what is written to them.
+//! How to connect to brokers: addresses, TLS, login, and the codec for writing.
 
 use super::SETTING;
 use super::codecs::Codec;
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(3);
 
-/// Cheap to clone. Made from addresses alone, it is without TLS and login, and compresses with zstd.
+/// Cheap to clone. Created from an address alone, it has no TLS and no login, and compresses with zstd.
 #[derive(Clone)]
 pub struct Access {
     brokers: Arc<str>,

@@ -1,4 +1,4 @@
-//! Records to the batches that Kafka stores, and back. Batches of some size are compressed.
+//! Encodes records into the batches that Kafka stores, and decodes them. Larger batches are compressed.
 
 use super::codecs::{Codec, compress, decompress};
 use super::producer::Stamp;
@@ -63,7 +63,7 @@ fn record(offset: i32, key: Option<&[u8]>, value: &[u8], stamp: Stamp, timestamp
         producer_epoch: stamp.epoch,
         timestamp_type: TimestampType::Creation,
         offset: i64::from(offset),
-        // What makes them one batch is that sequences rise as offsets do. Only the first of them is written.
+        // In one batch, sequence numbers rise as offsets do. Only the first is written.
         sequence: stamp.sequence.wrapping_add(offset),
         timestamp,
         key: key.map(Bytes::copy_from_slice),

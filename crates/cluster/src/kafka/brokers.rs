@@ -68,7 +68,7 @@ impl Kafka {
         self.access.codec()
     }
 
-    /// Who leads a partition.
+    /// The leader of a partition.
     pub(super) fn leader(&mut self, topic: &str, partition: i32) -> Result<i32> {
         if !self.leaders.contains_key(topic) {
             self.look_up(topic)?;

@@ -1,4 +1,4 @@
-//! Writes records: acknowledged by all replicas in sync, or an error. What is sent again is stored once.
+//! Writes records: acknowledged by all in-sync replicas, or an error. A retried write is stored once.
 
 use super::brokers::{Kafka, no_such_topic, refused};
 use super::codecs::Codec;
@@ -39,7 +39,7 @@ pub struct Outgoing<'a> {
     pub value: &'a [u8],
 }
 
-/// The batches of each partition that are not acknowledged yet, in their order.
+/// The unacknowledged batches of each partition, in order.
 type Unwritten<'a> = BTreeMap<i32, VecDeque<Batch<'a>>>;
 
 #[derive(Debug)]
