@@ -2,7 +2,7 @@
 //! named by their path; the caller knows the line.
 
 use crate::failure::chain;
-use crate::file::{ArchiveLayout, ClusterSection, ConfigFile, StorageSection, Transport};
+use crate::file::{ArchiveLayout, ClusterSection, ConfigFile, SaslMechanism, StorageSection, Transport};
 use crate::graph_file::GraphFile;
 use crate::job::{SeedProblem, SeedRules, parse_seed};
 use crate::settings::{merge_job, politeness_of, profile_of};
@@ -188,6 +188,11 @@ fn kafka(cluster: &ClusterSection) -> Option<Problem> {
         let message = "'cluster.kafka_sasl_username' and 'cluster.kafka_sasl_password' are required with \
                        'cluster.kafka_security_protocol' SASL_PLAINTEXT or SASL_SSL, and not allowed with others";
         return Some(Problem::new("cluster.kafka_security_protocol", message));
+    }
+    if cluster.kafka_sasl_mechanism != SaslMechanism::Plain && !protocol.has_login() {
+        let message = "'cluster.kafka_sasl_mechanism' goes with 'cluster.kafka_security_protocol': SASL_SSL or \
+                       SASL_PLAINTEXT";
+        return Some(Problem::new("cluster.kafka_sasl_mechanism", message));
     }
     if cluster.kafka_ssl_ca.is_some() && !protocol.is_encrypted() {
         let message = "'cluster.kafka_ssl_ca' requires 'cluster.kafka_security_protocol' SSL or SASL_SSL";

@@ -6,13 +6,15 @@ use argiope_cluster::database::{
     Cluster, Database, DatabaseError, DatabaseErrorKind, Expected, NewCluster, SETTING, Session,
     TransportKind,
 };
-use argiope_cluster::kafka::{Access, Login, Topics};
+use argiope_cluster::kafka::{Access, Codec, Login, Mechanism, Topics};
 use argiope_cluster::members::{Addressing, MessageSender, another_topic, begin_logs, log_identity};
 use argiope_cluster::receiving;
 use argiope_cluster::redis::{Redis, WorkerFigures};
 use argiope_cluster::server_error::ServerError;
 use argiope_cluster::transport::{Log, Transport};
-use argiope_config::{ClusterSection, ConfigFile, Failure, LoadedConfig, Transport as Chosen};
+use argiope_config::{
+    ClusterSection, ConfigFile, Failure, KafkaCompression, LoadedConfig, SaslMechanism, Transport as Chosen,
+};
 use argiope_model::{FingerprintKey, Millis, PublicSuffixes};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -88,9 +90,21 @@ fn transport(file: &ConfigFile) -> Result<Transport, Failure> {
 }
 
 fn access(cluster: &ClusterSection, brokers: &str) -> Result<Access, Failure> {
-    let access = Access::from(brokers);
+    let mechanism = match cluster.kafka_sasl_mechanism {
+        SaslMechanism::Plain => Mechanism::Plain,
+        SaslMechanism::ScramSha256 => Mechanism::ScramSha256,
+        SaslMechanism::ScramSha512 => Mechanism::ScramSha512,
+    };
+    let codec = match cluster.kafka_compression {
+        KafkaCompression::None => Codec::None,
+        KafkaCompression::Gzip => Codec::Gzip,
+        KafkaCompression::Snappy => Codec::Snappy,
+        KafkaCompression::Lz4 => Codec::Lz4,
+        KafkaCompression::Zstd => Codec::Zstd,
+    };
     let login = cluster.kafka_sasl_username.clone().zip(cluster.kafka_sasl_password.clone());
-    let access = access.with_login(login.map(|(username, password)| Login { username, password }));
+    let login = login.map(|(username, password)| Login { mechanism, username, password });
+    let access = Access::from(brokers).with_login(login).with_codec(codec);
     if cluster.kafka_security_protocol.is_encrypted() {
         return access.encrypted(cluster.kafka_ssl_ca.as_deref()).map_err(|e| kafka_failure(&e));
     }

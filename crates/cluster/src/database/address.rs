@@ -29,7 +29,8 @@ pub struct Database {
 }
 
 impl Database {
-    /// `postgres://user:password@host:port/database`, with `sslmode` and `sslrootcert` as libpq understands them.
+    /// `postgres://user:password@host:port/database`, with `sslmode`, `sslrootcert` and `channel_binding` as libpq
+    /// understands them.
     pub fn at(url: &str) -> Result<Database> {
         let unusable = |why: &str| {
             let message = format!(
@@ -54,8 +55,8 @@ impl Database {
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             return Err(unusable("the host is missing"));
         }
-        if config.get_channel_binding() == config::ChannelBinding::Require {
-            return Err(unusable("channel_binding=require is not supported; sslmode=verify-full is"));
+        if config.get_channel_binding() == config::ChannelBinding::Require && encryption.is_disabled() {
+            return Err(unusable("channel_binding=require needs TLS, and sslmode is disable"));
         }
         if config.get_hosts().is_empty() {
             // Certificates are for names; the name may be that of an address.
@@ -219,7 +220,8 @@ mod tests {
             "postgres:///secret",
             "postgres://me:secret@db.test:port/x",
             "postgres://me:secret@db.test/x?sslmode=allow",
-            "postgres://me:secret@db.test/x?channel_binding=require",
+            "postgres://me:secret@db.test/x?channel_binding=require&sslmode=disable",
+            "postgres://me:secret@db.test/x?channel_binding=always",
             "postgres://me:secret@db.test/x?sslmode=verify-ca&sslrootcert=/there/is/no/such.pem",
             "host=db.test password=secret",
             "",

@@ -1,5 +1,6 @@
 //! The TLS options of the address, with libpq's names and meaning, and how the client makes such a connection.
 
+use super::channel_binding::tls_server_end_point;
 use crate::tls::{self, Proof};
 use percent_encoding::percent_decode_str;
 use rustls::pki_types::ServerName;
@@ -63,6 +64,10 @@ impl Encryption {
         };
         let separator = if rest.is_empty() { "" } else { "?" };
         Ok((format!("{before}{separator}{}", rest.join("&")), encryption))
+    }
+
+    pub(super) fn is_disabled(&self) -> bool {
+        self.mode == Mode::Disable
     }
 
     pub(super) fn client_mode(&self) -> SslMode {
@@ -138,7 +143,11 @@ pub(super) struct Encrypted(client::TlsStream<Socket>);
 
 impl TlsStream for Encrypted {
     fn channel_binding(&self) -> ChannelBinding {
-        ChannelBinding::none()
+        let (_, session) = self.0.get_ref();
+        let certificate = session.peer_certificates().and_then(<[_]>::first);
+        certificate
+            .and_then(|certificate| tls_server_end_point(certificate))
+            .map_or_else(ChannelBinding::none, ChannelBinding::tls_server_end_point)
     }
 }
 

@@ -161,6 +161,11 @@ fn said_by_client(error: &tokio_postgres::Error) -> (DatabaseErrorKind, String) 
         }
         return (DatabaseErrorKind::Settings, format!("invalid address{detail}"));
     }
+    if words.starts_with("authentication error") && detail.contains("channel binding") {
+        let message =
+            format!("channel_binding=require cannot be kept{detail}; it needs TLS and SCRAM-SHA-256-PLUS");
+        return (DatabaseErrorKind::Settings, message);
+    }
     if words.starts_with("authentication error") {
         return (DatabaseErrorKind::Password, format!("the server refuses this user or password{detail}"));
     }

@@ -5,6 +5,7 @@
 
 mod address;
 mod cells;
+mod channel_binding;
 mod cluster;
 mod connection;
 mod copy;

@@ -1,6 +1,8 @@
-//! How to connect to brokers: addresses, encryption, login.
+//! How to connect to brokers: addresses, TLS, login, and the codec for writing.
 
 use super::SETTING;
+use super::codecs::Codec;
+use super::login::Login;
 use crate::server_error::{Result, ServerError, ServerErrorKind};
 use crate::tls::{self, Proof};
 use rustls::pki_types::ServerName;
@@ -14,24 +16,18 @@ use std::time::Duration;
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(3);
 
-/// Cheap to clone. Created from an address alone, it has no TLS and no login.
+/// Cheap to clone. Created from an address alone, it has no TLS and no login, and compresses with zstd.
 #[derive(Clone)]
 pub struct Access {
     brokers: Arc<str>,
     tls: Option<Arc<ClientConfig>>,
     login: Option<Login>,
-}
-
-/// For SASL's PLAIN.
-#[derive(Clone)]
-pub struct Login {
-    pub username: String,
-    pub password: String,
+    codec: Codec,
 }
 
 impl From<&str> for Access {
     fn from(brokers: &str) -> Access {
-        Access { brokers: brokers.into(), tls: None, login: None }
+        Access { brokers: brokers.into(), tls: None, login: None, codec: Codec::default() }
     }
 }
 
@@ -54,6 +50,16 @@ impl Access {
     pub fn with_login(mut self, login: Option<Login>) -> Access {
         self.login = login;
         self
+    }
+
+    /// Of the batches that are written; batches of all codecs are read.
+    pub fn with_codec(mut self, codec: Codec) -> Access {
+        self.codec = codec;
+        self
+    }
+
+    pub(super) fn codec(&self) -> Codec {
+        self.codec
     }
 
     pub(super) fn login(&self) -> Option<&Login> {

@@ -3,7 +3,9 @@
 
 use super::SETTING;
 use super::access::Access;
+use super::codecs::Codec;
 use super::connection::{ANSWER_LIMIT, Connection, Question};
+use super::producer::Producer;
 use crate::server_error::{Result, ServerError, ServerErrorKind};
 use kafka_protocol::ResponseError;
 use kafka_protocol::messages::metadata_request::MetadataRequestTopic;
@@ -31,6 +33,8 @@ pub struct Kafka {
     connections: HashMap<i32, Connection>,
     /// The leader of each partition, by topic.
     leaders: HashMap<String, Vec<i32>>,
+    /// From the first write on.
+    pub(super) producer: Option<Producer>,
 }
 
 impl Kafka {
@@ -43,6 +47,7 @@ impl Kafka {
             brokers: HashMap::new(),
             connections: HashMap::new(),
             leaders: HashMap::new(),
+            producer: None,
         })
     }
 
@@ -57,6 +62,10 @@ impl Kafka {
     pub fn identity(&mut self, topic: &str) -> Result<Option<String>> {
         let found = self.look_up(topic)?.ok_or_else(|| no_such_topic(topic))?;
         Ok((!found.topic_id.is_nil()).then(|| found.topic_id.to_string()))
+    }
+
+    pub(super) fn codec(&self) -> Codec {
+        self.access.codec()
     }
 
     /// The leader of a partition.

@@ -1,14 +1,12 @@
 //! One connection to one broker: requests and responses, each with a timeout.
 
 use super::SETTING;
-use super::access::{Access, Login, Stream};
+use super::access::{Access, Stream};
 use crate::server_error::{Result, ServerError, ServerErrorKind};
 use crate::tls;
 use bytes::{Bytes, BytesMut};
-use kafka_protocol::ResponseError;
 use kafka_protocol::messages::{
-    ApiKey, ApiVersionsRequest, ApiVersionsResponse, RequestHeader, ResponseHeader, SaslAuthenticateRequest,
-    SaslAuthenticateResponse, SaslHandshakeRequest, SaslHandshakeResponse,
+    ApiKey, ApiVersionsRequest, ApiVersionsResponse, RequestHeader, ResponseHeader,
 };
 use kafka_protocol::protocol::{Decodable, Encodable, HeaderVersion, StrBytes};
 use std::collections::HashMap;
@@ -36,20 +34,6 @@ impl Question for ApiVersionsRequest {
     type Answer = ApiVersionsResponse;
 }
 
-impl Question for SaslHandshakeRequest {
-    const KEY: ApiKey = ApiKey::SaslHandshake;
-    const OLDEST: i16 = 1;
-    const NEWEST: i16 = 1;
-    type Answer = SaslHandshakeResponse;
-}
-
-impl Question for SaslAuthenticateRequest {
-    const KEY: ApiKey = ApiKey::SaslAuthenticate;
-    const OLDEST: i16 = 0;
-    const NEWEST: i16 = 1;
-    type Answer = SaslAuthenticateResponse;
-}
-
 pub(super) struct Connection {
     address: String,
     stream: Stream,
@@ -68,32 +52,13 @@ impl Connection {
         connection.spoken =
             ranges.map(|range| (range.api_key, (range.min_version, range.max_version))).collect();
         if let Some(login) = access.login() {
-            connection.log_in(login)?;
+            login.send(&mut connection)?;
         }
         Ok(connection)
     }
 
-    fn log_in(&mut self, login: &Login) -> Result<()> {
-        let address = self.address.clone();
-        let refused = |error: ResponseError, detail: &str| {
-            let message = format!("the broker at {address} refuses the login: {error}{detail}");
-            ServerError::new(ServerErrorKind::AccessDenied, "cluster.kafka_sasl_username", message)
-        };
-        let plain = StrBytes::from_static_str("PLAIN");
-        let answer = self.call(&SaslHandshakeRequest::default().with_mechanism(plain), ANSWER_LIMIT)?;
-        if let Some(error) = ResponseError::try_from_code(answer.error_code) {
-            return Err(refused(error, ""));
-        }
-        let words = format!("\0{}\0{}", login.username, login.password);
-        let request = SaslAuthenticateRequest::default().with_auth_bytes(words.into());
-        let answer = self.call(&request, ANSWER_LIMIT)?;
-        match ResponseError::try_from_code(answer.error_code) {
-            None => Ok(()),
-            Some(error) => {
-                let detail = answer.error_message.as_ref().map(|text| format!(" ({})", &**text));
-                Err(refused(error, &detail.unwrap_or_default()))
-            }
-        }
+    pub(super) fn address(&self) -> &str {
+        &self.address
     }
 
     pub(super) fn call<R: Question>(&mut self, request: &R, limit: Duration) -> Result<R::Answer> {

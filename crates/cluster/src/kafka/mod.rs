@@ -9,8 +9,9 @@
 //! | `robots_cache_miss` | 1 | 7 days | notices: a robots.txt was not known |
 //!
 //! There is no consumer group: partitions are assigned by lease, and offsets are stored with what was applied. Every
-//! write waits for all in-sync replicas. An unreachable broker is a [`ServerErrorKind::Unavailable`], and the next call
-//! tries again: connections, leaders and brokers are looked up again automatically.
+//! write waits for all in-sync replicas, and a retried write is stored once ([`producer`]). An unreachable broker is a
+//! [`ServerErrorKind::Unavailable`], and the next call tries again: connections, leaders and brokers are looked up again
+//! automatically.
 //!
 //! The messages of the protocol come from `kafka_protocol`, generated from Kafka's own definitions; this module decides
 //! which broker to ask and what an error means.
@@ -20,17 +21,23 @@
 mod access;
 mod batches;
 mod brokers;
+mod codecs;
 mod connection;
+mod login;
 pub mod messages;
+mod producer;
 mod progress;
 mod reading;
+mod scram;
 mod topics;
 mod writing;
 
-pub use access::{Access, Login};
+pub use access::Access;
 pub use batches::RecordRun;
 pub use brokers::Kafka;
 pub(crate) use brokers::no_such_topic;
+pub use codecs::Codec;
+pub use login::{Login, Mechanism};
 pub use reading::{Range, Records};
 pub use topics::{Topic, Topics};
 pub use writing::{LastOffsets, Outgoing};

@@ -1,7 +1,9 @@
-//! Writes records: acknowledged by all in-sync replicas, or an error.
+//! Writes records: acknowledged by all in-sync replicas, or an error. A retried write is stored once.
 
 use super::brokers::{Kafka, no_such_topic, refused};
+use super::codecs::Codec;
 use super::connection::{ANSWER_LIMIT, Question};
+use super::producer::Producer;
 use super::{SETTING, batches};
 use crate::server_error::{Result, ServerError, ServerErrorKind};
 use argiope_store::clock::now;
@@ -38,12 +40,12 @@ pub struct Outgoing<'a> {
 }
 
 /// The unacknowledged batches of each partition, in order.
-type Unwritten = BTreeMap<i32, VecDeque<Batch>>;
+type Unwritten<'a> = BTreeMap<i32, VecDeque<Batch<'a>>>;
 
 #[derive(Debug)]
-struct Batch {
+struct Batch<'a> {
     bytes: Bytes,
-    records: usize,
+    records: Vec<&'a Outgoing<'a>>,
 }
 
 /// For each partition that was written: the offset of the last record.
@@ -53,32 +55,54 @@ impl Kafka {
     /// Writes all of them, in order within a partition. After an error some may be stored, and all may be written
     /// again.
     pub fn write(&mut self, topic: &str, records: &[Outgoing<'_>]) -> Result<LastOffsets> {
-        let mut unwritten = batched(topic, records)?;
+        if records.is_empty() {
+            return Ok(LastOffsets::new());
+        }
+        // It is put back when all is written: after an error nobody knows which of its numbers are used up.
+        let mut producer = match self.producer.take() {
+            Some(producer) => producer,
+            None => self.retried(topic, Kafka::new_producer)?,
+        };
+        let codec = self.codec();
+        let mut unwritten = batched(topic, records, &mut producer, codec)?;
         let mut written = LastOffsets::new();
+        self.retried(topic, |kafka| {
+            let outcome = kafka.write_rounds(topic, &mut unwritten, &mut written);
+            if outcome.as_ref().is_err_and(is_out_of_sequence) {
+                producer = kafka.new_producer()?;
+                pack(topic, &mut unwritten, &mut producer, codec)?;
+            }
+            outcome
+        })?;
+        self.producer = Some(producer);
+        Ok(written)
+    }
+
+    fn retried<T>(&mut self, topic: &str, mut request: impl FnMut(&mut Kafka) -> Result<T>) -> Result<T> {
         let mut pause = FIRST_PAUSE;
-        for tried in 1..=TRIES {
-            match self.write_rounds(topic, &mut unwritten, &mut written) {
-                Ok(()) => return Ok(written),
-                Err(error) if error.is_retryable() && tried < TRIES => {
-                    tracing::debug!(%error, topic, "write failed; retrying");
-                    self.forget(topic);
-                    std::thread::sleep(pause);
-                    pause *= 2;
-                }
+        let mut tried = 1;
+        loop {
+            match request(self) {
+                Ok(done) => return Ok(done),
                 Err(error) => {
                     self.forget(topic);
-                    return Err(error);
+                    if !error.is_retryable() || tried == TRIES {
+                        return Err(error);
+                    }
+                    tracing::debug!(%error, topic, "write is tried again");
                 }
             }
+            std::thread::sleep(pause);
+            pause *= 2;
+            tried += 1;
         }
-        Ok(written)
     }
 
     /// A request holds at most one batch per partition: repeats requests until nothing is left.
     fn write_rounds(
         &mut self,
         topic: &str,
-        unwritten: &mut Unwritten,
+        unwritten: &mut Unwritten<'_>,
         written: &mut LastOffsets,
     ) -> Result<()> {
         while !unwritten.is_empty() {
@@ -105,7 +129,7 @@ impl Kafka {
         &mut self,
         topic: &str,
         by_leader: BTreeMap<i32, Vec<(i32, Bytes)>>,
-        unwritten: &mut Unwritten,
+        unwritten: &mut Unwritten<'_>,
         written: &mut LastOffsets,
     ) -> Result<()> {
         let mut sent = Vec::with_capacity(by_leader.len());
@@ -127,7 +151,12 @@ impl Kafka {
     }
 }
 
-fn batched(topic: &str, records: &[Outgoing<'_>]) -> Result<Unwritten> {
+fn batched<'a>(
+    topic: &str,
+    records: &'a [Outgoing<'a>],
+    producer: &mut Producer,
+    codec: Codec,
+) -> Result<Unwritten<'a>> {
     let mut by_partition: BTreeMap<i32, Vec<&Outgoing<'_>>> = BTreeMap::new();
     for record in records {
         if record.value.len() > LONGEST_BATCH {
@@ -139,25 +168,53 @@ fn batched(topic: &str, records: &[Outgoing<'_>]) -> Result<Unwritten> {
         }
         by_partition.entry(i32::from(record.partition)).or_default().push(record);
     }
-    let now = i64::try_from(now().0).unwrap_or(i64::MAX);
     let mut unwritten = Unwritten::new();
     for (partition, records) in by_partition {
-        let mut rest = records.as_slice();
         let batches = unwritten.entry(partition).or_default();
+        let mut rest = &records[..];
         while !rest.is_empty() {
             let (batch, after) = rest.split_at_checked(as_many_as_fit(rest)).unwrap_or((rest, &[]));
-            let pairs = batch.iter().map(|record| (record.key, record.value));
-            let packed = batches::packed(pairs, now).map_err(|error| {
-                ServerError::new(ServerErrorKind::Misconfigured, SETTING, format!("{topic}: {error}"))
-            })?;
-            batches.push_back(Batch { bytes: packed, records: batch.len() });
+            batches.push_back(Batch { bytes: Bytes::new(), records: batch.to_vec() });
             rest = after;
         }
     }
+    pack(topic, &mut unwritten, producer, codec)?;
     Ok(unwritten)
 }
 
-/// At least one.
+/// Packs the batches, with the next numbers of this producer.
+fn pack(topic: &str, unwritten: &mut Unwritten<'_>, producer: &mut Producer, codec: Codec) -> Result<()> {
+    let now = i64::try_from(now().0).unwrap_or(i64::MAX);
+    for (partition, batches) in unwritten {
+        for batch in batches {
+            let stamp = producer.stamp(topic, *partition, batch.records.len());
+            let pairs = batch.records.iter().map(|record| (record.key, record.value));
+            batch.bytes = batches::packed(pairs, stamp, codec, now).map_err(|error| {
+                ServerError::new(ServerErrorKind::Misconfigured, SETTING, format!("{topic}: {error}"))
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether the broker does not go on with the numbers of this producer, because it has lost what it knew of it.
+fn is_out_of_sequence(error: &ServerError) -> bool {
+    let cause = std::error::Error::source(error).and_then(|source| source.downcast_ref::<ResponseError>());
+    cause.is_some_and(is_of_the_sequence)
+}
+
+fn is_of_the_sequence(error: &ResponseError) -> bool {
+    matches!(
+        error,
+        ResponseError::OutOfOrderSequenceNumber
+            | ResponseError::DuplicateSequenceNumber
+            | ResponseError::UnknownProducerId
+            | ResponseError::InvalidProducerEpoch
+            | ResponseError::InvalidProducerIdMapping
+    )
+}
+
+/// One at least.
 fn as_many_as_fit(records: &[&Outgoing<'_>]) -> usize {
     let mut bytes = 0;
     let fitting = records.iter().take_while(|record| {
@@ -184,7 +241,7 @@ fn request(topic: &str, batches: Vec<(i32, Bytes)>) -> ProduceRequest {
 fn take_acknowledged(
     topic: &str,
     answer: ProduceResponse,
-    unwritten: &mut Unwritten,
+    unwritten: &mut Unwritten<'_>,
     written: &mut LastOffsets,
 ) -> Result<()> {
     let mut outcome = Ok(());
@@ -193,7 +250,8 @@ fn take_acknowledged(
             None => {
                 let batch = unwritten.get_mut(&partition.index).and_then(VecDeque::pop_front);
                 if let (Some(batch), Ok(number)) = (batch, u16::try_from(partition.index)) {
-                    let after_first = i64::try_from(batch.records).unwrap_or(i64::MAX).saturating_sub(1);
+                    let after_first =
+                        i64::try_from(batch.records.len()).unwrap_or(i64::MAX).saturating_sub(1);
                     written.insert(number, partition.base_offset.saturating_add(after_first));
                 }
             }
@@ -202,7 +260,12 @@ fn take_acknowledged(
                 outcome = Err(ServerError { kind: ServerErrorKind::Unavailable, ..no_such_topic(topic) });
             }
             Some(error) => {
-                outcome = Err(refused(&format!("partition {} of {topic}", partition.index), error))
+                let mut refusal = refused(&format!("partition {} of {topic}", partition.index), error);
+                // A new producer writes it.
+                if is_of_the_sequence(&error) {
+                    refusal.kind = ServerErrorKind::Unavailable;
+                }
+                outcome = Err(refusal);
             }
         }
     }
@@ -217,12 +280,15 @@ mod tests {
     fn records_are_batched_by_partition_within_the_limit() {
         let value = vec![7; 400_000];
         let of = |partition| Outgoing { partition, key: None, value: &value };
-        let batches = batched("t", &[of(3), of(1), of(3), of(3)]).unwrap();
+        let mut producer = Producer::new(1, 0);
+        let records = [of(3), of(1), of(3), of(3)];
+        let batches = batched("t", &records, &mut producer, Codec::None).unwrap();
         let counts: Vec<(i32, usize)> =
             batches.iter().map(|(partition, batches)| (*partition, batches.len())).collect();
         assert_eq!(counts, [(1, 1), (3, 2)]);
         let long = vec![7; LONGEST_BATCH + 1];
-        let error = batched("t", &[Outgoing { partition: 0, key: None, value: &long }]).unwrap_err();
+        let records = [Outgoing { partition: 0, key: None, value: &long }];
+        let error = batched("t", &records, &mut producer, Codec::None).unwrap_err();
         assert_eq!(error.kind, ServerErrorKind::Misconfigured);
     }
 }

@@ -125,6 +125,8 @@ fn kafka_needs_its_brokers_and_names_that_it_takes() {
         ("kafka_security_protocol: SASL_SSL", "kafka_sasl_username"),
         ("kafka_sasl_username: me", "kafka_sasl_password"),
         ("kafka_ssl_ca: ca.pem", "SSL or SASL_SSL"),
+        ("kafka_sasl_mechanism: SCRAM-SHA-512", "'cluster.kafka_security_protocol': SASL_SSL"),
+        ("kafka_compression: brotli", "snappy"),
         ("kafka_security_protocol: tls", "SASL_PLAINTEXT"),
     ] {
         let errors = errors_of(&format!("cluster:\n  {wrong}\n"));
@@ -436,6 +438,9 @@ fn every_key_of_the_tables_has_a_place_in_the_types() {
             let beside = match (section.name, key.name) {
                 ("storage", "html_bucket") => "metadata_db_url: x, ",
                 ("cluster", "kafka_ssl_ca") => "kafka_security_protocol: SSL, ",
+                ("cluster", "kafka_sasl_mechanism") => {
+                    "kafka_security_protocol: SASL_SSL, kafka_sasl_username: x, kafka_sasl_password: x, "
+                }
                 ("cluster", "kafka_sasl_username") => {
                     "kafka_security_protocol: SASL_SSL, kafka_sasl_password: x, "
                 }
