@@ -15,6 +15,7 @@ KAFKA_VERSION = "4.1.1"
 SLF4J_VERSION = "1.7.36"
 DEPENDENCY_PLUGIN_VERSION = "3.8.1"
 OLDEST_JAVA = 17
+SCRAM_MECHANISMS = ["SCRAM-SHA-256", "SCRAM-SHA-512"]
 
 
 class Kafka(Server):
@@ -75,7 +76,10 @@ class Kafka(Server):
         cluster = "-"
         while cluster.startswith("-"):
             cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        self.step(*self.program("kafka.tools.StorageTool", "format", "-t", cluster, "-c", self.home / "kafka.properties"))
+        scram = [part for mechanism in SCRAM_MECHANISMS
+                 for part in ["--add-scram", f'{mechanism}=[name=argiope,password={self.settings["secret"]}]']]
+        self.step(*self.program("kafka.tools.StorageTool", "format", "-t", cluster, "-c", self.home / "kafka.properties",
+                                *scram))
 
     def configure(self):
         settings = self.settings
@@ -113,11 +117,14 @@ class Kafka(Server):
         pem = os.environ.get("ARGIOPE_KAFKA_PEM")
         if not pem:
             return []
-        login = "org.apache.kafka.common.security.plain.PlainLoginModule"
+        plain = "org.apache.kafka.common.security.plain.PlainLoginModule"
+        scram = "org.apache.kafka.common.security.scram.ScramLoginModule"
         return [
             "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURE:SASL_SSL",
-            "sasl.enabled.mechanisms=PLAIN",
-            f'listener.name.secure.plain.sasl.jaas.config={login} required user_argiope="{settings["secret"]}";',
+            f"sasl.enabled.mechanisms={','.join(['PLAIN', *SCRAM_MECHANISMS])}",
+            f'listener.name.secure.plain.sasl.jaas.config={plain} required user_argiope="{settings["secret"]}";',
+            *(f"listener.name.secure.{mechanism.lower()}.sasl.jaas.config={scram} required;"
+              for mechanism in SCRAM_MECHANISMS),
             "listener.name.secure.ssl.keystore.type=PEM",
             f"listener.name.secure.ssl.keystore.location={pem}",
         ]

@@ -1,5 +1,4 @@
-//! The `argiope` program: command line, configuration, progress. It wires the rooms together and holds no crawling
-//! logic of its own.
+//! The `argiope` program: command line and rendering. It has no crawling logic of its own.
 
 mod cli;
 mod commands;
@@ -22,7 +21,7 @@ fn main() -> ExitCode {
     let cli = match Cli::typed() {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version go to stdout and are no error; a closed pipe there is nobody's problem.
+            // Help and version go to stdout and are not errors; a closed pipe there is ignored.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }

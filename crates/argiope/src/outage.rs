@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
-/// For a server to show that it is there, when somebody wants to stop.
+/// How long a server has to respond when the user wants to stop.
 const PULSE: Duration = Duration::from_millis(800);
 
-/// What a command is doing when its database goes away.
+/// What a command is doing during an outage of its database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Doing {
     Submitting,
@@ -22,29 +22,29 @@ pub(crate) enum Doing {
 }
 
 impl Doing {
-    /// What is said when it begins to wait.
+    /// The message at the beginning of the wait.
     fn meanwhile(self) -> &'static str {
         match self {
             Doing::Submitting => "The job is not submitted yet.",
             Doing::Following => "The job resumes when it is back.",
-            Doing::Ingesting => "What was sent of the list is kept.",
+            Doing::Ingesting => "The part of the list that was sent is stored.",
         }
     }
 
-    /// What is said when it ends.
+    /// The message at the end.
     fn left(self) -> &'static str {
         match self {
             Doing::Submitting => "the job was not submitted, because PostgreSQL is unreachable",
             Doing::Following => {
                 "the job was not stopped, because PostgreSQL is unreachable; workers resume it when it is back"
             }
-            Doing::Ingesting => "what was sent of the list is kept",
+            Doing::Ingesting => "the part of the list that was sent is stored",
         }
     }
 }
 
-/// Ends a command that is told to stop while it waits for a database that hangs: at the first time if the database does not
-/// answer within a moment, at the second whatever it does.
+/// Ends a command that is stopped while it waits for a hanging database: on the first signal if the database does not
+/// respond within a moment, on the second at once.
 #[derive(Clone)]
 pub(crate) struct Stopping {
     following: Arc<AtomicU8>,
@@ -69,13 +69,13 @@ impl Stopping {
                     std::process::exit(130);
                 }
             };
-            // Without a thread for it, whoever waits finds out when its own time is over.
+            // Without a thread for it, the wait ends with its own timeout.
             let _ = std::thread::Builder::new().name(String::from("stopping")).spawn(look);
         });
         stopping
     }
 
-    /// The job is handed in.
+    /// The job is submitted.
     pub(crate) fn follows(&self) {
         self.following.store(1, Ordering::Release);
     }
@@ -96,12 +96,12 @@ impl Stopping {
 pub(crate) struct Waiting<'w> {
     pub(crate) display: &'w Display,
     pub(crate) doing: Doing,
-    /// Without them a signal ends the process, as it does elsewhere in such a command.
+    /// Without them a signal ends the process, as usual.
     pub(crate) signals: Option<(&'w Signals, &'w Stopping)>,
 }
 
 impl Waiting<'_> {
-    /// Nothing can be told to a database that does not answer.
+    /// No job can be changed while its database does not respond.
     pub(crate) fn interrupted(&self) -> Failure {
         match self.signals {
             Some((_, stopping)) => stopping.say(self.doing),
@@ -120,7 +120,7 @@ impl OutageWatcher for Waiting<'_> {
     }
 
     fn came_back(&self, after: Duration) {
-        self.display.message(&format!("PostgreSQL is back after {}; going on", elapsed(after)));
+        self.display.message(&format!("PostgreSQL is back after {}; continuing", elapsed(after)));
     }
 
     fn pause(&self, time: Duration) -> Result<(), Failure> {
@@ -157,13 +157,13 @@ mod tests {
     fn an_outage_is_told_with_its_reason_and_what_becomes_of_the_job() {
         let hour = Some(Duration::from_secs(3600));
         assert_eq!(
-            away("the server gave no answer within 5 s", hour, Doing::Following),
-            "PostgreSQL is unreachable (the server gave no answer within 5 s); waiting up to 1h 00m for it. \
+            away("the server did not respond within 5 s", hour, Doing::Following),
+            "PostgreSQL is unreachable (the server did not respond within 5 s); waiting up to 1h 00m for it. \
              The job resumes when it is back."
         );
         assert_eq!(
             away("gone", None, Doing::Ingesting),
-            "PostgreSQL is unreachable (gone); waiting for it. What was sent of the list is kept."
+            "PostgreSQL is unreachable (gone); waiting for it. The part of the list that was sent is stored."
         );
     }
 }

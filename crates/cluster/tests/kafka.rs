@@ -253,3 +253,82 @@ fn a_broker_that_was_away_is_found_again_on_kafka() {
     let again = eventually("it can be read again", || reader.read(&topic, 0, 0, 10_000).ok());
     assert_eq!(again, read);
 }
+
+#[test]
+fn a_batch_whose_answer_is_lost_is_stored_once_on_kafka() {
+    let Some((mut direct, topics)) = initialized("once", 2) else { return };
+    let topic = topics.name(Topic::UrlScheduled);
+    let relay = Relay::new(SERVER.address().unwrap());
+    let mut kafka = Kafka::new(&relay.address).unwrap();
+    kafka.write(&topic, &[to(0, b"a"), to(1, b"b")]).unwrap();
+    for value in [&b"c"[..], b"d"] {
+        relay.swallows.store(true, std::sync::atomic::Ordering::SeqCst);
+        let written = kafka.write(&topic, &[to(0, value), to(0, b"+")]).unwrap();
+        assert!(!relay.swallows.load(std::sync::atomic::Ordering::SeqCst), "an answer was lost");
+        assert_eq!(written[&0], direct.ranges(&topic, &[0]).unwrap()[0].end - 1);
+    }
+    kafka.write(&topic, &[to(0, b"e")]).unwrap();
+    let read = direct.read(&topic, 0, 0, 1000).unwrap();
+    assert_eq!(texts(&read), [(0, "a"), (1, "c"), (2, "+"), (3, "d"), (4, "+"), (5, "e")]);
+    assert_eq!(texts(&direct.read(&topic, 1, 0, 1000).unwrap()), [(0, "b")]);
+}
+
+/// Passes connections on to a broker, in whose place it is named, and may swallow the next answer to a write.
+struct Relay {
+    address: String,
+    swallows: std::sync::Arc<std::sync::atomic::AtomicBool>,
+}
+
+/// The number of the request that writes.
+const PRODUCE: [u8; 2] = [0, 0];
+
+impl Relay {
+    fn new(broker: String) -> Relay {
+        use std::sync::atomic::{AtomicBool, Ordering};
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let port = |address: &str| -> u32 { address.rsplit_once(':').unwrap().1.parse().unwrap() };
+        let named = |address: &str| [&b"127.0.0.1"[..], &port(address).to_be_bytes()].concat();
+        let (theirs, ours) = (named(&broker), named(&address));
+        let swallows = std::sync::Arc::new(AtomicBool::new(false));
+        let flag = std::sync::Arc::clone(&swallows);
+        std::thread::spawn(move || {
+            for client in listener.incoming() {
+                let mut client = client.unwrap();
+                let mut server = std::net::TcpStream::connect(&broker).unwrap();
+                let flag = std::sync::Arc::clone(&flag);
+                let (theirs, ours) = (theirs.clone(), ours.clone());
+                std::thread::spawn(move || {
+                    while let Some(request) = message(&mut client) {
+                        send(&mut server, &request);
+                        let Some(mut answer) = message(&mut server) else { return };
+                        if let Some(at) = answer.windows(theirs.len()).position(|bytes| bytes == theirs) {
+                            answer[at..at + ours.len()].copy_from_slice(&ours);
+                        }
+                        if request.starts_with(&PRODUCE) && flag.swap(false, Ordering::SeqCst) {
+                            // The broker has stored the batch; the client does not learn it.
+                            return;
+                        }
+                        send(&mut client, &answer);
+                    }
+                });
+            }
+        });
+        Relay { address, swallows }
+    }
+}
+
+fn message(stream: &mut std::net::TcpStream) -> Option<Vec<u8>> {
+    use std::io::Read;
+    let mut length = [0; 4];
+    stream.read_exact(&mut length).ok()?;
+    let mut message = vec![0; u32::from_be_bytes(length) as usize];
+    stream.read_exact(&mut message).ok()?;
+    Some(message)
+}
+
+fn send(stream: &mut std::net::TcpStream, message: &[u8]) {
+    use std::io::Write;
+    let length = u32::try_from(message.len()).unwrap().to_be_bytes();
+    let _ = stream.write_all(&[&length, message].concat());
+}

@@ -201,6 +201,30 @@ impl SecurityProtocol {
     }
 }
 
+/// `sasl.mechanism` of Kafka clients.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SaslMechanism {
+    #[default]
+    #[serde(rename = "PLAIN")]
+    Plain,
+    #[serde(rename = "SCRAM-SHA-256")]
+    ScramSha256,
+    #[serde(rename = "SCRAM-SHA-512")]
+    ScramSha512,
+}
+
+/// `compression.type` of Kafka clients.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KafkaCompression {
+    None,
+    Gzip,
+    Snappy,
+    Lz4,
+    #[default]
+    Zstd,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ClusterSection {
@@ -213,8 +237,11 @@ pub struct ClusterSection {
     pub kafka_security_protocol: SecurityProtocol,
     /// A PEM file with the certificate authorities of the brokers; without it, those of the system.
     pub kafka_ssl_ca: Option<PathBuf>,
+    pub kafka_sasl_mechanism: SaslMechanism,
     pub kafka_sasl_username: Option<String>,
     pub kafka_sasl_password: Option<String>,
+    /// Of the batches that are written. Batches of all codecs are read.
+    pub kafka_compression: KafkaCompression,
     /// Fixed when a data directory or cluster is created.
     pub shards: u16,
     /// How long a running `crawl` or `ingest` waits while PostgreSQL is unavailable; 0 is not at all, `None` no limit.
@@ -231,8 +258,10 @@ impl Default for ClusterSection {
             kafka_topic_prefix: None,
             kafka_security_protocol: SecurityProtocol::Plaintext,
             kafka_ssl_ca: None,
+            kafka_sasl_mechanism: SaslMechanism::Plain,
             kafka_sasl_username: None,
             kafka_sasl_password: None,
+            kafka_compression: KafkaCompression::Zstd,
             shards: 64,
             wait_for_database: Some(Duration::from_secs(3600)),
         }

@@ -37,8 +37,8 @@ pub use environment::expand_text as expand;
 pub use error::{ConfigError, Position};
 pub use failure::{Failure, FailureClass, chain};
 pub use file::{
-    ArchiveLayout, ClusterSection, ConfigFile, CrawlSection, DnsSection, RetentionSection, SecurityProtocol,
-    ServerSection, StorageSection, TopicsSection, Transport, WorkersSection,
+    ArchiveLayout, ClusterSection, ConfigFile, CrawlSection, DnsSection, KafkaCompression, RetentionSection,
+    SaslMechanism, SecurityProtocol, ServerSection, StorageSection, TopicsSection, Transport, WorkersSection,
 };
 pub use graph_file::GraphFile;
 pub use job::{

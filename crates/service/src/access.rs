@@ -6,7 +6,7 @@ use argiope_config::{Failure, GlobalOptions, LoadedConfig, load_config_to_read};
 use argiope_store::catalogue::CatalogueReader;
 use std::sync::Arc;
 
-/// Made once by whoever asks: by a command for its one request, by a server for all of them.
+/// Created once by the caller: by a command for its one request, by a server for all of them.
 pub struct Access {
     pub options: GlobalOptions,
     /// Values of variables that are not set are missing in it: see [`LoadedConfig::needs`].

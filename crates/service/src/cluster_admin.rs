@@ -31,7 +31,7 @@ pub fn view(place: &ClusterPlace, file: &ConfigFile) -> Result<ClusterView, Fail
     Ok(ClusterView { status: status(place)?, live: place.live_figures(file, now()) })
 }
 
-/// The ends of logs are asked of Kafka; everything else is known without it.
+/// Kafka is queried for the ends of logs; everything else is known without it.
 fn status(place: &ClusterPlace) -> Result<ClusterStatus, Failure> {
     let failed = |e| database_failure(&e);
     let mut session = place.session()?;
@@ -45,7 +45,7 @@ fn status(place: &ClusterPlace) -> Result<ClusterStatus, Failure> {
     status.lag = match log.ends(&shards) {
         Ok(ends) => Some(log_lag(&mut session, &ends).map_err(failed)?),
         Err(error) => {
-            tracing::warn!(%error, "what is on its way to other shards is not known");
+            tracing::warn!(%error, "the number of links in transit is unknown");
             None
         }
     };
@@ -59,9 +59,7 @@ fn status(place: &ClusterPlace) -> Result<ClusterStatus, Failure> {
 pub fn accept_loss(place: &ClusterPlace) -> Result<u64, Failure> {
     let failed = |e| kafka_failure(&e);
     let Some(mut log) = place.transport.log().map_err(failed)? else {
-        return Err(Failure::usage(
-            "links of this cluster do not travel through Kafka: nothing of them can be lost",
-        ));
+        return Err(Failure::usage("this cluster does not use Kafka for links, so none can be lost"));
     };
     place.transport.verify().map_err(failed)?;
     let shards: Vec<u16> = (0..place.cluster.shards).collect();
@@ -84,11 +82,11 @@ pub fn declare_lost(place: &ClusterPlace, file: &ConfigFile, worker: &str) -> Re
     let status = cluster_status(&mut place.session()?).map_err(|e| database_failure(&e))?;
     if status.workers.iter().any(|here| here.name == worker && here.state != "dead") {
         return Err(Failure::failed(format!("the worker {worker} is up, and so is its disk"))
-            .hint("stop it first; when it starts again it finds out by itself what is gone"));
+            .hint("stop it first; at its next start it detects by itself which files are lost"));
     }
     if !status.absent.contains_key(worker) {
         return Err(Failure::failed(format!("no worker {worker} has files on its disk"))
-            .hint("'argiope cluster status' names those that have"));
+            .hint("'argiope cluster status' lists those that have"));
     }
     if let Some(objects) = &objects {
         objects.check().map_err(|e| bucket::failure(&e))?;

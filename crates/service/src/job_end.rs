@@ -1,4 +1,4 @@
-//! How a job has ended, for whoever followed it without running it.
+//! How a job has ended, for a caller that watched it without running it.
 
 use crate::directory;
 use crate::empty_crawl::EmptyCrawl;

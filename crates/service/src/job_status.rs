@@ -1,5 +1,5 @@
-//! What is going on in a job. The process that runs it is asked; where nobody does, the catalogue and the frontier's own
-//! counts say how far it came.
+//! The state of a job: from the process that runs it; if there is none, from the catalogue and the frontier's stored
+//! counts.
 
 use crate::access::Access;
 use crate::control::{Owner, named};
@@ -31,7 +31,7 @@ pub struct JobReport {
     pub requests: u64,
     /// None where it is not known now.
     pub queued: Option<u64>,
-    /// Of the queued: those that wait for a time of their own.
+    /// Of the queued: URLs with a later due time.
     pub retries: Option<u64>,
     pub next_retry_ms: Option<u64>,
     pub in_progress: Option<u64>,
@@ -45,7 +45,7 @@ pub struct JobReport {
     pub seeds: Vec<String>,
 }
 
-/// What is known of the URLs that wait.
+/// What is known about blocked URLs.
 pub enum Queue {
     /// The process that runs it, and the job there.
     Live { live: Box<JobStatus>, process: Box<Status> },
@@ -85,7 +85,7 @@ pub fn of(access: &Access, job: Option<&str>) -> Result<JobView, Failure> {
     Ok(JobView { report, queue, successor })
 }
 
-/// Fills in what the owner of the directory knows, or the frontier where nobody owns it.
+/// Adds what the owner of the directory knows, or the frontier if nobody owns it.
 fn queue_here(job: &Job, owner: Owner, path: &Path, report: &mut JobReport) -> Queue {
     let live = owner.runs(job.id).cloned();
     match (owner, live) {
@@ -115,7 +115,7 @@ fn queue_here(job: &Job, owner: Owner, path: &Path, report: &mut JobReport) -> Q
     }
 }
 
-/// The counts in the records of each job. The directory is taken for as long as that takes.
+/// The counts in the records of each job. Locks the directory for that time.
 pub(crate) fn stored_counts(path: &Path, jobs: &[JobId]) -> Result<Vec<Option<QueueCounts>>, Failure> {
     let directory = DataDirectory::open_existing(path)?;
     let state = directory.state()?;
@@ -161,7 +161,7 @@ fn fill_live(report: &mut JobReport, live: &JobStatus, process: &Status) {
     report.paused = process.phase.pause_reason().map(str::to_owned);
 }
 
-/// How long the first retry waits.
+/// How long until the first retry.
 pub fn next_retry(process: &Status) -> Option<Duration> {
     process.next_retry.map(|due| due.since(process.at))
 }

@@ -20,7 +20,7 @@ pub struct ListedJob {
     pub pages: u64,
     pub failed: u64,
     pub skipped: u64,
-    /// Known of a job that runs, and of an unfinished one while nobody crawls.
+    /// Known for a running job, and for an unfinished one while nothing crawls.
     pub queued: Option<u64>,
     pub created_at: String,
     pub started_at: Option<String>,

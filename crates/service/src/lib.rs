@@ -1,6 +1,6 @@
-//! Everything that can be asked of Argiope, once. The command line and the HTTP API are its two faces: they translate to
-//! and from the functions here and decide nothing. It does the same for a data directory at rest, for one that a running
-//! process owns, and for a cluster; [`Place`] says which it is, and [`Access`] is what every request is made with.
+//! Every operation of Argiope, once. The command line and the HTTP API translate to and from the functions here and
+//! decide nothing. An operation works for a data directory at rest, for one that a running process owns, and for a
+//! cluster; [`Place`] says which it is, and [`Access`] is what every request is made with.
 
 pub mod access;
 pub mod audit;

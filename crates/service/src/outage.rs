@@ -1,15 +1,15 @@
-//! A request that takes long does not fail because PostgreSQL is away for a while: it waits, and continues when the server
-//! answers again. How long is the user's to say (`cluster.wait_for_database`).
+//! A long request does not fail because PostgreSQL is unreachable for a while: it waits, and continues when the server
+//! responds again. The user sets how long (`cluster.wait_for_database`).
 
 use crate::cluster::ClusterPlace;
 use argiope_cluster::database::{Database, SETTING};
 use argiope_config::Failure;
 use std::time::{Duration, Instant};
 
-/// Between two tries.
+/// Between two attempts.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Who made the request: is told of an outage, and may end the wait.
+/// The caller: is notified of an outage, and may end the wait.
 pub trait OutageWatcher {
     /// `limit`: how long it is waited for, if not for ever.
     fn went_away(&self, why: &str, place: &str, limit: Option<Duration>);
@@ -24,7 +24,7 @@ pub trait OutageWatcher {
 #[derive(Clone, Copy)]
 pub struct Outages<'o> {
     database: &'o Database,
-    /// None: for as long as it takes. Zero: not at all.
+    /// None: no limit. Zero: do not wait.
     limit: Option<Duration>,
     watcher: &'o dyn OutageWatcher,
 }
@@ -68,14 +68,14 @@ impl<'o> Outages<'o> {
     }
 
     fn tell(&self, failure: &Failure) {
-        let message = failure.messages.first().map_or("it does not answer", String::as_str);
+        let message = failure.messages.first().map_or("it does not respond", String::as_str);
         let place = self.database.place();
         self.watcher.went_away(reason(message, place), place, self.limit);
     }
 
     fn give_up(&self, failure: Failure) -> Failure {
         failure.hint(format!(
-            "{}; cluster.wait_for_database says how long a command waits for PostgreSQL",
+            "{}; cluster.wait_for_database sets how long a command waits for PostgreSQL",
             self.watcher.left_behind()
         ))
     }
@@ -116,7 +116,7 @@ mod tests {
     }
 
     fn nowhere() -> Database {
-        // Reserved for documentation, and port 1: nobody answers.
+        // Reserved for documentation, and port 1: nothing responds.
         Database::at("postgres://a@127.0.0.1:1/a").unwrap()
     }
 

@@ -18,13 +18,13 @@ pub(crate) fn agent_of(spec: &JobSpec) -> Result<String, Failure> {
 pub(crate) fn read(rules: &PolitenessRules, version: &RobotsRow, agent: &str) -> Robots {
     let host = version.origin.split_once("://").map_or(version.origin.as_str(), |(_, host)| host);
     let answer = version.status.map_or(RobotsAnswer::NoAnswer, RobotsAnswer::Status);
-    // No further try was to come where a page was asked for afterwards.
+    // No retry was due when a page was requested afterwards.
     match rules.for_host(host).robots().next(answer, u8::MAX, version.fetched_at) {
         RobotsNext::Use { rules: RobotsUse::Body, .. } => Robots::parse(&version.body, agent),
         RobotsNext::Use { rules: RobotsUse::AllowAll, .. } => Robots::allow_all("robots.txt has no rules"),
         RobotsNext::Use { rules: RobotsUse::DisallowAll, .. }
         | RobotsNext::RetryAt(_)
-        | RobotsNext::UnreachableUntil(_) => Robots::disallow_all("robots.txt could not be had"),
+        | RobotsNext::UnreachableUntil(_) => Robots::disallow_all("robots.txt unreachable"),
     }
 }
 

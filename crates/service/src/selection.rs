@@ -59,7 +59,7 @@ pub fn spec(job: &Job) -> Result<JobSpec, Failure> {
         .map_err(|e| Failure::failed(format!("job {} cannot be read: {e}", job.id)).hint(directory::CORRUPT))
 }
 
-/// What a job began with, in one line.
+/// The seeds of a job in one line.
 pub fn seeds_in_short(seeds: &[String]) -> String {
     match seeds {
         [] => String::from("a list"),

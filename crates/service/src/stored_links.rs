@@ -15,7 +15,7 @@ use argiope_store::links::{LinksPosition, PageLinks};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// All that was linked when this was made.
+/// All links at the time of creation.
 pub enum StoredLinks {
     OnDisk {
         folder: PathBuf,
@@ -29,7 +29,7 @@ pub enum StoredLinks {
 }
 
 impl StoredLinks {
-    /// Segments that cannot be had are told of.
+    /// Unavailable segments are reported.
     pub fn of(access: &Access, reader: &dyn CatalogueReader) -> Result<StoredLinks, Failure> {
         let failed = |e| directory::store_failure(&e);
         let place = match &access.place {
@@ -66,7 +66,7 @@ impl StoredLinks {
         {
             if count > 0 {
                 let of = counted(count, "segment", "segments");
-                tracing::warn!("the links of {of} are {what} and left out");
+                tracing::warn!("the links of {of} are {what}; left out");
             }
         }
         Ok(StoredLinks::InStore { objects, segments })

@@ -62,7 +62,7 @@ pub(crate) struct CrawlArgs {
     /// Truncate bodies at this size: 500KB, 10MB, 1GiB (default 10MB)
     #[arg(long, value_name = "SIZE", value_parser = some_size, help_heading = "Scope and limits")]
     pub(crate) max_body: Option<u64>,
-    /// Disable the detection of spider traps: endless URL patterns, calendars, session ids in URLs
+    /// Disable the detection of crawler traps: endless URL patterns, calendars, session ids in URLs
     #[arg(long, help_heading = "Scope and limits")]
     pub(crate) no_traps: bool,
     /// Images, styles, scripts, fonts and media of crawled pages: check requests each once for status, size and type (HEAD,
@@ -177,7 +177,7 @@ pub(super) fn pattern(text: &str) -> Result<String, String> {
 
 fn some_name(text: &str) -> Result<String, String> {
     if text.trim().is_empty() {
-        return Err(String::from("must not be empty: sites must be able to see who is crawling"));
+        return Err(String::from("must not be empty: site owners must be able to see who is crawling"));
     }
     Ok(text.to_owned())
 }

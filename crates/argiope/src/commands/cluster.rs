@@ -28,8 +28,8 @@ pub(crate) fn run(global: &GlobalOptions, command: &ClusterCommand) -> Result<()
         ClusterCommand::Init => {
             let place = ClusterPlace::init(&config.file)?;
             print(&format!(
-                "the cluster is ready: {} on {}, links travel by {}\n\
-                 start workers with 'argiope worker', crawl with 'argiope crawl URL', each with this --config\n",
+                "the cluster is ready: {} on {}, links are transported by {}\nstart workers with 'argiope \
+                 worker', crawl with 'argiope crawl URL', each with this --config\n",
                 counted(u64::from(place.cluster.shards), "shard", "shards"),
                 place.database.place(),
                 place.cluster.transport.as_str(),
@@ -37,7 +37,7 @@ pub(crate) fn run(global: &GlobalOptions, command: &ClusterCommand) -> Result<()
         }
         ClusterCommand::AcceptLoss => {
             let logs = cluster_admin::accept_loss(&ClusterPlace::open(&config.file)?)?;
-            print(&format!("{} read from the beginning\n", counted(logs, "log is", "logs are")))
+            print(&format!("{} will be read from the beginning\n", counted(logs, "log is", "logs are")))
         }
         ClusterCommand::Status { json } => {
             let view = cluster_admin::view(&ClusterPlace::open(&config.file)?, &config.file)?;
@@ -76,7 +76,7 @@ fn text(status: &ClusterStatus, live: &BTreeMap<String, WorkerFigures>) -> Strin
     );
     let _ = writeln!(
         text,
-        "queue {}, on its way to other shards {}, on the workers' disks {} and {}",
+        "queue {}, in transit to other shards {}, on the workers' disks {} and {}",
         counted(status.queue, "URL", "URLs"),
         status.lag.map_or_else(|| String::from("not known"), |lag| counted(lag, "message", "messages")),
         counted(status.archive_files_on_disks, "archive file", "archive files"),
@@ -95,7 +95,8 @@ fn text(status: &ClusterStatus, live: &BTreeMap<String, WorkerFigures>) -> Strin
         let files = counted(*files, "file", "files");
         let _ = writeln!(
             text,
-            "{files} on the disk of {worker}, which is not here; if that is gone: 'argiope cluster lost {worker}'"
+            "{files} on the disk of {worker}, which is not running; if that disk is lost: 'argiope cluster lost \
+             {worker}'"
         );
     }
     if let Some(pages) = status.unpublished {
@@ -107,7 +108,7 @@ fn text(status: &ClusterStatus, live: &BTreeMap<String, WorkerFigures>) -> Strin
     if let Some(loss) = status.log_losses.first() {
         let _ = writeln!(
             text,
-            "{} lost links and been read no further since {}: {}\n'argiope cluster accept-loss' goes on without them",
+            "{} lost links and is not read since {}: {}\n'argiope cluster accept-loss' continues without them",
             counted(status.log_losses.len() as u64, "log has", "logs have"),
             loss.at,
             loss.what,
@@ -138,7 +139,7 @@ fn text(status: &ClusterStatus, live: &BTreeMap<String, WorkerFigures>) -> Strin
         );
     }
     if alive == 0 {
-        text.push_str("no worker is up; start one with 'argiope worker'\n");
+        text.push_str("no worker is running; start one with 'argiope worker'\n");
     }
     text
 }
@@ -151,7 +152,7 @@ fn url_ingest(received: &ReceivedUrls) -> String {
     }
     let waiting = waiting.map_or_else(|| String::from("unknown"), count);
     let mut text = format!(
-        "url_ingest: {} taken in, {} left out, {} bad, {} lost, {waiting} not read yet\n",
+        "url_ingest: {} accepted, {} skipped, {} invalid, {} lost, {waiting} not read yet\n",
         counted(*taken, "URL", "URLs"),
         count(*left_out),
         count(*bad),
@@ -159,7 +160,7 @@ fn url_ingest(received: &ReceivedUrls) -> String {
     );
     if let Some(last) = examples.first() {
         let place = format!("record {} of partition {}", last.offset, last.partition);
-        let _ = writeln!(text, "  the last of them, {place}: {}", printable(&last.why));
+        let _ = writeln!(text, " the latest rejected one, {place}: {}", printable(&last.why));
     }
     text
 }

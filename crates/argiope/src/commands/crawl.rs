@@ -26,8 +26,8 @@ pub(crate) fn run(global: &GlobalOptions, args: &CrawlArgs, display: &Display) -
     })?;
     if let Place::Cluster(place) = Access::open(global)?.place {
         if jobs.len() > 1 && !args.detach {
-            return Err(Failure::usage("on a cluster one job is followed at a time").hint(
-                "submit all of them with --detach, and look at them with 'argiope jobs' and 'argiope status'",
+            return Err(Failure::usage("on a cluster, only one job at a time can be watched").hint(
+                "submit all of them with --detach, and watch them with 'argiope jobs' and 'argiope status'",
             ));
         }
         return jobs
@@ -35,8 +35,8 @@ pub(crate) fn run(global: &GlobalOptions, args: &CrawlArgs, display: &Display) -
             .try_for_each(|settings| submit::run(settings, &place, args.detach, global.quiet, display));
     }
     if args.detach {
-        return Err(Failure::usage("--detach is for a cluster, and the configuration names none")
-            .hint("on one machine, let the shell run it in the background"));
+        return Err(Failure::usage("--detach requires a cluster, and the configuration names none")
+            .hint("on one machine, run it in the background of the shell"));
     }
     for notice in jobs.iter().flat_map(|settings| &settings.notices) {
         display.message(notice);
@@ -72,7 +72,8 @@ pub(crate) fn crawl(all: Vec<CrawlSettings>, quiet: bool, display: &Display) -> 
                     // Everything stored is safe however the process ends.
                     std::process::exit(130);
                 }
-                display.message("stopping: requests in flight may finish; once more stops at once");
+                display
+                    .message("stopping: requests in flight may finish; press Ctrl-C again to stop at once");
                 crawl.engine.handle().stop(Stop::Clean);
             }
             Some(Signal::Reload) => display.message(&crawl.reload()),
@@ -129,7 +130,7 @@ fn report_recovery(found: &RecoverySummary, display: &Display) {
     }
     if found.restored > 0 {
         display.message(&format!(
-            "the catalogue was older than the rest: {} restored from the archive",
+            "the catalogue was older than the other stores: {} restored from the archive",
             counted(found.restored, "visit was", "visits were")
         ));
     }

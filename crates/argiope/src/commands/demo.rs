@@ -31,11 +31,12 @@ const WIDTH: usize = 96;
 
 pub(crate) fn run(global: &GlobalOptions, display: &Display) -> Result<(), Failure> {
     let lab = Lab::start_on_thread(LabConfig::demo())
-        .map_err(|e| Failure::failed(format!("the synthetic web cannot be started: {e}")))?;
+        .map_err(|e| Failure::failed(format!("cannot start the synthetic web: {e}")))?;
     let place = Place::new(global)?;
     let global = GlobalOptions { data: place.data.clone(), config: None, ..global.clone() };
     display.message(&format!(
-        "a synthetic web of {} sites is up on this machine; each is asked every {:.1} s at most, no network is needed",
+        "a synthetic web of {} sites runs on this machine; each gets at most one request per {:.1} s, no network \
+         is needed",
         lab.seeds().len(),
         DELAY.as_secs_f64()
     ));
@@ -64,7 +65,7 @@ impl Place {
         let scratch = tempfile::Builder::new()
             .prefix("argiope-demo-")
             .tempdir()
-            .map_err(|e| Failure::failed(format!("no temporary directory can be made: {e}")))?;
+            .map_err(|e| Failure::failed(format!("cannot create a temporary directory: {e}")))?;
         Ok(Place { data: scratch.path().to_owned(), scratch: Some(scratch) })
     }
 
@@ -72,13 +73,13 @@ impl Place {
         let style = style_for_stdout();
         let text = if self.scratch.is_some() {
             format!(
-                "The data was in {} and is removed now; 'argiope demo --data DIR' keeps it in DIR.\n\
-                 A crawl of your own: argiope crawl https://example.com",
+                "The data in {} has been removed; 'argiope demo --data DIR' keeps it in DIR.\nTo crawl a site: \
+                 argiope crawl https://example.com",
                 self.data.display()
             )
         } else {
             format!(
-                "The data is in {}.\nA crawl of your own: argiope crawl https://example.com",
+                "The data is in {}.\nTo crawl a site: argiope crawl https://example.com",
                 self.data.display()
             )
         };
@@ -178,7 +179,7 @@ fn proof(lab: &Lab, reader: &dyn CatalogueReader, job: JobId) -> Result<String, 
         }
         let style = style_for_stdout();
         return Ok(format!(
-            "\n{}\n  {}\n  The sites' own log agrees: {}, none early, none at once with another.\n",
+            "\n{}\n  {}\n  The access log of the sites confirms it: {}, none early, none in parallel on one host.\n",
             style.bold("argiope audit"),
             style.green(&report.verdict()),
             counted(requests.len() as u64, "request", "requests")

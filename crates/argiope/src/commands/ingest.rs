@@ -36,11 +36,11 @@ pub(crate) fn run(global: &GlobalOptions, args: &IngestArgs, display: &Display) 
     let job = done.job;
     match done.list {
         None => {
-            let how = if args.keep_open { "is kept open" } else { "ends when all is crawled" };
+            let how = if args.keep_open { "is kept open" } else { "ends when all its URLs are crawled" };
             print(&format!("job {job} {how}\n"))
         }
         Some(reached) => print(&format!(
-            "{} sent to job {job}, {} left out; 'argiope status {}' tells how far the crawl is\n",
+            "{} sent to job {job}, {} skipped; 'argiope status {}' shows its progress\n",
             counted(reached.sent, "URL", "URLs"),
             count(reached.skipped),
             args.name

@@ -64,7 +64,7 @@ fn print_sitemap(global: &GlobalOptions, args: &SitemapArgs, out: &mut dyn Write
     found.entries.iter().try_for_each(|entry| json_line(out, entry))?;
     if found.truncated && !global.quiet {
         eprintln!(
-            "argiope: warning: {} is cut off: it is longer than a sitemap may be, or damaged",
+            "argiope: warning: {} is cut off: it exceeds the size limit of sitemaps, or is damaged",
             args.source
         );
     }

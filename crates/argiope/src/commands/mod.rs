@@ -1,4 +1,4 @@
-//! One module per command: its `run` takes what was typed and returns how it ended.
+//! One module per command: its `run` takes the parsed options and returns the result.
 
 pub(crate) mod audit;
 pub(crate) mod cluster;

@@ -8,7 +8,7 @@ use std::fs::OpenOptions;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-/// Results go to stdout, whatever `-q` says.
+/// Results go to stdout, even with `-q`.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|e| Failure::output(&e))
@@ -49,7 +49,7 @@ fn flushed<T>(value: T, to: &mut impl Write) -> Stored<T> {
     Ok(value)
 }
 
-/// A reader that has gone away is nobody's problem.
+/// A reader that has closed its end is ignored.
 fn output_failure(error: &StoreError) -> Failure {
     let source = error.source.as_deref().and_then(|source| source.downcast_ref::<std::io::Error>());
     match source {

@@ -1,4 +1,4 @@
-//! `report`: what was found, as text.
+//! `report`: the results, as text.
 
 use super::output::write_to;
 use crate::cli::ReportArgs;

@@ -36,9 +36,9 @@ fn text(global: &GlobalOptions, retried: &RetryAnswer) -> String {
         text.push_str(&match &job.name {
             Some(name) => {
                 let again = command(&global.data, &format!("crawl --name {}", shell_word(name)));
-                format!("To go on, repeat the command that started the job, or type: {again}\n")
+                format!("To resume, repeat the command that started the job, or run: {again}\n")
             }
-            None => String::from("To go on, repeat the command that started the job.\n"),
+            None => String::from("To resume, repeat the command that started the job.\n"),
         });
     }
     text

@@ -1,4 +1,4 @@
-//! `status`: what is going on in a job, as text or as JSON.
+//! `status`: the state of a job, as text or as JSON.
 
 use super::output::{print, print_json};
 use crate::cli::StatusArgs;
@@ -51,10 +51,7 @@ fn text(view: &JobView) -> String {
                 line("retries", text);
             }
             let (active, waiting) = (count(process.hosts.active), count(process.hosts.waiting_count()));
-            line(
-                "hosts",
-                format!("{}: {active} active, {waiting} waiting for their time", count(process.hosts.known)),
-            );
+            line("hosts", format!("{}: {active} active, {waiting} waiting", count(process.hosts.known)));
             let (pages, requests) = (
                 counted(live.totals.pages, "page", "pages"),
                 counted(live.totals.requests, "request", "requests"),
@@ -79,11 +76,11 @@ fn text(view: &JobView) -> String {
     if matches!(queue, Queue::AtRest) {
         let _ = match (status.state, successor) {
             ("completed" | "failed" | "cancelled", _) => {
-                writeln!(text, "Nobody runs it now; the same 'argiope crawl' command starts it anew.")
+                writeln!(text, "Not running; the same 'argiope crawl' command starts it over.")
             }
-            (_, Some(job)) => writeln!(text, "Nobody runs it now; job {job} has taken its place."),
+            (_, Some(job)) => writeln!(text, "Not running; job {job} has replaced it."),
             (_, None) => {
-                writeln!(text, "Nobody runs it now; the same 'argiope crawl' command goes on with it.")
+                writeln!(text, "Not running; the same 'argiope crawl' command resumes it.")
             }
         };
     }

@@ -1,4 +1,4 @@
-//! `crawl` on a cluster: hands the job to the workers, shows how it goes, and ends with it.
+//! `crawl` on a cluster: submits the job to the workers, shows its progress, and ends with it.
 
 use crate::commands::output::print;
 use crate::commands::progress::{self, CUT_ROWS};
@@ -16,7 +16,7 @@ use argiope_store::catalogue::Job;
 use std::time::{Duration, Instant};
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// How often it is said that no worker is there.
+/// How often the absence of workers is reported.
 const SAY_EVERY: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(
@@ -72,13 +72,13 @@ fn follow(
         match signals.wait(LOOK_EVERY) {
             Some(Signal::Stop) => {
                 match following.pause() {
-                    // It is away, and nobody has noticed before.
+                    // It is unreachable, and nobody has noticed before.
                     Err(failure) if failure.may_pass => return Err(waiting.interrupted()),
                     paused => paused?,
                 }
                 following.finish(outages)?;
                 display.finish();
-                display.message("the job is paused; the same command goes on with it");
+                display.message("the job is paused; the same command resumes it");
                 return Ok(None);
             }
             Some(Signal::Reload) => {

@@ -1,4 +1,4 @@
-//! `crawl` where another process owns the data directory: the jobs are handed to it, and their progress is shown. If that
+//! `crawl` while another process owns the data directory: submits the jobs to it and shows their progress. If that
 //! process ends before they do, this one takes the directory over and continues.
 
 use super::crawl::crawl;
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// A job that was handed in.
+/// A submitted job.
 struct Watched {
     job: Job,
     settings: CrawlSettings,
@@ -72,7 +72,7 @@ pub(crate) fn hand_in(
             display.message("the process that ran the job has ended; continuing in this one");
             drop(signals);
             let left = watched.into_iter().filter(|it| it.ended.is_none());
-            // What was asked for at the start is done.
+            // The changes requested at the start are done.
             let again = |it: Watched| CrawlSettings { fresh: false, retry_failed: false, ..it.settings };
             crawl(left.map(again).collect(), global.quiet, display).map(|_| ())
         }
@@ -185,7 +185,7 @@ fn ask_what_to_stop(signals: &Signals) -> Option<bool> {
             Ok(Err(_)) | Err(mpsc::RecvTimeoutError::Disconnected) => return Some(false),
             Err(mpsc::RecvTimeoutError::Timeout) => {}
         }
-        // Ctrl-C once more.
+        // Ctrl-C was pressed again.
         if signals.wait(Duration::ZERO) == Some(Signal::Stop) {
             return Some(false);
         }
@@ -209,7 +209,7 @@ fn conclude(watched: &[Watched], global: &GlobalOptions) -> Result<(), Failure> 
     failure.map_or(Ok(()), Err)
 }
 
-/// What there is to say of a job that another process has run. `with` ends the hint.
+/// The final message about a job that another process has run. `with` ends the hint.
 pub(super) fn short_summary(end: &JobEnd, with: &str) -> String {
     let JobEnd { job, counts, cuts, empty } = end;
     let name = job.name.clone().unwrap_or_else(|| job.id.to_string());

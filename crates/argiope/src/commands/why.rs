@@ -13,7 +13,7 @@ pub(crate) fn run(global: &GlobalOptions, args: &WhyArgs) -> Result<(), Failure>
     if args.json { print_json(&answer) } else { print(&text(&answer)) }
 }
 
-/// The decision's word is alone on the first line.
+/// The decision is alone on the first line.
 pub(crate) fn text(answer: &Explanation) -> String {
     let mut text =
         format!("{}\n  {} in job {}\n", answer.decision.as_str(), printable(&answer.url), answer.job);

@@ -1,4 +1,4 @@
-//! `worker`: one member of a cluster, until it is told to stop.
+//! `worker`: one member of a cluster, until it is stopped.
 
 use crate::cli::WorkerArgs;
 use crate::progress::Display;
@@ -20,7 +20,7 @@ pub(crate) fn run(global: &GlobalOptions, args: &WorkerArgs, display: &Display) 
     let config = load_config(global)?;
     config.warnings().for_each(|warning| display.message(&warning));
     let place = ClusterPlace::open(&config.file)?;
-    // Served when it is a member; what speaks against it is said before.
+    // Listens once it is a member; conflicts are reported before.
     let listen = args.listen.or(config.file.server.listen);
     if let Some(address) = listen {
         TcpListener::bind(address).map_err(|e| cannot_listen(address, &e))?;
@@ -37,14 +37,15 @@ pub(crate) fn run(global: &GlobalOptions, args: &WorkerArgs, display: &Display) 
                 display.message(if cut_off {
                     CUT_OFF
                 } else {
-                    "all is stored, the shards are free for others"
+                    "everything is stored; other workers can take the shards"
                 });
                 return Ok(());
             }
             Ok(Departure::Dead) => {
-                display.message("it was silent for so long that others have its shards; it joins again");
+                display
+                    .message("this worker was silent for too long and others took its shards; joining again");
             }
-            // The database is away once more: that has not ended it before.
+            // Another outage of the database: earlier ones have not ended it either.
             Err(_) if was_member && !worker.database_answers() => {}
             Err(failure) => return Err(failure),
         }
@@ -55,8 +56,9 @@ pub(crate) fn run(global: &GlobalOptions, args: &WorkerArgs, display: &Display) 
     }
 }
 
-/// What is left to say when others have the shards, or take them.
-const CUT_OFF: &str = "its lease is over: others take the shards, and what is not stored is fetched again";
+/// The final message if others have the shards, or will take them.
+const CUT_OFF: &str =
+    "the lease has expired: other workers take the shards, and pending pages will be fetched again";
 
 /// Until it is stopped or declared dead.
 fn membership(
@@ -76,7 +78,7 @@ fn membership(
     let health = listen.map(serve).transpose()?;
     watch(&mut member, signals, display);
     let departure = member.leave(|| {
-        // A second stop ends it at once: the next start on this disk goes on.
+        // A second stop ends it at once: the next start on this disk continues.
         if pause(LOOK_EVERY) {
             std::process::exit(130);
         }

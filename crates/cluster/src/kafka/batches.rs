@@ -1,19 +1,17 @@
-//! Records to the batches that Kafka stores, and back. Batches of some size are compressed with zstd.
+//! Encodes records into the batches that Kafka stores, and decodes them. Larger batches are compressed.
 
+use super::codecs::{Codec, compress, decompress};
+use super::producer::Stamp;
 use bytes::{Bytes, BytesMut};
 use kafka_protocol::indexmap::IndexMap;
 use kafka_protocol::records::{
-    Compression, NO_PARTITION_LEADER_EPOCH, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, Record,
-    RecordBatchDecoder, RecordBatchEncoder, RecordEncodeOptions, TimestampType,
+    Compression, NO_PARTITION_LEADER_EPOCH, Record, RecordBatchDecoder, RecordBatchEncoder,
+    RecordEncodeOptions, TimestampType,
 };
-use std::io::{self, Read};
+use std::io;
 
-/// Below this, compression saves nothing worth its while.
+/// Below this size compression saves too little.
 const COMPRESSED_FROM: usize = 1024;
-/// Quick, and links shrink to a fifth at it.
-const LEVEL: i32 = 1;
-/// A batch that unpacks to more was not written by this program.
-const LONGEST_UNPACKED: u64 = 64 << 20;
 const MOST_RECORDS: i32 = 1_000_000;
 
 /// Of the header of a batch: where its length begins, and what the length does not count.
@@ -22,12 +20,14 @@ const UNCOUNTED: usize = 12;
 const LAST_DELTA_AT: usize = 23;
 const RECORD_COUNT_AT: usize = 57;
 
-/// What could be wrong, in words.
+/// The description of an error.
 pub(super) type Unreadable = String;
 
-/// Packs the records of one partition: (key, value), in their order.
+/// Packs the records of one partition: (key, value), in order.
 pub(super) fn packed<'a>(
     records: impl Iterator<Item = (Option<&'a [u8]>, &'a [u8])>,
+    stamp: Stamp,
+    codec: Codec,
     now_ms: i64,
 ) -> Result<Bytes, Unreadable> {
     let mut bytes = 0;
@@ -35,16 +35,16 @@ pub(super) fn packed<'a>(
         .zip(records)
         .map(|(offset, (key, value))| {
             bytes += value.len();
-            record(offset, key, value, now_ms)
+            record(offset, key, value, stamp, now_ms)
         })
         .collect();
-    let compression = if bytes < COMPRESSED_FROM { Compression::None } else { Compression::Zstd };
+    let compression = if bytes < COMPRESSED_FROM { Compression::None } else { codec.compression() };
     let options = RecordEncodeOptions { version: 2, compression };
     let mut out = BytesMut::with_capacity(bytes + 128);
     let compress = |raw: &mut BytesMut, out: &mut BytesMut, compression: Compression| {
         match compression {
-            Compression::Zstd => out.extend_from_slice(&zstd::bulk::compress(raw, LEVEL)?),
-            _ => out.extend_from_slice(raw),
+            Compression::None => out.extend_from_slice(raw),
+            _ => out.extend_from_slice(&compress(raw, compression)?),
         }
         Ok(())
     };
@@ -53,18 +53,18 @@ pub(super) fn packed<'a>(
     Ok(out.freeze())
 }
 
-fn record(offset: i32, key: Option<&[u8]>, value: &[u8], timestamp: i64) -> Record {
+fn record(offset: i32, key: Option<&[u8]>, value: &[u8], stamp: Stamp, timestamp: i64) -> Record {
     Record {
         transactional: false,
         control: false,
         delete_horizon: false,
         partition_leader_epoch: NO_PARTITION_LEADER_EPOCH,
-        producer_id: NO_PRODUCER_ID,
-        producer_epoch: NO_PRODUCER_EPOCH,
+        producer_id: stamp.producer_id,
+        producer_epoch: stamp.epoch,
         timestamp_type: TimestampType::Creation,
         offset: i64::from(offset),
-        // What makes them one batch is that sequences rise as offsets do.
-        sequence: NO_SEQUENCE.wrapping_add(offset),
+        // In one batch, sequence numbers rise as offsets do. Only the first is written.
+        sequence: stamp.sequence.wrapping_add(offset),
         timestamp,
         key: key.map(Bytes::copy_from_slice),
         value: Some(Bytes::copy_from_slice(value)),
@@ -76,24 +76,34 @@ fn record(offset: i32, key: Option<&[u8]>, value: &[u8], timestamp: i64) -> Reco
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordRun {
     pub records: Vec<(i64, Vec<u8>)>,
-    /// Where to read on: behind the records, and what else a log has.
+    /// Where to continue: after the records, and after control batches.
     pub next: i64,
-    /// Why the batch that was to be read cannot be. `next` is behind it, and there are no records.
+    /// Why the next batch cannot be read. `next` is after it, and there are no records.
     pub unreadable: Option<String>,
 }
 
-/// Unpacks what a fetch brought, from `from` on, until `max_bytes` of values are there; one record at least. The last
-/// batch may be cut off: it comes whole with the next fetch.
+/// Unpacks a fetch response, from `from` on, until it has `max_bytes` of values; at least one record. The last batch
+/// may be incomplete; the next fetch returns it whole.
 pub(super) fn unpacked(mut bytes: Bytes, from: i64, max_bytes: usize) -> Result<RecordRun, Unreadable> {
     let mut run = RecordRun { next: from, ..RecordRun::default() };
     let mut taken = 0;
     while is_whole(&bytes)? {
         let after = after_batch(&bytes);
+        let unpack = |packed: &mut Bytes, compression: Compression| match compression {
+            Compression::None => Ok(std::mem::take(packed)),
+            _ => match decompress(packed, compression) {
+                Ok(raw) => Ok(Bytes::from(raw)),
+                Err(error) => {
+                    let message = format!("a batch that says it is compressed with {compression:?}: {error}");
+                    Err(io::Error::other(message).into())
+                }
+            },
+        };
         let batch = RecordBatchDecoder::decode_with_custom_compression(&mut bytes, Some(unpack));
         let batch = match batch {
             Ok(batch) => batch,
             Err(error) => {
-                // What comes before it is whole.
+                // The part before it is complete.
                 if run.records.is_empty() {
                     run.next = after.max(from);
                     run.unreadable = Some(error.to_string());
@@ -118,7 +128,7 @@ pub(super) fn unpacked(mut bytes: Bytes, from: i64, max_bytes: usize) -> Result<
     Ok(run)
 }
 
-/// The offset behind the batch that begins here.
+/// The offset after the batch that begins here.
 fn after_batch(bytes: &Bytes) -> i64 {
     let first = bytes.first_chunk::<8>().copied().map_or(0, i64::from_be_bytes);
     let last = bytes.get(LAST_DELTA_AT..).and_then(|rest| rest.first_chunk::<4>()).copied();
@@ -136,29 +146,10 @@ fn is_whole(bytes: &Bytes) -> Result<bool, Unreadable> {
     if bytes.len() < UNCOUNTED + length {
         return Ok(false);
     }
-    // Room is made for this many before any of them is looked at.
+    // Room for this many is allocated before any is decoded.
     match number(RECORD_COUNT_AT) {
         Some(0..=MOST_RECORDS) => Ok(true),
-        _ => Err(String::from("a batch that cannot hold as many records as it says")),
-    }
-}
-
-fn unpack<E: From<io::Error>>(packed: &mut Bytes, compression: Compression) -> Result<Bytes, E> {
-    match compression {
-        Compression::None => Ok(std::mem::take(packed)),
-        Compression::Zstd => {
-            let mut raw = Vec::new();
-            let mut decoder = zstd::stream::read::Decoder::new(&packed[..])?.take(LONGEST_UNPACKED + 1);
-            decoder.read_to_end(&mut raw)?;
-            if raw.len() as u64 > LONGEST_UNPACKED {
-                return Err(io::Error::other("a batch that unpacks to more than 64 MB").into());
-            }
-            Ok(Bytes::from(raw))
-        }
-        other => {
-            let message = format!("a batch compressed with {other:?}; zstd and none can be read here");
-            Err(io::Error::other(message).into())
-        }
+        _ => Err(String::from("a batch with an impossible record count")),
     }
 }
 
@@ -171,8 +162,14 @@ mod tests {
         run.unreadable.map_or(Ok(run.records), Err)
     }
 
+    const STAMP: Stamp = Stamp { producer_id: 9, epoch: 3, sequence: i32::MAX };
+
+    fn pack_with(codec: Codec, values: &[&[u8]]) -> Bytes {
+        packed(values.iter().map(|value| (Some(&b"key"[..]), *value)), STAMP, codec, 7).unwrap()
+    }
+
     fn pack(values: &[&[u8]]) -> Bytes {
-        packed(values.iter().map(|value| (Some(&b"key"[..]), *value)), 7).unwrap()
+        pack_with(Codec::Zstd, values)
     }
 
     #[test]
@@ -186,6 +183,27 @@ mod tests {
             assert_eq!(read(batch, 1, usize::MAX).unwrap(), expected[1..]);
         }
         assert!(pack(&[&long]).len() < long.len() / 5, "compressed");
+    }
+
+    #[test]
+    fn batches_of_all_codecs_are_read() {
+        let long = "https://example.com/a/b/c ".repeat(400).into_bytes();
+        for codec in [Codec::None, Codec::Gzip, Codec::Snappy, Codec::Lz4, Codec::Zstd] {
+            let batch = pack_with(codec, &[&long, b"y"]);
+            assert_eq!(batch.len() < long.len(), codec != Codec::None, "{codec:?}");
+            let expected = vec![(0, long.clone()), (1, b"y".to_vec())];
+            assert_eq!(read(batch, 0, usize::MAX).unwrap(), expected, "{codec:?}");
+        }
+    }
+
+    #[test]
+    fn a_batch_says_who_wrote_it_and_which_it_is() {
+        let info = RecordBatchDecoder::decode_batch_info(&mut pack(&[b"a", b"b", b"c"])).unwrap();
+        let found: Vec<_> = info
+            .iter()
+            .map(|one| (one.producer_id, one.producer_epoch, one.base_sequence, one.record_count))
+            .collect();
+        assert_eq!(found, [(9, 3, i32::MAX, 3)], "one batch, also where the numbers begin again");
     }
 
     #[test]
@@ -213,16 +231,16 @@ mod tests {
             for flip in [1, 0x80, 0xff] {
                 let mut bytes = batch.to_vec();
                 bytes[at] ^= flip;
-                // The offset and the epoch stand before what the checksum covers.
+                // Offset and epoch are before the bytes that the checksum covers.
                 let read = read(bytes.into(), 0, usize::MAX);
                 assert!(at < 16 || read.is_err(), "{at}");
             }
         }
     }
 
-    /// As another program would write it.
-    fn packed_with(compression: Compression) -> Bytes {
-        let records = [record(0, None, b"a", 7), record(1, None, b"b", 7)];
+    /// Says that it is compressed so, and is not compressed.
+    fn mislabelled(compression: Compression) -> Bytes {
+        let records = [record(0, None, b"a", STAMP, 7), record(1, None, b"b", STAMP, 7)];
         let options = RecordEncodeOptions { version: 2, compression };
         let mut out = BytesMut::new();
         let store = |raw: &mut BytesMut, out: &mut BytesMut, _: Compression| {
@@ -236,11 +254,11 @@ mod tests {
 
     #[test]
     fn a_batch_that_cannot_be_read_is_told_and_stepped_over() {
-        let (whole, strange) = (packed_with(Compression::None), packed_with(Compression::Lz4));
+        let (whole, strange) = (mislabelled(Compression::None), mislabelled(Compression::Lz4));
         let first = unpacked([whole.clone(), strange.clone()].concat().into(), 0, usize::MAX).unwrap();
         assert_eq!((first.records.len(), first.next, first.unreadable), (2, 2, None));
         let second = unpacked([strange, whole].concat().into(), 0, usize::MAX).unwrap();
         assert_eq!((second.records.len(), second.next), (0, 2));
-        assert!(second.unreadable.unwrap().contains("Lz4"));
+        assert!(second.unreadable.unwrap().contains("compressed with Lz4"));
     }
 }

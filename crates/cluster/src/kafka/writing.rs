@@ -1,7 +1,9 @@
-//! Writes records: acknowledged by all replicas in sync, or an error.
+//! Writes records: acknowledged by all in-sync replicas, or an error. A retried write is stored once.
 
 use super::brokers::{Kafka, no_such_topic, refused};
+use super::codecs::Codec;
 use super::connection::{ANSWER_LIMIT, Question};
+use super::producer::Producer;
 use super::{SETTING, batches};
 use crate::server_error::{Result, ServerError, ServerErrorKind};
 use argiope_store::clock::now;
@@ -16,17 +18,17 @@ use std::time::Duration;
 impl Question for ProduceRequest {
     const KEY: ApiKey = ApiKey::Produce;
     type Answer = ProduceResponse;
-    /// The first that takes zstd.
+    /// The first version that accepts zstd.
     const OLDEST: i16 = 7;
     const NEWEST: i16 = 9;
 }
 
-/// Of the values in a batch; a broker takes 1 MB of batch unless told otherwise.
+/// For the values in a batch; a broker accepts batches of 1 MB by default.
 const LONGEST_BATCH: usize = 900_000;
-/// Of a request, so that a broker's memory is not the limit.
+/// For a request, so that the broker's memory is not the limit.
 const LONGEST_REQUEST: usize = 8 << 20;
 const ALL_IN_SYNC: i16 = -1;
-/// How often a write is tried, with a pause that doubles: leaders move, and connections end while nobody uses them.
+/// How often a write is tried, with a doubling pause: leaders move, and idle connections close.
 const TRIES: u32 = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
@@ -37,48 +39,70 @@ pub struct Outgoing<'a> {
     pub value: &'a [u8],
 }
 
-/// The batches of each partition that are not acknowledged yet, in their order.
-type Unwritten = BTreeMap<i32, VecDeque<Batch>>;
+/// The unacknowledged batches of each partition, in order.
+type Unwritten<'a> = BTreeMap<i32, VecDeque<Batch<'a>>>;
 
 #[derive(Debug)]
-struct Batch {
+struct Batch<'a> {
     bytes: Bytes,
-    records: usize,
+    records: Vec<&'a Outgoing<'a>>,
 }
 
-/// Of each partition that was written to: the offset of the last record.
+/// For each partition that was written: the offset of the last record.
 pub type LastOffsets = BTreeMap<u16, i64>;
 
 impl Kafka {
-    /// Writes all of them, in their order within a partition. After an error some may be there, and all may be written
+    /// Writes all of them, in order within a partition. After an error some may be stored, and all may be written
     /// again.
     pub fn write(&mut self, topic: &str, records: &[Outgoing<'_>]) -> Result<LastOffsets> {
-        let mut unwritten = batched(topic, records)?;
-        let mut written = LastOffsets::new();
-        let mut pause = FIRST_PAUSE;
-        for tried in 1..=TRIES {
-            match self.write_rounds(topic, &mut unwritten, &mut written) {
-                Ok(()) => return Ok(written),
-                Err(error) if error.is_retryable() && tried < TRIES => {
-                    tracing::debug!(%error, topic, "write is tried again");
-                    self.forget(topic);
-                    std::thread::sleep(pause);
-                    pause *= 2;
-                }
-                Err(error) => {
-                    self.forget(topic);
-                    return Err(error);
-                }
-            }
+        if records.is_empty() {
+            return Ok(LastOffsets::new());
         }
+        // It is put back when all is written: after an error nobody knows which of its numbers are used up.
+        let mut producer = match self.producer.take() {
+            Some(producer) => producer,
+            None => self.retried(topic, Kafka::new_producer)?,
+        };
+        let codec = self.codec();
+        let mut unwritten = batched(topic, records, &mut producer, codec)?;
+        let mut written = LastOffsets::new();
+        self.retried(topic, |kafka| {
+            let outcome = kafka.write_rounds(topic, &mut unwritten, &mut written);
+            if outcome.as_ref().is_err_and(is_out_of_sequence) {
+                producer = kafka.new_producer()?;
+                pack(topic, &mut unwritten, &mut producer, codec)?;
+            }
+            outcome
+        })?;
+        self.producer = Some(producer);
         Ok(written)
     }
 
-    /// A request holds one batch of a partition at most: rounds of requests, until nothing is left.
+    fn retried<T>(&mut self, topic: &str, mut request: impl FnMut(&mut Kafka) -> Result<T>) -> Result<T> {
+        let mut pause = FIRST_PAUSE;
+        let mut tried = 1;
+        loop {
+            match request(self) {
+                Ok(done) => return Ok(done),
+                Err(error) => {
+                    self.forget(topic);
+                    if !error.is_retryable() || tried == TRIES {
+                        return Err(error);
+                    }
+                    tracing::debug!(%error, topic, "write is tried again");
+                }
+            }
+            std::thread::sleep(pause);
+            pause *= 2;
+            tried += 1;
+        }
+    }
+
+    /// A request holds at most one batch per partition: repeats requests until nothing is left.
     fn write_rounds(
         &mut self,
         topic: &str,
-        unwritten: &mut Unwritten,
+        unwritten: &mut Unwritten<'_>,
         written: &mut LastOffsets,
     ) -> Result<()> {
         while !unwritten.is_empty() {
@@ -100,12 +124,12 @@ impl Kafka {
         Ok(())
     }
 
-    /// One request to each leader, all of them at once.
+    /// One request to each leader, all at the same time.
     fn write_round(
         &mut self,
         topic: &str,
         by_leader: BTreeMap<i32, Vec<(i32, Bytes)>>,
-        unwritten: &mut Unwritten,
+        unwritten: &mut Unwritten<'_>,
         written: &mut LastOffsets,
     ) -> Result<()> {
         let mut sent = Vec::with_capacity(by_leader.len());
@@ -116,7 +140,7 @@ impl Kafka {
                 Err(error) => outcome = Err(error),
             }
         }
-        // All answers are taken, whatever went wrong before: a connection with one left would be out of step.
+        // Reads all responses, whatever failed before: a connection with an unread one would be out of sync.
         for (leader, version) in sent {
             let acknowledged = self
                 .receive::<ProduceRequest>(leader, version)
@@ -127,34 +151,67 @@ impl Kafka {
     }
 }
 
-fn batched(topic: &str, records: &[Outgoing<'_>]) -> Result<Unwritten> {
+fn batched<'a>(
+    topic: &str,
+    records: &'a [Outgoing<'a>],
+    producer: &mut Producer,
+    codec: Codec,
+) -> Result<Unwritten<'a>> {
     let mut by_partition: BTreeMap<i32, Vec<&Outgoing<'_>>> = BTreeMap::new();
     for record in records {
         if record.value.len() > LONGEST_BATCH {
             let message = format!(
-                "{topic}: a record of {} bytes; {LONGEST_BATCH} is the most that fits a batch",
+                "{topic}: a record of {} bytes; a batch holds at most {LONGEST_BATCH}",
                 record.value.len()
             );
             return Err(ServerError::new(ServerErrorKind::Misconfigured, SETTING, message));
         }
         by_partition.entry(i32::from(record.partition)).or_default().push(record);
     }
-    let now = i64::try_from(now().0).unwrap_or(i64::MAX);
     let mut unwritten = Unwritten::new();
     for (partition, records) in by_partition {
-        let mut rest = records.as_slice();
         let batches = unwritten.entry(partition).or_default();
+        let mut rest = &records[..];
         while !rest.is_empty() {
             let (batch, after) = rest.split_at_checked(as_many_as_fit(rest)).unwrap_or((rest, &[]));
-            let pairs = batch.iter().map(|record| (record.key, record.value));
-            let packed = batches::packed(pairs, now).map_err(|error| {
-                ServerError::new(ServerErrorKind::Misconfigured, SETTING, format!("{topic}: {error}"))
-            })?;
-            batches.push_back(Batch { bytes: packed, records: batch.len() });
+            batches.push_back(Batch { bytes: Bytes::new(), records: batch.to_vec() });
             rest = after;
         }
     }
+    pack(topic, &mut unwritten, producer, codec)?;
     Ok(unwritten)
+}
+
+/// Packs the batches, with the next numbers of this producer.
+fn pack(topic: &str, unwritten: &mut Unwritten<'_>, producer: &mut Producer, codec: Codec) -> Result<()> {
+    let now = i64::try_from(now().0).unwrap_or(i64::MAX);
+    for (partition, batches) in unwritten {
+        for batch in batches {
+            let stamp = producer.stamp(topic, *partition, batch.records.len());
+            let pairs = batch.records.iter().map(|record| (record.key, record.value));
+            batch.bytes = batches::packed(pairs, stamp, codec, now).map_err(|error| {
+                ServerError::new(ServerErrorKind::Misconfigured, SETTING, format!("{topic}: {error}"))
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether the broker does not go on with the numbers of this producer, because it has lost what it knew of it.
+fn is_out_of_sequence(error: &ServerError) -> bool {
+    let cause = std::error::Error::source(error).and_then(|source| source.downcast_ref::<ResponseError>());
+    cause.is_some_and(is_of_the_sequence)
+}
+
+fn is_of_the_sequence(error: &ResponseError) -> bool {
+    matches!(
+        error,
+        ResponseError::OutOfOrderSequenceNumber
+            | ResponseError::DuplicateSequenceNumber
+            | ResponseError::UnknownProducerId
+            | ResponseError::InvalidProducerEpoch
+            | ResponseError::InvalidProducerIdMapping
+    )
 }
 
 /// One at least.
@@ -180,11 +237,11 @@ fn request(topic: &str, batches: Vec<(i32, Bytes)>) -> ProduceRequest {
         .with_topic_data(vec![data])
 }
 
-/// What a broker acknowledged is not written again; the first error is the outcome.
+/// Acknowledged batches are not written again; the first error is returned.
 fn take_acknowledged(
     topic: &str,
     answer: ProduceResponse,
-    unwritten: &mut Unwritten,
+    unwritten: &mut Unwritten<'_>,
     written: &mut LastOffsets,
 ) -> Result<()> {
     let mut outcome = Ok(());
@@ -193,16 +250,22 @@ fn take_acknowledged(
             None => {
                 let batch = unwritten.get_mut(&partition.index).and_then(VecDeque::pop_front);
                 if let (Some(batch), Ok(number)) = (batch, u16::try_from(partition.index)) {
-                    let after_first = i64::try_from(batch.records).unwrap_or(i64::MAX).saturating_sub(1);
+                    let after_first =
+                        i64::try_from(batch.records.len()).unwrap_or(i64::MAX).saturating_sub(1);
                     written.insert(number, partition.base_offset.saturating_add(after_first));
                 }
             }
-            // A topic that was just made is not known to every broker at once.
+            // Not every broker knows a new topic at once.
             Some(ResponseError::UnknownTopicOrPartition) => {
                 outcome = Err(ServerError { kind: ServerErrorKind::Unavailable, ..no_such_topic(topic) });
             }
             Some(error) => {
-                outcome = Err(refused(&format!("partition {} of {topic}", partition.index), error))
+                let mut refusal = refused(&format!("partition {} of {topic}", partition.index), error);
+                // A new producer writes it.
+                if is_of_the_sequence(&error) {
+                    refusal.kind = ServerErrorKind::Unavailable;
+                }
+                outcome = Err(refusal);
             }
         }
     }
@@ -217,12 +280,15 @@ mod tests {
     fn records_are_batched_by_partition_within_the_limit() {
         let value = vec![7; 400_000];
         let of = |partition| Outgoing { partition, key: None, value: &value };
-        let batches = batched("t", &[of(3), of(1), of(3), of(3)]).unwrap();
+        let mut producer = Producer::new(1, 0);
+        let records = [of(3), of(1), of(3), of(3)];
+        let batches = batched("t", &records, &mut producer, Codec::None).unwrap();
         let counts: Vec<(i32, usize)> =
             batches.iter().map(|(partition, batches)| (*partition, batches.len())).collect();
         assert_eq!(counts, [(1, 1), (3, 2)]);
         let long = vec![7; LONGEST_BATCH + 1];
-        let error = batched("t", &[Outgoing { partition: 0, key: None, value: &long }]).unwrap_err();
+        let records = [Outgoing { partition: 0, key: None, value: &long }];
+        let error = batched("t", &records, &mut producer, Codec::None).unwrap_err();
         assert_eq!(error.kind, ServerErrorKind::Misconfigured);
     }
 }

@@ -17,15 +17,24 @@ pub(crate) fn unique(name: &str) -> String {
 
 pub(crate) struct PrivateSet {
     directory: tempfile::TempDir,
+    environment: Vec<(&'static str, PathBuf)>,
     pub(crate) variables: HashMap<String, String>,
 }
 
 impl PrivateSet {
     /// Starts a server. It ends with this process at the latest. `None` if the test is to be skipped.
     pub(crate) fn start(server: TestServer) -> Option<PrivateSet> {
+        PrivateSet::start_with(server, Vec::new())
+    }
+
+    /// With variables of the environment that the server's configuration follows.
+    pub(crate) fn start_with(
+        server: TestServer,
+        environment: Vec<(&'static str, PathBuf)>,
+    ) -> Option<PrivateSet> {
         server.address()?;
         let directory = tempfile::tempdir().unwrap();
-        let mut set = PrivateSet { directory, variables: HashMap::new() };
+        let mut set = PrivateSet { directory, environment, variables: HashMap::new() };
         set.script(&["up", "--only", server.name(), "--owner", &std::process::id().to_string()]);
         let text = set.script(&["env"]);
         let words = text.trim().strip_prefix("export ").unwrap().split_whitespace();
@@ -50,6 +59,7 @@ impl PrivateSet {
             .arg("--dir")
             .arg(self.root())
             .env_remove("ARGIOPE_TEST_SERVERS")
+            .envs(self.environment.iter().cloned())
             .output()
             .unwrap();
         assert!(done.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&done.stderr));

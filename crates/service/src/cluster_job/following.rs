@@ -18,7 +18,7 @@ use std::time::Duration;
 /// Within which a server that is up answers the smallest request.
 const PULSE_LIMIT: Duration = Duration::from_secs(5);
 
-/// The file of `-o`. It looks for pages whenever the job is looked at.
+/// The file of `-o`. It reads new pages with every status.
 type OutputFollower = PagesFollower<CatalogueSource, Output>;
 
 pub struct Following<'p> {
@@ -97,7 +97,7 @@ impl<'p> Following<'p> {
             .job(self.job)
             .map_err(store)?
             .ok_or_else(|| Failure::failed(format!("job {} was deleted meanwhile", self.job)))?;
-        // After the job was looked at: what it had when it ended is among the pages.
+        // After reading the job's state, so that the pages include everything up to its end.
         if let Some(output) = &mut self.output {
             output.catch_up().map_err(store)?;
         }

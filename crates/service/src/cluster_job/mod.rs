@@ -22,7 +22,7 @@ use std::path::Path;
 
 /// Seeds that are sent in one transaction.
 const CHUNK: usize = 100_000;
-/// Scopes of single hosts are made from the hosts of the seeds: that many every worker can hold.
+/// Scopes of single hosts are built from the hosts of the seeds: every worker can hold this many.
 const MOST_SCOPE_HOSTS: usize = 200_000;
 
 /// A job that can be submitted: all its seeds are read, and the servers answer.
@@ -80,21 +80,21 @@ impl<'p> Submission<'p> {
     }
 }
 
-/// What workers cannot do, or cannot read, is refused or handed to them.
+/// Checks what workers cannot do, and passes on the files that they cannot read.
 fn prepare(settings: &mut CrawlSettings) -> Result<(), Failure> {
     if settings.login.is_some() {
-        return Err(Failure::usage(
-            "a job of a cluster cannot log in: its workers have no session in common",
-        )
-        .hint("log in with a browser or curl, and give the cookies with --cookies FILE"));
+        return Err(Failure::usage("a job of a cluster cannot log in: its workers do not share a session")
+            .hint("log in with a browser or curl, and pass the cookies with --cookies FILE"));
     }
     if settings.job.cookie_jar() == CookieJar::On {
-        return Err(Failure::usage("a cluster keeps no cookies with a job")
+        return Err(Failure::usage("a cluster does not store cookies with a job")
             .hint("'session' keeps them in the memory of each worker while the job runs"));
     }
     if settings.has_ca_file {
-        return Err(Failure::usage("--ca-file is for the machine that asks, and here the workers do")
-            .hint("name the file in crawl.extra_authorities of the workers' configuration"));
+        return Err(Failure::usage(
+            "--ca-file works only for requests of this machine, but the workers send them",
+        )
+        .hint("name the file in crawl.extra_authorities of the workers' configuration"));
     }
     if let Some(path) = settings.job.cookies_file.take() {
         settings.job.cookies_text = Some(read_cookies_file(Path::new(&path))?);
@@ -120,7 +120,7 @@ fn hand_in(
                 "the list names {} hosts, too many for a scope of single hosts",
                 count(one_a_host.len() as u64)
             ))
-            .hint("say --scope any --depth 0 to fetch the list alone, or --scope any to follow all links"));
+            .hint("use --scope any --depth 0 to fetch only the list, or --scope any to follow all links"));
         }
         set_job_seeds(session, job.id, &one_a_host).map_err(failed)?;
     }

@@ -17,7 +17,7 @@ pub fn hand_in(
     notice: &dyn Fn(&str),
 ) -> Result<JobId, Failure> {
     if settings.has_ca_file {
-        return Err(Failure::usage("--ca-file cannot be given to a process that runs already")
+        return Err(Failure::usage("--ca-file cannot be used with a process that is already running")
             .hint("wait for it to end, or use another directory with --data DIR"));
     }
     if let Some(path) = settings.job.cookies_file.clone() {

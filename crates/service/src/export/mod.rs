@@ -166,7 +166,7 @@ impl Export {
         let mut notices = Vec::new();
         if *missing > 0 {
             let of = counted(*missing, "page", "pages");
-            notices.push(format!("warning: the content of {of} is not there: {}", self.why_missing));
+            notices.push(format!("warning: the content of {of} is missing: {}", self.why_missing));
         }
         if self.what == ExportWhat::PagesWithHtml {
             let lost = self.jobs.iter().map(|job| Ok(self.reader.counts(job.id)?.content_lost));
@@ -193,8 +193,8 @@ impl Export {
         for job in narrow.filter_map(|query| query.job) {
             left_out += self.reader.counts(job).map_err(|e| directory::store_failure(&e))?.noindex;
         }
-        let (one, more) = ("page says noindex and is left out", "pages say noindex and are left out");
-        Ok((left_out > 0).then(|| format!("{}; --noindex has them, too", counted(left_out, one, more))))
+        let (one, more) = ("page says noindex and was left out", "pages say noindex and were left out");
+        Ok((left_out > 0).then(|| format!("{}; use --noindex to include them", counted(left_out, one, more))))
     }
 }
 

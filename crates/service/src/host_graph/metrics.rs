@@ -1,4 +1,4 @@
-//! The figures of a run, written when it ends.
+//! The metrics of a run, written when it ends.
 
 use argiope_local::graph::GraphFigures;
 use argiope_model::Millis;
@@ -13,7 +13,7 @@ pub(super) enum Termination {
     QueueEmpty,
 }
 
-/// Nodes and edges are those of the graph as it is now, pages those of this run.
+/// Nodes and edges are those of the graph now, pages those of this run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Metrics {
     start_time: String,

@@ -23,15 +23,15 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::sync::Arc;
 
-/// A file has one crawl.
+/// Each file has one crawl.
 const JOB: JobId = JobId(1);
-/// Of a transaction, at most; mostly it is a few.
+/// Per transaction, at most; usually a few.
 const BATCH_VISITS: usize = 50;
 const SHARDS: u16 = 64;
-/// robots.txt that is kept for the next look at its host.
+/// robots.txt files kept for the next visit of their host.
 const ROBOTS_BYTES: usize = 2 << 20;
 
-/// What happens in a crawl, for whoever shows it.
+/// Events of a crawl, for display.
 pub enum GraphEvent<'e> {
     Starting {
         host: &'e str,
@@ -83,7 +83,7 @@ impl GraphEnd {
             return Err(Failure::silent_interrupt());
         }
         if self.figures.pages_fetched == 0 && self.figures.pages_failed > 0 {
-            return Err(Failure::failed("no home page answered").hint("check the name and the network"));
+            return Err(Failure::failed("no home page responded").hint("check the name and the network"));
         }
         Ok(())
     }
@@ -138,7 +138,7 @@ impl HostGraphCrawl {
         }
     }
 
-    /// Waits for the end, and writes what is left and the metrics.
+    /// Waits for the end, and writes the remaining rows and the metrics.
     pub fn conclude(self) -> Result<GraphEnd, Failure> {
         let HostGraphCrawl { engine, store, settings, tell, began, failure } = self;
         let ended = engine.join().map_err(|e| failure_of(&e))?;
@@ -147,7 +147,7 @@ impl HostGraphCrawl {
         }
         let outcome = ended.jobs.first().map_or(JobOutcome::Done, |(_, outcome)| *outcome);
         let queued = ended.status.queued();
-        // With it goes the engine's hold on the store.
+        // Dropping it releases the engine's hold on the store.
         drop(ended);
         tell(&GraphEvent::Flushing { nodes: store.pending_nodes() as u64 });
         store.flush().map_err(|e| store_failure(&e))?;
@@ -173,7 +173,7 @@ pub fn disable_huge_pages() {
     }
 }
 
-/// Where to begin: at the seed, or at every node that was not looked at often enough.
+/// Where to start: at the seed, or at every node with too few visits.
 fn job_start(settings: &HostGraphSettings, store: &GraphStore, tell: &Tell) -> Result<JobStart, Failure> {
     let stored = |e| store_failure(&e);
     let most = settings.file.max_crawls_per_node;
@@ -198,7 +198,7 @@ fn job_start(settings: &HostGraphSettings, store: &GraphStore, tell: &Tell) -> R
     Ok(JobStart { id: JOB, spec: settings.spec.clone(), seeds, graph, session: Session::default() })
 }
 
-/// A node is known by its host; it is asked by the scheme of the seed.
+/// A node is identified by its host; it is requested with the scheme of the seed.
 fn home_of(name: &str, settings: &HostGraphSettings) -> Option<Url> {
     let scheme = match settings.seed.scheme() {
         Scheme::Http => "http",
@@ -225,7 +225,7 @@ fn engine_config(settings: &HostGraphSettings) -> EngineConfig {
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     EngineConfig {
         name: String::new(),
-        // Who was asked by an earlier run is not known.
+        // Which hosts an earlier run requested last is not known.
         is_new: false,
         forget_failures: false,
         retry_failed: false,
@@ -236,7 +236,7 @@ fn engine_config(settings: &HostGraphSettings) -> EngineConfig {
         fetcher: FetcherOptions {
             addresses: settings.addresses.clone(),
             proxies: Arc::clone(&process.proxies),
-            // Hosts are asked for two things each: a few connections are enough, and memory counts.
+            // Each host gets two requests: a few connections are enough, and memory matters.
             descriptors: Descriptors::with_most_idle(concurrency.max(16) * concurrency.min(cores)),
             ..FetcherOptions::default()
         },
@@ -253,7 +253,7 @@ fn engine_config(settings: &HostGraphSettings) -> EngineConfig {
     }
 }
 
-/// For this process only: nothing that is stored depends on it.
+/// For this process only: nothing stored depends on it.
 fn random_key() -> FingerprintKey {
     let half = |n: u8| RandomState::new().hash_one(n).to_le_bytes();
     let mut key = [0; 16];

@@ -13,7 +13,7 @@ use argiope_politeness::{HumanDuration, PolitenessRules};
 use std::path::Path;
 use std::time::Duration;
 
-/// Home pages of directories have more links than other pages, and those to other hosts may come late.
+/// Home pages of directories have more links than other pages, and links to other hosts may come late.
 const MAX_LINKS_PER_PAGE: u32 = 10_000;
 
 pub struct HostGraphSettings {
@@ -46,8 +46,8 @@ impl HostGraphSettings {
     }
 }
 
-/// The retries of the graph stand in for those of the configuration, robots.txt included: to who waits for a host it is
-/// one and the same failure.
+/// The retries of the graph replace those of the configuration, also for robots.txt: for a user who waits for a host it
+/// is the same failure.
 fn process_settings(
     global: &GlobalOptions,
     config: &LoadedConfig,
@@ -115,7 +115,7 @@ fn seed_of(
             Some(path) => Failure::usage(format!("{}: lacks 'seed_url'", path.display()))
                 .hint("add \"seed_url\": \"https://example.com\", or give the seed on the command line"),
             None => Failure::usage("no seed was given")
-                .hint("name a place to start, as in 'argiope graph https://example.com', or a file with -c"),
+                .hint("give a seed, as in 'argiope graph https://example.com', or a file with -c"),
         });
     };
     let rules = SeedRules::without_bans(spec.normal_form.compile(), addresses.clone());
@@ -123,7 +123,7 @@ fn seed_of(
     home_page(&url).ok_or_else(|| Failure::usage(format!("'{url}' has no home page")))
 }
 
-/// Found out before the crawl rather than at its end.
+/// Checked before the crawl rather than at its end.
 fn writable(key: &str, path: &Path) -> Result<(), Failure> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let problem = if path.is_dir() {

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-/// A line longer than any URL that could be crawled is no URL.
+/// A line longer than any URL that can be crawled is not a URL.
 const MAX_LINE: u64 = 65_536;
 const BUFFER: usize = 1 << 18;
 
@@ -16,7 +16,7 @@ pub struct UrlList {
     /// Where it is.
     pub(super) name: String,
     lines: BufReader<Box<dyn Read>>,
-    /// Of what was read, until somebody has asked for it.
+    /// Of what was read so far, until requested.
     beginning: Option<Sha256>,
 }
 
@@ -40,7 +40,7 @@ impl UrlList {
         Ok(UrlList { name, lines, beginning: Some(Sha256::new()) })
     }
 
-    /// The hash of what was read until now. To be asked for once.
+    /// The hash of what was read so far. Call it once.
     pub(super) fn hash_so_far(&mut self) -> String {
         self.beginning.take().map(|hash| hex(&hash.finalize())).unwrap_or_default()
     }

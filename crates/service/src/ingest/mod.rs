@@ -109,7 +109,7 @@ fn job_of(place: &ClusterPlace, spec: &JobSpec, request: &IngestRequest) -> Resu
         return Ok((job.id, false));
     }
     if request.let_end {
-        return Err(Failure::usage(format!("there is no job '{name}' that has not ended")));
+        return Err(Failure::usage(format!("there is no unfinished job '{name}'")));
     }
     let new = NewJob {
         name: Some(name.clone()),
@@ -150,10 +150,10 @@ impl Ingest<'_> {
             done = stored;
             (chunk, reached) = self.chunk(done)?;
             if stored.finished && reached.lines == stored.lines {
-                (self.notice)("the list was sent before, all of it");
+                (self.notice)("the whole list was sent before");
                 return Ok(stored);
             }
-            (self.notice)(&format!("going on after line {}", count(stored.lines)));
+            (self.notice)(&format!("resuming after line {}", count(stored.lines)));
         }
         let (began, mut said, before) = (Instant::now(), Instant::now(), done.lines);
         loop {
@@ -181,10 +181,10 @@ impl Ingest<'_> {
         for _ in 0..lines {
             if self.list.line()?.is_none() {
                 return Err(Failure::usage(format!(
-                    "{} ends before what was sent of it before",
+                    "{} ends before the position that was reached before",
                     self.list.name
                 ))
-                .hint("the same list goes on where it stopped; another one needs another --name"));
+                .hint("to resume, give the same list; for another list use another --name"));
             }
         }
         Ok(())
@@ -229,7 +229,7 @@ impl Ingest<'_> {
     fn say_problem(&mut self, line: u64, problem: &SeedProblem) {
         self.problems += 1;
         if self.problems <= SHOWN {
-            (self.notice)(&format!("warning: {}:{line}: {}; left out", self.list.name, problem.message()));
+            (self.notice)(&format!("warning: {}:{line}: {}; skipped", self.list.name, problem.message()));
         }
     }
 }

@@ -46,7 +46,7 @@ pub struct InspectOptions {
 /// What is read, for a crawl does not take as much of everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
-    /// Up to `max_body`; what is longer is cut there, and that is said.
+    /// Up to `max_body`; a longer one is cut there, with a note.
     Page,
     /// With limits of their own.
     Other,
@@ -57,7 +57,7 @@ pub(super) struct Document {
     pub(super) body: Bytes,
     /// Why the body is not all of it.
     pub(super) error: Option<String>,
-    /// What a server said; `None` for a file.
+    /// The server's response; `None` for a file.
     pub(super) answer: Option<Answer>,
 }
 

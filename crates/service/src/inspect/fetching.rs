@@ -37,7 +37,7 @@ pub(super) fn fetched(
         .build()
         .map_err(|error| Failure::failed(format!("cannot start the network: {error}")))?;
     let resolver = Resolver::new(process.resolver, runtime.handle().clone())
-        .map_err(|error| Failure::failed(format!("cannot look up names: {error}")))?;
+        .map_err(|error| Failure::failed(format!("cannot resolve names: {error}")))?;
     let tls = Tls::load(&process.tls).map_err(|error| Failure::usage(chain(&error)))?;
     let proxied = ProxiedHosts {
         usual: Arc::clone(&process.proxies),
@@ -57,7 +57,7 @@ pub(super) fn fetched(
     local.block_on(&runtime, asking.follow(asked, &rules))
 }
 
-/// Who is asked by way of a proxy.
+/// Which requests go through a proxy.
 struct ProxiedHosts {
     usual: Arc<Proxies>,
     all: Option<bool>,
@@ -69,7 +69,7 @@ impl ProxiedHosts {
     }
 }
 
-/// How a URL is asked for.
+/// How a URL is requested.
 struct Asking<'a> {
     fetcher: &'a HttpFetcher,
     resolver: &'a Resolver,
@@ -107,7 +107,7 @@ impl Asking<'_> {
             Ok(resolved) => (resolved.addresses, resolved.dns_us),
             Err(_) if self.proxied.has(url) => (Arc::from([]), 0),
             Err(error) => {
-                return Err(Failure::failed(format!("cannot find {}: {error}", url.host_name())));
+                return Err(Failure::failed(format!("cannot resolve {}: {error}", url.host_name())));
             }
         };
         let request = FetchRequest {
@@ -127,10 +127,12 @@ impl Asking<'_> {
         self.fetcher.fetch(request).await.map_err(|error| match &error.kind {
             FetchFailure::PrivateAddress(refused) if refused.class.opened_by_allow_private() => {
                 Failure::usage(format!("{url} is refused: {refused}"))
-                    .hint("add --allow-private if this machine is yours to ask")
+                    .hint("add --allow-private if this machine is yours to crawl")
             }
             FetchFailure::PrivateAddress(refused) => Failure::usage(format!("{url} is refused: {refused}"))
-                .hint("name the address in crawl.allow_addresses of argiope.yaml if it is meant to be asked"),
+                .hint(
+                    "name the address in crawl.allow_addresses of argiope.yaml if it is meant to be crawled",
+                ),
             _ => Failure::failed(format!("cannot fetch {url}: {}", chain(error.as_ref()))),
         })
     }

@@ -6,8 +6,8 @@ use argiope_extract::{Input, Limits, Wants, inspect_page};
 use argiope_model::{NormalRules, Page, Url};
 use serde::Serialize;
 
-/// What the links of a file are resolved against if nobody says where it came from. Reserved, so that no link of it
-/// can be taken for a real place.
+/// The base for the links of a file if no other is given. Reserved, so that none of its links is taken for a real
+/// place.
 const NOWHERE: &str = "http://page.invalid/";
 
 /// The page as a record. `base` is where a file comes from.

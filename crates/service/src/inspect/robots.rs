@@ -47,10 +47,10 @@ fn answer(robots: &Robots, url: &str) -> RobotsAnswer {
 fn policy(document: &Document, agent: &str) -> Robots {
     match document.status() {
         Some(status) if (400..500).contains(&status) && status != 429 => {
-            Robots::allow_all(&format!("robots.txt answered {status}"))
+            Robots::allow_all(&format!("robots.txt returned {status}"))
         }
         Some(status) if !(200..300).contains(&status) => {
-            Robots::disallow_all(&format!("robots.txt answered {status}"))
+            Robots::disallow_all(&format!("robots.txt returned {status}"))
         }
         _ => Robots::parse(&document.body, agent),
     }

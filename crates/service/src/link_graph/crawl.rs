@@ -44,7 +44,7 @@ pub(super) fn read(
     };
     let suffixes = access.suffixes()?;
     let mut nodes = Nodes::new(level, suffixes, rules);
-    // Taken first: what is linked from here on was catalogued by then.
+    // Read first: pages linked from here on were catalogued by then.
     let links = &StoredLinks::of(access, reader)?;
     let crawl = Crawl { reader, links, job: job.map(|job| job.id) };
     let crawled = crawl.read(&mut nodes).map_err(|e| directory::store_failure(&e))?;
@@ -67,7 +67,7 @@ struct Crawl<'a> {
 }
 
 impl Crawl<'_> {
-    /// Fills the graph. How many pages of each node were crawled.
+    /// Fills the graph. Returns how many pages of each node were crawled.
     fn read(&self, nodes: &mut Nodes) -> Stored<Vec<u32>> {
         let mut crawled = Vec::new();
         let redirects = self.pages(nodes, &mut crawled)?;
@@ -79,7 +79,7 @@ impl Crawl<'_> {
         Ok(filled(crawled, nodes))
     }
 
-    /// Reads what was crawled, and where redirects ended.
+    /// Reads the crawled pages, and the targets of redirects.
     fn pages(&self, nodes: &mut Nodes, crawled: &mut Vec<u32>) -> Stored<HashMap<Box<str>, u32>> {
         let mut redirects = HashMap::new();
         let mut counted = Once::default();
@@ -91,7 +91,7 @@ impl Crawl<'_> {
             if end != page.url {
                 redirects.insert(nodes.normal(&page.url), node);
             }
-            // What never answered is only linked to.
+            // A URL that never responded is only a link target.
             if page.status.is_some() && counted.is_first(&nodes.normal(end)) {
                 crawled.resize(crawled.len().max(node as usize + 1), 0);
                 if let Some(count) = crawled.get_mut(node as usize) {
@@ -104,7 +104,7 @@ impl Crawl<'_> {
     }
 }
 
-/// Which URLs have come already, by a hash of 64 bits.
+/// The URLs that were read already, by a 64-bit hash.
 #[derive(Default)]
 struct Once {
     seen: HashSet<u64>,
@@ -126,7 +126,7 @@ pub(super) fn too_many(error: GraphError) -> StoreError {
     StoreError::new(ErrorKind::Usage, "graph", error.to_string()).with_source(error)
 }
 
-/// Pages with links become edges.
+/// Turns pages with links into edges.
 struct Pages<'a> {
     nodes: &'a mut Nodes,
     redirects: HashMap<Box<str>, u32>,
@@ -161,7 +161,7 @@ fn leads_on(link: &Link<'_>) -> bool {
         LinkKind::Anchor | LinkKind::Frame | LinkKind::Redirect => true,
         LinkKind::Meta => !about_itself.iter().any(|rel| link.rel.has(*rel)),
         LinkKind::Form | LinkKind::Other => false,
-        // A part of the page.
+        // A resource.
         kind => !kind.is_resource(),
     }
 }

@@ -38,7 +38,7 @@ pub(super) fn read(path: &Path, level: Level, crawled_only: bool) -> Result<Link
         &mut |edge| {
             let of = |id: i64| {
                 numbered.borrow().get(&id).copied().ok_or_else(|| {
-                    let message = format!("an edge names node {id}, which is not there");
+                    let message = format!("an edge refers to the missing node {id}");
                     StoreError::new(ErrorKind::Corrupt, path.display().to_string(), message)
                 })
             };
@@ -48,7 +48,7 @@ pub(super) fn read(path: &Path, level: Level, crawled_only: bool) -> Result<Link
     );
     read.map_err(|e| directory::store_failure(&e))?;
     let mut columns = vec![Column { name: "crawl_count", values: Values::Integer(crawl_counts.clone()) }];
-    // A domain has several hosts, and no description that would be its own.
+    // A domain has several hosts, and no description of its own.
     if level == Level::Host {
         columns.push(Column { name: "description", values: Values::Text(descriptions) });
     }

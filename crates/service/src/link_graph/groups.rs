@@ -1,4 +1,4 @@
-//! What nodes have a colour by: their root domain, their host, or the part of the site they are in.
+//! What the colours of nodes mean: their root domain, their host, or their section of the site.
 
 use super::LinkGraph;
 use super::nodes::{Level, host_of};
@@ -15,7 +15,7 @@ pub enum GroupBy {
     Section,
 }
 
-/// Without a wish: by the first of domain, host and section by which nodes differ.
+/// By default the first of domain, host and section in which nodes differ.
 pub(super) fn groups(source: &LinkGraph, graph: &Graph, wish: Option<GroupBy>) -> Result<Groups, Failure> {
     let suffixes = &source.suffixes;
     let by = |by: GroupBy| make(by, source.level, suffixes, graph);
@@ -44,7 +44,7 @@ fn make(by: GroupBy, level: Level, suffixes: &PublicSuffixes, graph: &Graph) -> 
     groups.map_err(Failure::failed)
 }
 
-/// `/blog` of `https://example.com/blog/2024/post`; `/` of what lies at the top.
+/// `/blog` of `https://example.com/blog/2024/post`; `/` of pages at the top.
 fn section_of(url: &str) -> &str {
     let after_scheme = url.find("://").map_or(0, |at| at + 3);
     let Some(path) = url.get(after_scheme..).and_then(|rest| rest.find('/')) else { return "/" };

@@ -1,9 +1,9 @@
 //! Who links to whom: the graph of a crawl's links, or of the file of a domain graph, with the rank of each node. It is
 //! listed ([`LinkGraph::ranking`]), exported for other programs, or drawn.
 //!
-//! A link is an `<a>`, an `<area>`, a frame or a refresh. What a page says of itself (canonical, alternate, next) is
-//! none, and merges nothing. A link to a URL that redirected counts for where that ended. A page that was read several
-//! times (by several redirects, in several jobs) counts once. Links within a node are left out.
+//! A link is an `<a>`, an `<area>`, a frame or a refresh. Statements of a page about itself (canonical, alternate,
+//! next) are not links, and merge nothing. A link to a URL that redirected counts for its target. A page that was read
+//! several times (by several redirects, in several jobs) counts once. Links within a node are left out.
 
 mod crawl;
 mod domain_file;
@@ -46,7 +46,7 @@ pub struct GraphRequest {
     pub crawled_only: bool,
 }
 
-/// A graph with its ranks, and how to speak of it.
+/// A graph with its ranks, and its description.
 pub struct LinkGraph {
     ranked: RankedGraph,
     pub level: Level,
@@ -146,7 +146,7 @@ impl GraphPart<'_> {
         write(format, &self.document(), to).map_err(|e| StoreError::io("export", e))
     }
 
-    /// Nodes and their properties, beside edges in CSV.
+    /// Nodes and their properties, in addition to edges in CSV.
     pub fn export_nodes(&self, to: &mut dyn Write) -> Stored<()> {
         write_csv_nodes(&self.document(), to).map_err(|e| StoreError::io("export", e))
     }
@@ -166,12 +166,12 @@ impl GraphPart<'_> {
     }
 }
 
-/// All cores: a graph is read once, looked at once.
+/// All cores: a graph is read once.
 fn threads() -> NonZero<usize> {
     std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN)
 }
 
-/// `crawled` has a number above zero for each node that was.
+/// `crawled` has a number above zero for each crawled node.
 fn ranked(graph: Graph, columns: Vec<Column>, crawled: &[u32], crawled_only: bool) -> RankedGraph {
     if !crawled_only {
         return RankedGraph::new(graph, columns, threads());

@@ -6,7 +6,7 @@ use argiope_model::{NormalRules, PublicSuffixes, Url};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What a node is.
+/// The kind of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     Page,
@@ -32,15 +32,15 @@ impl Level {
     }
 }
 
-/// The nodes that URLs and hosts belong to.
+/// The nodes of URLs and hosts.
 pub(super) struct Nodes {
     pub(super) builder: GraphBuilder,
     level: Level,
     pub(super) suffixes: Arc<PublicSuffixes>,
     rules: NormalRules,
-    /// Normal forms of pages whose nodes have the name of another spelling.
+    /// Normal forms of pages whose nodes are named by another spelling.
     spelled: HashMap<Box<str>, u32>,
-    /// Each host is looked up in the list of suffixes once.
+    /// Each host is looked up in the Public Suffix List once.
     hosts: Names,
     domains_of_hosts: Vec<u32>,
 }
@@ -70,7 +70,7 @@ impl Nodes {
         }
     }
 
-    /// Spellings of one URL are one node, which has the name of the first.
+    /// Spellings of one URL are one node, named by the first.
     fn of_page(&mut self, url: &str) -> Result<u32, GraphError> {
         let normal = self.normal(url);
         if let Some(node) = self.spelled.get(&normal) {

@@ -10,7 +10,7 @@ use argiope_engine::{failures_after, visit_of};
 use argiope_store::catalogue::{Batch, Catalogue, CatalogueReader, Job, JobState, StoredPage};
 use argiope_store::clock::now;
 
-/// Sends what is to be asked for again to its shards; the job runs then. It does not end before all of that is sent.
+/// Sends the URLs to their shards and sets the job running. It does not end before all of them are sent.
 pub fn put_back(
     place: &ClusterPlace,
     reader: &dyn CatalogueReader,

@@ -1,5 +1,6 @@
-//! Puts what has failed back into the queue of a job. The process that runs the job does it at once, and so do the workers
-//! of a cluster; where nobody runs it, it is put back in the data directory, and the next crawl of the job requests it.
+//! Puts failed URLs back into the queue of a job. The process that runs the job does it at once, and so do the workers
+//! of a cluster. If nothing runs it, the URLs are queued in the data directory, and the next crawl of the job requests
+//! them.
 
 mod in_cluster;
 mod in_directory;
@@ -84,7 +85,8 @@ fn check_is_latest(reader: &dyn CatalogueReader, job: &Job) -> Result<(), Failur
     match latest.filter(|latest| latest.id != job.id) {
         None => Ok(()),
         Some(latest) => {
-            let text = format!("job {} was followed by job {}: only the latest can go on", job.id, latest.id);
+            let text =
+                format!("job {} was followed by job {}: only the latest can be resumed", job.id, latest.id);
             Err(Failure::failed(text).hint(format!("retry job {} instead", latest.id)))
         }
     }

@@ -6,7 +6,7 @@ use argiope_config::Failure;
 use argiope_model::{JobSpec, SkipReason};
 use argiope_store::catalogue::{CatalogueReader, Job, StoredPage};
 
-/// The first word may name a job.
+/// The first word may be the name of a job.
 pub(super) fn job_and_urls<'w>(
     reader: &dyn CatalogueReader,
     words: &'w [String],
@@ -19,7 +19,7 @@ pub(super) fn job_and_urls<'w>(
         return Ok((selection::job(reader, Some(first))?, rest));
     }
     if !first.contains(['.', '/', ':']) {
-        // It looks like the name of a job, and like no URL.
+        // It looks like the name of a job and not like a URL.
         return Err(selection::job(reader, Some(first))
             .err()
             .unwrap_or_else(|| Failure::failed("no such job")));
@@ -27,7 +27,7 @@ pub(super) fn job_and_urls<'w>(
     Ok((selection::job(reader, None)?, words))
 }
 
-/// The pages of the URLs that are named. Nothing is done if one of them cannot be asked for again.
+/// The pages of the given URLs. Nothing is done if one of them cannot be retried.
 pub(super) fn pages(
     reader: &dyn CatalogueReader,
     job: &Job,
@@ -47,7 +47,7 @@ pub(super) fn pages(
         return Ok(pages);
     }
     let mut failure =
-        Failure::failed("").hint("nothing was queued again; 'argiope why URL' tells more of each");
+        Failure::failed("").hint("nothing was queued again; 'argiope why URL' explains the state of a URL");
     failure.messages = problems;
     Err(failure)
 }
@@ -60,7 +60,7 @@ fn named_page(
 ) -> Result<Result<StoredPage, String>, Failure> {
     let spellings = match spellings(typed, spec) {
         Ok(spellings) => spellings,
-        Err(problem) => return Ok(Err(format!("is no URL: {problem}"))),
+        Err(problem) => return Ok(Err(format!("is not a URL: {problem}"))),
     };
     for url in &spellings {
         if let Some(page) =
@@ -81,9 +81,9 @@ fn named_page(
                 SkipReason::RobotsUnreachable => {
                     String::from("is queued and waits for its robots.txt: use --blocked")
                 }
-                reason => format!("was refused ({reason}: {})", row.detail),
+                reason => format!("was skipped ({reason}: {})", row.detail),
             }));
         }
     }
-    Ok(Err(format!("is no page of job {}: it was never asked for, or is queued still", job.id)))
+    Ok(Err(format!("is not a page of job {}: it was never requested, or is still queued", job.id)))
 }

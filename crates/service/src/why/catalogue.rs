@@ -1,4 +1,4 @@
-//! What the catalogue knows of a URL: it was attempted, or refused before a request.
+//! What the catalogue knows about a URL: it was attempted, or skipped before a request.
 
 use super::Asked;
 use crate::directory;
@@ -10,15 +10,15 @@ use argiope_politeness::PolitenessRules;
 use argiope_store::catalogue::{CatalogueReader, FetchOutcome, FetchRow, PageRow, ResourceRow};
 use argiope_store::error::StoreError;
 
-/// Requests that are told one by one.
+/// Requests that are listed individually.
 const REQUESTS: usize = 20;
-/// Requests for one robots.txt that are looked through for the last one.
+/// Requests for one robots.txt that are searched for the last one.
 const ROBOTS_REQUESTS: usize = 1000;
 
-/// The URL as it is recorded, and what is known of it.
+/// The URL as recorded, and what is known about it.
 type Known = Option<(String, Decision, Vec<WhyStep>)>;
 
-/// The two forms of a URL as steps; one where they are the same.
+/// The two forms of a URL as steps; one if they are equal.
 pub(super) fn forms(request: &str, normal: &str) -> Vec<WhyStep> {
     let mut steps = vec![WhyStep::new("normal_form", true, normal)];
     if request != normal {
@@ -27,7 +27,7 @@ pub(super) fn forms(request: &str, normal: &str) -> Vec<WhyStep> {
     steps
 }
 
-/// `url` is a normal form, or what somebody typed that is no URL.
+/// `url` is a normal form, or an invalid URL as typed.
 pub(super) fn of(asked: &Asked<'_>, url: &str) -> Result<Known, Failure> {
     let (reader, job) = (asked.reader, asked.job.id);
     let store = |e: StoreError| directory::store_failure(&e);
@@ -69,7 +69,7 @@ fn notes(reader: &dyn CatalogueReader, job: JobId, url: &str) -> Result<Vec<WhyS
     Ok(notes.into_iter().map(|note| WhyStep::new(note.reason.as_str(), false, note.detail)).collect())
 }
 
-/// How to fetch what a trap rule holds back.
+/// How to fetch what a trap rule skips.
 fn setting(told: TrapSkip<'_>) -> WhyStep {
     let option = match told.rule.option() {
         "--no-traps" => {
@@ -81,13 +81,17 @@ fn setting(told: TrapSkip<'_>) -> WhyStep {
     WhyStep::new("setting", true, detail)
 }
 
-/// Something that a page is shown with.
+/// A resource of a page.
 fn resource(reader: &dyn CatalogueReader, row: &ResourceRow, normal: &str) -> Result<Known, Failure> {
     let requests =
         reader.fetches_of(Some(row.job), normal, REQUESTS).map_err(|e| directory::store_failure(&e))?;
     let mut steps = forms(&row.url, normal);
     steps.push(found(row.source.as_deref(), None));
-    steps.push(WhyStep::new("kind", true, "a resource of a page (--resources); nothing is followed from it"));
+    steps.push(WhyStep::new(
+        "kind",
+        true,
+        "a resource of a page (--resources); links in it are not followed",
+    ));
     steps.extend(requests.iter().filter(|request| request.kind == RequestKind::Resource).map(request));
     let mut parts = Vec::new();
     parts.extend(row.status.map(|status| format!("status {status}")));
@@ -103,7 +107,7 @@ fn resource(reader: &dyn CatalogueReader, row: &ResourceRow, normal: &str) -> Re
     Ok(Some((row.url.clone(), decision, steps)))
 }
 
-/// A sitemap or robots.txt that has had its answer: such are no pages.
+/// A sitemap or robots.txt that was fetched: these are not pages.
 fn sitemap_or_robots(reader: &dyn CatalogueReader, job: JobId, url: &str) -> Result<Known, Failure> {
     let requests = reader.fetches_of(Some(job), url, REQUESTS).map_err(|e| directory::store_failure(&e))?;
     let Some(last) = requests.last().filter(|row| row.outcome == FetchOutcome::Final) else {
@@ -112,7 +116,7 @@ fn sitemap_or_robots(reader: &dyn CatalogueReader, job: JobId, url: &str) -> Res
     let what = match last.kind {
         RequestKind::Page | RequestKind::Resource => return Ok(None),
         RequestKind::Sitemap => "a sitemap, read for its URLs",
-        RequestKind::Robots => "the host's robots.txt, read before anything else",
+        RequestKind::Robots => "the host's robots.txt, fetched before anything else",
     };
     let scheduled = last.scheduled_url.as_ref().unwrap_or(&last.url).clone();
     let mut steps = forms(&scheduled, url);
@@ -123,14 +127,14 @@ fn sitemap_or_robots(reader: &dyn CatalogueReader, job: JobId, url: &str) -> Res
     Ok(Some((scheduled, decision, steps)))
 }
 
-/// A URL that was not scheduled itself, but asked for where another one led to.
+/// A URL that was not scheduled itself, but is a redirect's target.
 pub(super) fn as_hop(reader: &dyn CatalogueReader, job: JobId, url: &str) -> Result<Known, Failure> {
     let requests = reader.hops_to(job, url, REQUESTS).map_err(|e| directory::store_failure(&e))?;
     let Some(last) = requests.last() else { return Ok(None) };
     let mut steps = vec![WhyStep::new("normal_form", true, url)];
     for row in &requests {
         let from = row.scheduled_url.as_deref().unwrap_or_default();
-        steps.push(WhyStep::new("redirect", true, format!("asked for because {from} leads to it")));
+        steps.push(WhyStep::new("redirect", true, format!("requested because {from} redirects to it")));
         steps.push(request(row));
     }
     let decision = if last.status.is_some() { Decision::Fetched } else { Decision::Failed };
@@ -138,34 +142,34 @@ pub(super) fn as_hop(reader: &dyn CatalogueReader, job: JobId, url: &str) -> Res
     Ok(Some((url.to_owned(), decision, steps)))
 }
 
-/// The requests that were made for a URL of which nothing final is known.
+/// The requests for a URL without a final result.
 pub(super) fn requests(reader: &dyn CatalogueReader, job: JobId, url: &Url) -> Result<Vec<WhyStep>, Failure> {
     let rows =
         reader.fetches_of(Some(job), url.normal(), REQUESTS).map_err(|e| directory::store_failure(&e))?;
     Ok(rows.iter().map(request).collect())
 }
 
-/// The last request for the robots.txt of a URL: what it came to tells why it is unreachable.
+/// The last request for the robots.txt of a URL: its result tells why it is unreachable.
 pub(super) fn robots_request(reader: &dyn CatalogueReader, url: &Url) -> Result<Option<WhyStep>, Failure> {
     let robots = format!("{}/robots.txt", url.origin());
     let rows = reader.fetches_of(None, &robots, ROBOTS_REQUESTS).map_err(|e| directory::store_failure(&e))?;
     Ok(rows.last().map(request))
 }
 
-/// What has an answer was fetched, whatever it says; what ended without any has failed.
+/// A URL with a response was fetched, whatever its status; one that ended without any has failed.
 fn decision(row: &PageRow) -> Decision {
     if row.page.status.is_some() { Decision::Fetched } else { Decision::Failed }
 }
 
-/// Who said that robots.txt need not be obeyed, if anyone: the job, or the configuration as it is now.
+/// Whether the job, or the current configuration, says to ignore robots.txt.
 fn ignored_by(asked: &Asked<'_>, host: &str) -> Result<Option<&'static str>, Failure> {
     if !asked.spec.respect_robots {
-        return Ok(Some("the job was told to ignore robots.txt (--ignore-robots)"));
+        return Ok(Some("the job ignores robots.txt (--ignore-robots)"));
     }
     let config = asked.access.rules()?;
     let rules = PolitenessRules::compile(&politeness_of(&config.file)).map_err(Failure::usage_all)?;
     let ignored = !rules.for_host(host).respect_robots();
-    Ok(ignored.then_some("the configuration says respect_robots: false for this host"))
+    Ok(ignored.then_some("the configuration has respect_robots: false for this host"))
 }
 
 fn attempted(row: &PageRow, requests: &[FetchRow], ignored_by: Option<&str>) -> Vec<WhyStep> {
@@ -174,14 +178,14 @@ fn attempted(row: &PageRow, requests: &[FetchRow], ignored_by: Option<&str>) -> 
     if let Some(last) = requests.last() {
         let detail = match (&last.rule, ignored_by) {
             (Some(rule), _) => format!("line {}: {}", rule.line, rule.text),
-            (None, Some(by)) => format!("not looked at: {by}"),
+            (None, Some(by)) => format!("not checked: {by}"),
             (None, None) => String::from("no rule forbids it"),
         };
         steps.push(WhyStep::new("robots", true, detail));
     }
     steps.extend(requests.iter().map(request));
     for hop in &row.redirects {
-        steps.push(WhyStep::new("redirect", true, format!("{} answered {}", hop.url, hop.status)));
+        steps.push(WhyStep::new("redirect", true, format!("{} returned {}", hop.url, hop.status)));
     }
     steps.push(outcome(row));
     if let Some(other) = &page.duplicate_of {
@@ -191,7 +195,7 @@ fn attempted(row: &PageRow, requests: &[FetchRow], ignored_by: Option<&str>) -> 
         steps.push(WhyStep::new(
             "index",
             true,
-            "noindex: fetched, and not shown unless the job says index_noindex",
+            "noindex: fetched, but not shown unless the job sets index_noindex",
         ));
     }
     steps
@@ -238,7 +242,7 @@ fn outcome(row: &PageRow) -> WhyStep {
     WhyStep::new(decision.as_str(), decision == Decision::Fetched, parts.join(", "))
 }
 
-/// How the host is treated, all jobs together.
+/// The state of the host, over all jobs.
 pub(super) fn host_step(
     reader: &dyn CatalogueReader,
     host: &str,
@@ -247,7 +251,7 @@ pub(super) fn host_step(
     let Some(row) = reader.host(host).map_err(|e| directory::store_failure(&e))? else { return Ok(()) };
     let mut parts = vec![row.host.clone()];
     match row.robots_status {
-        Some(status) => parts.push(format!("robots.txt answered {status}")),
+        Some(status) => parts.push(format!("robots.txt returned {status}")),
         None if row.robots_fetched_at.is_some() => parts.push(String::from("robots.txt was unreachable")),
         None => {}
     }
@@ -255,7 +259,7 @@ pub(super) fn host_step(
     if row.page_count > 0 {
         parts.push(counted(row.page_count, "page", "pages"));
     }
-    parts.extend(row.last_request_at.map(|at| format!("last asked at {}", at.rfc3339())));
+    parts.extend(row.last_request_at.map(|at| format!("last requested at {}", at.rfc3339())));
     steps.push(WhyStep::new("host", true, parts.join(", ")));
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! What rules and frontier say of a URL that the catalogue does not know: the process that runs the job is asked, or,
-//! where nobody runs one, the frontier is read at rest.
+//! The decision of rules and frontier on a URL that the catalogue does not know: from the process that runs the job or,
+//! if there is none, from the stored frontier.
 
 use super::{Asked, Explanation, catalogue};
 use crate::cluster::{CLIENT, ClusterPlace, database_failure, kafka_failure};
@@ -20,7 +20,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Hosts that a list of URLs brought in, at most: beyond, the scope is no matter of single hosts.
+/// Hosts that a list of URLs added, at most: beyond that, a scope of single hosts makes no sense.
 const LISTED_SEEDS: usize = 100_000;
 
 pub(super) fn ask(asked: &Asked<'_>, url: &Url) -> Result<Explanation, Failure> {
@@ -47,17 +47,17 @@ pub(super) fn ask(asked: &Asked<'_>, url: &Url) -> Result<Explanation, Failure> 
         && let Some(most) = asked.spec.max_pages
     {
         let detail =
-            format!("the job has ended at its limit of {most} pages; it goes on with a higher --max-pages");
+            format!("the job has ended at its limit of {most} pages; a higher --max-pages resumes it");
         answer.steps.push(WhyStep::new("max_pages", false, detail));
     }
-    // Nothing but the address speaks against it: it would be refused when it is connected to.
+    // Only its address is forbidden: it would be refused when it is connected to.
     if is_closed && answer.decision == Decision::Unknown {
         answer.decision = Decision::Filtered;
     }
     Ok(answer)
 }
 
-/// Whoever has the directory is asked, and the directory itself where nobody has it.
+/// Queries the process that owns the directory, or else the directory itself.
 fn ask_owner(asked: &Asked<'_>, directory: &Path, url: &Url) -> Result<Why, Failure> {
     let owner = Owner::of(directory);
     if owner.runs(asked.job.id).is_some() {
@@ -67,14 +67,14 @@ fn ask_owner(asked: &Asked<'_>, directory: &Path, url: &Url) -> Result<Why, Fail
         Owner::Running(status) => {
             let (owner, named) = (directory::owning_process(directory), control::named(&status));
             let text = format!("{owner} runs {named} now; job {} is known when that has ended", asked.job.id);
-            Err(Failure::failed(text).hint("ask again when it has ended"))
+            Err(Failure::failed(text).hint("try again when it has ended"))
         }
         Owner::Silent(error) => Err(silent(directory, &error)),
         Owner::Nobody => at_rest(asked, directory, url),
     }
 }
 
-/// The frontier forgets the robots.txt of a host that has nothing to do; the catalogue keeps the last one.
+/// The frontier drops the robots.txt of a host that has nothing to do; the catalogue keeps the last one.
 fn add_robots(asked: &Asked<'_>, url: &Url, answer: &mut Explanation) -> Result<(), Failure> {
     if !asked.spec.respect_robots || answer.steps.iter().any(|step| step.step == "robots") {
         return Ok(());
@@ -105,7 +105,7 @@ fn add_robots(asked: &Asked<'_>, url: &Url, answer: &mut Explanation) -> Result<
 fn silent(directory: &Path, error: &str) -> Failure {
     let owner = directory::owning_process(directory);
     let text = format!("{owner} owns {} and does not respond: {error}", directory.display());
-    Failure::failed(text).hint("ask again later, or when it has ended")
+    Failure::failed(text).hint("try again later, or when it has ended")
 }
 
 fn running(asked: &Asked<'_>, directory: &Path, url: &Url) -> Result<Why, Failure> {
@@ -124,10 +124,10 @@ fn at_rest(asked: &Asked<'_>, directory: &Path, url: &Url) -> Result<Why, Failur
     of_state(asked, url, &directory.fixed, state.as_ref(), false)
 }
 
-/// The database has it all, whoever owns the shard.
+/// The database has all of it, whoever owns the shard.
 fn in_cluster(asked: &Asked<'_>, place: &ClusterPlace, url: &Url) -> Result<Why, Failure> {
     let nothing_owned = Arc::new(Epochs::default());
-    // Nothing is sent: Kafka need not answer.
+    // Nothing is sent, so Kafka need not respond.
     let sender = MessageSender::new(&place.transport, CLIENT, "a sender").map_err(|e| kafka_failure(&e))?;
     let state = PostgresState::open(&place.database, CLIENT, nothing_owned, sender, None)
         .map_err(|e| database_failure(&e))?;
@@ -161,12 +161,12 @@ fn of_state(
     if why.decision != Decision::OutOfScope || !may_have_list(asked, &start.seeds) {
         return Ok(why);
     }
-    // A list is not part of the job's specification: what it brought into the scope shows in the pages it led to.
+    // A list is not part of the job's specification: the pages it led to show what it added to the scope.
     start.seeds.extend(listed_seeds(asked)?);
     ask(&start)
 }
 
-/// The job's hash is more than that of its seeds and its name.
+/// The job's hash covers more than its seeds and its name.
 fn may_have_list(asked: &Asked<'_>, seeds: &[Url]) -> bool {
     let hash = &asked.job.seeds_hash;
     asked.job.name.as_ref() != Some(hash) && JobIdentity::new(None, seeds, None, None).key != *hash
@@ -185,7 +185,7 @@ fn listed_seeds(asked: &Asked<'_>) -> Result<Vec<Url>, Failure> {
     Ok(seeds)
 }
 
-/// The address, where it is one that the job may not connect to.
+/// The address, if the job may not connect to it.
 fn address_step(asked: &Asked<'_>, url: &Url) -> Result<Option<WhyStep>, Failure> {
     let config = asked.access.rules()?;
     let policy = addresses_of(&config.file, asked.spec.allow_private)?;

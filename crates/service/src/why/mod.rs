@@ -1,9 +1,9 @@
-//! The reasoned path of the decision on a URL, from whoever knows it: the catalogue what was attempted or refused, the
-//! frontier what waits and what its rules would say.
+//! Explains the decision on a URL step by step. The catalogue knows what was attempted or skipped, the frontier what is
+//! queued and what its rules say.
 //!
-//! `duplicate` is the word for a URL that is not fetched because, without the parameters that the normal form drops, it is
-//! the same as one that is. Any other spelling of a URL is that URL. A page whose content equals that of another one was
-//! fetched, and the steps name the other.
+//! `duplicate` means that a URL is not fetched because, without the parameters that the normal form drops, it equals a
+//! fetched one. Any other spelling of a URL is that URL. A page with the same content as another one was fetched, and
+//! the steps name the other.
 
 mod catalogue;
 mod frontier;
@@ -24,7 +24,7 @@ pub struct Explanation {
     pub url: String,
     pub decision: Decision,
     pub job: u32,
-    /// The URL that this one is the same as.
+    /// The URL that this one equals.
     pub duplicate_of: Option<String>,
     pub steps: Vec<WhyStep>,
     pub notes: Vec<String>,
@@ -61,7 +61,7 @@ pub fn explain_in(
     Ok(answer)
 }
 
-/// A question about a URL in a job, and those who may know.
+/// A question about a URL in a job, and the sources of the answer.
 struct Asked<'q> {
     access: &'q Access,
     reader: &'q dyn CatalogueReader,
@@ -98,7 +98,7 @@ impl Asked<'_> {
         Ok(best)
     }
 
-    /// What was too deep, or over the link limit of a page, may have been found again elsewhere, and wait.
+    /// A URL that was too deep, or over the link limit of a page, may have been found again elsewhere and be queued.
     fn unless_it_waits(&self, refused: Explanation) -> Result<Explanation, Failure> {
         let may_wait = [SkipReason::TooDeep, SkipReason::OverLinkLimit].map(SkipReason::as_str);
         if refused.steps.iter().any(|step| may_wait.contains(&step.step.as_str()))
@@ -123,9 +123,9 @@ impl Asked<'_> {
         }
     }
 
-    /// Links to what is no web page are refused by that alone.
+    /// Links that are not web pages are skipped for that reason alone.
     fn about_no_url(&self, typed: &str, problem: &str) -> Result<Explanation, Failure> {
-        // One that is too long is kept by its beginning.
+        // A URL that is too long is stored by its beginning.
         for text in [typed, &LongUrl::of(typed).shortened] {
             if let Some((url, decision, steps)) = catalogue::of(self, text)? {
                 return Ok(self.answer(&url, decision, steps));
@@ -134,7 +134,8 @@ impl Asked<'_> {
         Ok(self.answer(typed, Decision::Filtered, vec![WhyStep::new("normal_form", false, problem)]))
     }
 
-    /// A URL that was never seen may be one of the many links over the limit of a page, of which only a sample is kept.
+    /// A URL that was never seen may be one of the many links over the limit of a page, of which only a sample is
+    /// stored.
     fn note_link_limit(&self, answer: &mut Explanation) -> Result<(), Failure> {
         if answer.decision != Decision::Unknown {
             return Ok(());
@@ -151,15 +152,15 @@ impl Asked<'_> {
             .map_err(|e| directory::store_failure(&e))?;
         if let Some(page) = first {
             answer.notes.push(format!(
-                "pages of this job have more links than are taken from one (the first is {}: {}); not every link beyond the \
-                 limit is kept, and this URL may be one of them",
+                "pages of this job have more links than the limit (the first is {}: {}); not every link beyond \
+                 it is stored, and this URL may be one of them",
                 page.url, page.detail
             ));
         }
         Ok(())
     }
 
-    /// A URL that this job does not know may be another one's.
+    /// A URL that this job does not know may belong to another one.
     fn note_other_jobs(&self, answer: &mut Explanation) -> Result<(), Failure> {
         if matches!(
             answer.decision,
@@ -171,15 +172,15 @@ impl Asked<'_> {
         let elsewhere = self.reader.page(None, url.normal()).map_err(|e| directory::store_failure(&e))?;
         if let Some(page) = elsewhere.filter(|page| page.row.job != self.job.id) {
             let other = page.row.job;
-            answer.notes.push(format!("job {other} has asked for it; see 'argiope why --job {other} URL'"));
+            answer.notes.push(format!("job {other} has requested it; see 'argiope why --job {other} URL'"));
         }
         Ok(())
     }
 }
 
 impl Explanation {
-    /// A URL with parameters that the normal form drops may be one that was never sent: the one that was is named, with the
-    /// parameters that made them one.
+    /// A URL with parameters that the normal form drops may never have been requested: names the one that was, and the
+    /// parameters.
     fn note_parameters(&mut self, spellings: &[Url], spec: &JobSpec) {
         let rules = spec.normal_form.compile();
         let Ok(known) = Url::parse(&self.url, &rules) else { return };
@@ -196,8 +197,8 @@ impl Explanation {
             names => format!("parameters {} make", quoted(names)),
         };
         let detail = format!(
-            "{which} no difference; to fetch it apart, list it under normal_form.keep_parameters, in the job file or under \
-             crawl: in argiope.yaml"
+            "{which} no difference; to fetch it separately, list it under normal_form.keep_parameters, in the \
+             job file or under crawl: in argiope.yaml"
         );
         let at = self.steps.len().min(1);
         self.steps.insert(at, WhyStep::new("parameters", true, detail));

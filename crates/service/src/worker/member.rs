@@ -40,7 +40,7 @@ pub enum Departure {
     Dead,
 }
 
-/// Whether a member goes on.
+/// Whether a member continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tended {
     GoesOn,
@@ -161,7 +161,8 @@ impl<'w> Member<'w> {
         self.worker.config_path.as_ref().map(|path| reload(&self.engine, path))
     }
 
-    /// To be called several times a second while it runs: watches lease and disk, and tells the others how it is.
+    /// Call it several times a second while it runs: watches lease and disk, and reports the member's state to the
+    /// others.
     pub fn tend(&mut self) -> Tended {
         let members = &self.members;
         members.check_lease();
@@ -182,7 +183,7 @@ impl<'w> Member<'w> {
 
     /// What is wrong, for the table of workers.
     fn note(&self, status: &Status) -> Option<String> {
-        let held = held(status).map(|why| format!("nothing new is asked for: {why}"));
+        let held = held(status).map(|why| format!("no new requests: {why}"));
         let transport = self.worker.place.transport.problem();
         let notes = [held, transport, self.uploads.trouble(), redis_trouble(&self.members)];
         let notes: Vec<String> = notes.into_iter().flatten().collect();
@@ -206,7 +207,7 @@ impl<'w> Member<'w> {
     pub fn leave(self, wait: impl FnMut()) -> Result<Departure, Failure> {
         let Member { engine, members, receiver, publisher, heartbeat, uploads, marks, .. } = self;
         let ended = engine.join();
-        // While it still leads: what it has stored last is published before it goes.
+        // While it is still the leader: publishes the last stored pages before it leaves.
         drop((receiver, publisher, heartbeat));
         let departure = match ended {
             Ok(_) | Err(EngineError::Fenced(_)) if self.is_stopping => {
@@ -226,14 +227,14 @@ fn notifier(worker: &Worker, relay: &Arc<EventRelay>) -> Result<Option<Arc<Shard
     let Some(redis) = &worker.redis else { return Ok(None) };
     let relay = Arc::clone(relay);
     let notifier = ShardNotifier::start(redis, Box::new(move |event| relay.on_notifier_event(&event)))
-        .map_err(|e| Failure::failed(format!("no thread can be started: {e}")))?;
+        .map_err(|e| Failure::failed(format!("cannot start a thread: {e}")))?;
     Ok(Some(Arc::new(notifier)))
 }
 
 fn robots_cache(worker: &Worker) -> Result<Option<RobotsCache>, Failure> {
     let Some(redis) = &worker.redis else { return Ok(None) };
     let cache = RobotsCache::start(redis.with_own_connection())
-        .map_err(|e| Failure::failed(format!("no thread can be started: {e}")))?;
+        .map_err(|e| Failure::failed(format!("cannot start a thread: {e}")))?;
     Ok(Some(cache))
 }
 

@@ -1,6 +1,5 @@
-//! One worker of a cluster. It works on whatever jobs there are until it is told to stop; then its shards are stored and
-//! other workers continue with them. [`Worker`] is what stays the same from membership to membership, [`Member`] is one
-//! membership.
+//! One worker of a cluster. It works on all running jobs until it is stopped; then its shards are stored and other
+//! workers take them. [`Worker`] is what stays the same between memberships, [`Member`] is one membership.
 
 mod event_relay;
 mod member;
@@ -32,7 +31,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Before a worker that was declared dead joins again.
+/// The pause before a worker that was declared dead joins again.
 const REJOIN_PAUSE: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -110,13 +109,12 @@ impl Worker {
         let mut said = false;
         while is_up(&mut session, &self.name).map_err(failed)? {
             if Instant::now() >= until {
-                return Err(Failure::failed(format!("a worker named {} is up already", self.name)).hint(
-                    "names belong to disks: give this one another with --name, and a --data of its own",
-                ));
+                return Err(Failure::failed(format!("a worker named {} is already running", self.name))
+                    .hint("a name belongs to a disk: give this worker another --name and its own --data"));
             }
             if !std::mem::replace(&mut said, true) {
                 notice(&format!(
-                    "a worker named {} was up a moment ago; waiting for its lease to end",
+                    "a worker named {} was running a moment ago; waiting for its lease to expire",
                     self.name
                 ));
             }
@@ -146,7 +144,7 @@ impl Worker {
         Member::join(self)
     }
 
-    /// URLs from other programs are read as those of a list are.
+    /// URLs from other programs are parsed like those of a list.
     fn addresses(&self) -> Result<Addresses, Failure> {
         let Fixed { shards, fingerprint_key, suffixes } = &self.place.fixed;
         let own = self.addresses.clone();

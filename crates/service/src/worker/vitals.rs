@@ -9,8 +9,7 @@ use argiope_cluster::transport::Transport;
 use argiope_engine::{Phase, Status};
 
 pub(super) fn redis_trouble(members: &Members) -> Option<String> {
-    (members.is_notified() == Some(false))
-        .then(|| String::from("redis does not answer: links are looked for by the clock"))
+    (members.is_notified() == Some(false)).then(|| String::from("Redis does not respond; polling for links"))
 }
 
 pub(super) fn vitals(status: Status, members: &Members, bounds: Bounds, shards: u32) -> Vitals {
@@ -46,7 +45,7 @@ pub(super) fn with_uploads(mut vitals: Vitals, uploads: Option<UploadStatus>) ->
     vitals
 }
 
-/// Its own, which is no server, and can be too full for the worker to go on.
+/// The local disk, which is not a server, and can be too full for the worker to continue.
 pub(super) fn disk(status: &Status) -> Dependency {
     let detail = held(status).map(str::to_owned);
     Dependency { name: "disk", up: detail.is_none(), detail }
@@ -84,7 +83,7 @@ pub(super) fn worker_status(status: Status, members: &Members) -> WorkerStatus {
 
 fn dependencies(members: &Members) -> Vec<Dependency> {
     let up = members.is_database_reachable();
-    let detail = (!up).then(|| String::from("it does not answer: nothing new is asked for until it does"));
+    let detail = (!up).then(|| String::from("it does not respond; no new requests until it does"));
     let postgres = Dependency { name: "postgresql", up, detail };
     let redis = members.is_notified();
     let redis = redis.map(|up| Dependency { name: "redis", up, detail: redis_trouble(members) });

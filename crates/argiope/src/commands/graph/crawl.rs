@@ -1,4 +1,4 @@
-//! `graph SEED`: the options over the file of `-c`, and what is said while the graph grows.
+//! `graph SEED`: merges the options with the file of `-c`, and prints messages while the graph grows.
 
 use super::lines::Lines;
 use crate::cli::GraphCrawlArgs;
@@ -11,9 +11,9 @@ use argiope_service::host_graph::{
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How often signals and the age of what waits are looked at.
+/// How often to check signals and the age of pending rows.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// How often the size of the graph is said, while it changes.
+/// How often the size of the graph is printed, while it changes.
 const SAY_EVERY: Duration = Duration::from_secs(2);
 
 pub(super) fn run(global: &GlobalOptions, args: &GraphCrawlArgs, display: &Display) -> Result<(), Failure> {
@@ -72,7 +72,7 @@ fn watch(crawl: &mut HostGraphCrawl, signals: &Signals, lines: &Lines) {
     while !crawl.has_ended() {
         if signals.wait(LOOK_EVERY) == Some(Signal::Stop) {
             if interrupted {
-                // What is written is whole however the process ends; at once means at once.
+                // Written data is complete however the process ends, so at once means at once.
                 std::process::exit(130);
             }
             interrupted = true;

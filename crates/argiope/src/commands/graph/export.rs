@@ -88,7 +88,7 @@ impl ExportArgs {
             (None, "csv") => FormatArg::Csv,
             (None, "json") => FormatArg::Json,
             _ => {
-                return Err(Failure::usage("no format was given, and the output's name has none")
+                return Err(Failure::usage("no format was given, and the output has no known extension")
                     .hint("-f graphml, gexf, dot, csv or json; or a FILE with one of these endings"));
             }
         };

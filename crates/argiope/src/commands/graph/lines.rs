@@ -1,4 +1,4 @@
-//! What is said on standard output while a graph grows, a line each.
+//! Lines on standard output while a graph grows.
 
 use argiope_model::SkipReason;
 use argiope_service::host_graph::{GraphEvent, GraphFigures, Happening};
@@ -7,10 +7,10 @@ use std::fmt;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Shared by the threads that have something to say.
+/// Shared by the threads that print.
 pub(super) struct Lines {
     silent: AtomicBool,
-    /// How often a request is tried again.
+    /// How often a request is retried.
     retries: u32,
 }
 
@@ -33,7 +33,7 @@ impl Lines {
         }
         let mut out = std::io::stdout().lock();
         if writeln!(out, "[{level}] {text}").and_then(|()| out.flush()).is_err() {
-            // Nobody listens any more; the graph is in its file all the same.
+            // The reader of standard output is gone; the graph is in its file all the same.
             self.silent.store(true, Ordering::Relaxed);
         }
     }
@@ -90,13 +90,13 @@ impl Lines {
             Happening::Refused { url, reason: SkipReason::RobotsUnreachable, detail } => {
                 self.warn(format_args!("Skipped {url} ({detail})"));
             }
-            // Over a limit of the graph: that is what limits are for.
+            // Over a limit of the graph, which is intended.
             Happening::Refused { .. } => {}
         }
     }
 }
 
-/// A name that does not resolve is no worker's failure.
+/// A name that does not resolve is not a worker's failure.
 fn who(worker: Option<u32>) -> String {
     worker.map_or_else(|| String::from("Crawler "), |number| format!("Worker {number} "))
 }

@@ -1,5 +1,5 @@
-//! `graph`: who links to whom. A crawl maps how hosts link to each other; `rank` lists the most important nodes of that
-//! or of any crawl's links, `export` writes files for other programs, `view` a picture.
+//! `graph`: the link graph. A crawl maps how hosts link to each other; `rank` lists the most important nodes of that or
+//! of any crawl's links, `export` writes files for other programs, `view` a picture.
 
 mod crawl;
 mod export;

@@ -1,4 +1,4 @@
-//! `graph rank`: the nodes of the highest PageRank.
+//! `graph rank`: the nodes with the highest PageRank.
 
 use super::source::SourceArgs;
 use crate::commands::output::{print, print_json};
@@ -43,7 +43,7 @@ fn text(ranking: &Ranking<'_>, source: &LinkGraph) -> String {
     if !ranking.converged {
         let _ = writeln!(
             text,
-            "Ranks have not settled after {} rounds: they are near, not exact.\n",
+            "Ranks have not converged after {} rounds: they are approximate.\n",
             ranking.iterations
         );
     }

@@ -23,10 +23,10 @@ pub(crate) struct ViewArgs {
     /// The HTML file to write; - is stdout
     #[arg(short, long, value_name = "FILE", default_value = "graph.html", value_hint = ValueHint::FilePath)]
     output: PathBuf,
-    /// How many nodes, those of the highest ranks; the picture is for up to 5000
+    /// Number of nodes, those with the highest ranks (at most 5000)
     #[arg(long, value_name = "N", default_value_t = 5000, value_parser = value_parser!(u32).range(1..=50_000))]
     limit: u32,
-    /// What nodes have their colour by; without it, the first of these by which they differ
+    /// What the colours of nodes mean (default: the first of these in which nodes differ)
     #[arg(long, value_enum)]
     colour_by: Option<ColourBy>,
 }

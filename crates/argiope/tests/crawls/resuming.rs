@@ -27,7 +27,7 @@ fn an_interrupted_crawl_goes_on_where_it_was() {
     assert_eq!(status["state"], "paused", "{status}");
     assert!(status["queued"].as_u64() > Some(0), "{status}");
     let said = desk.run(&["status"]).ok().stdout;
-    assert!(said.contains("goes on with it"), "{said}");
+    assert!(said.contains("run the same command to resume it"), "{said}");
 
     desk.crawl(&lab.seeds(), &options).ok();
     assert_eq!(sorted(&json_lines(&desk.read("out.jsonl")), "url"), expected(&lab));
@@ -125,14 +125,14 @@ fn other_settings_for_an_unfinished_job_are_refused_and_fresh_begins_anew() {
 }
 
 #[test]
-fn a_crawl_whose_reader_went_away_says_so_and_goes_on() {
+fn a_crawl_whose_reader_went_away_reports_it_and_can_be_resumed() {
     let (desk, lab) = (Desk::new(), lab(&[SiteKind::Ordinary], 30, 0));
     let mut running = desk.start_crawl(&lab.seeds(), &["--delay", "20ms", "-o", "-"]);
     assert!(running.read_one_line().starts_with('{'));
     let run = running.wait();
     assert_eq!(run.code, 130, "{}", run.stderr);
     assert!(
-        run.stderr.contains("went away") && run.stderr.contains("same command goes on"),
+        run.stderr.contains("closed the pipe") && run.stderr.contains("same command resumes it"),
         "{}",
         run.stderr
     );

@@ -179,7 +179,7 @@ fn messages_and_summary_fit_a_terminal_of_60_columns() {
         .output()
         .expect("script, of util-linux");
     let text = String::from_utf8_lossy(&output.stdout).replace('\r', "");
-    assert!(output.status.success() && text.contains("What to type next"), "{text}");
+    assert!(output.status.success() && text.contains("Next commands"), "{text}");
     assert!(text.contains("robots.txt is IGNORED"), "{text}");
     for line in text.lines() {
         // What is redrawn begins with moving up and clearing.

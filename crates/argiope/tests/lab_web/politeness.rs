@@ -1,4 +1,4 @@
-//! Politeness, judged by the access log of the lab and not by what the crawler says of itself.
+//! Politeness, checked by the access log of the lab and not by the crawler's own reports.
 
 use crate::BRISK;
 use crate::desk::{Desk, lab};
@@ -70,7 +70,7 @@ fn the_crawler_says_who_it_is() {
 }
 
 #[test]
-fn several_at_once_are_allowed_only_where_they_are_asked_for() {
+fn parallel_requests_happen_only_where_configured() {
     let (desk, lab) = (Desk::new(), lab(&[SiteKind::Ordinary; 2], 40, 30));
     desk.write("argiope.yaml", BRISK);
     desk.crawl(&lab.seeds(), &["--per-host", "4", "--delay", "5ms"]).ok();

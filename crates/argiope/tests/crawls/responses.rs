@@ -1,4 +1,4 @@
-//! Answers of unusual kinds: the words and the status their records have.
+//! Responses of unusual kinds: the errors and statuses in their records.
 
 use crate::desk::Desk;
 use crate::site::{Site, body, page, status};
