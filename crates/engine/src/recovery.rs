@@ -1,13 +1,13 @@
 //! After a crash: what the archive has beyond the frontier's marks is completed from it, without a second request.
 //!
-//! The archive is the log. The frontier stores, with every batch, how far the archive was when the visits of that batch
-//! were done; whatever complete visit lies beyond is committed to the catalogue (unless it is there) and ended in the
-//! frontier, links and all. What has no metadata record was in flight: it is still queued.
+//! The archive is the log. With every batch the frontier stores how far the archive was when the visits of that batch
+//! were done. Complete visits beyond that are committed to the catalogue (unless they are there) and completed in the
+//! frontier, with their links. Requests without a metadata record were in flight: they are still queued.
 //!
-//! A catalogue that is older than the frontier, restored from a backup or without its last transactions, is first brought
-//! up to it: the visits in between are ended, and only stored again.
+//! A catalogue that is older than the frontier, restored from a backup or without its last transactions, is first
+//! brought up to date: the visits in between are complete, and are only stored again.
 //!
-//! The archive is read twice: links may lead to what is itself among the visits, and those must be known first. A retry
+//! The archive is read twice: links may lead to URLs that are among the visits, and those must be known first. A retry
 //! or a hop may be there beside the visit it follows; then the last one of them counts.
 
 use crate::classify::{self, Decision};
@@ -41,23 +41,23 @@ use std::time::Duration;
 /// What was found after an unclean stop.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecoverySummary {
-    /// The last run did not end by itself. What was under way then is repeated; how many requests had left is not known.
+    /// The last run did not end by itself. Requests in flight at that time are repeated; their number is not known.
     pub unclean: bool,
     /// Visits completed from the archive.
     pub visits: u64,
-    /// Visits that the frontier had ended, put back into a catalogue that did not have them.
+    /// Visits that the frontier had completed, restored to a catalogue that lacked them.
     pub restored: u64,
-    /// Incomplete ones that were cut off.
+    /// Incomplete visits that were cut off.
     pub cuts: u64,
     /// Bytes of links beyond the catalogue that were cut.
     pub link_bytes: u64,
-    /// Failures that are queued again, because that was asked for.
+    /// Failures that are queued again on request.
     pub retried: u64,
 }
 
 const BATCH: usize = 500;
 
-/// Named in the rows as the worker.
+/// The worker name in the rows.
 const WORKER: &str = "recovery";
 
 pub(crate) struct Recoverer<'e> {
@@ -71,13 +71,13 @@ pub(crate) struct Recoverer<'e> {
     pub(crate) known: KnownVisits,
 }
 
-/// What is known of the visits that are recovered before their turn comes. As many as may be outstanding.
+/// What is known of the recovered visits before they are processed. As many as may be in progress.
 #[derive(Default)]
 pub(crate) struct KnownVisits {
-    /// How far each URL has come: its retries and hops so far.
+    /// The progress of each URL: its retries and hops so far.
     stages: HashMap<(JobId, Fingerprint), usize>,
     ended: HashSet<Ticket>,
-    /// Entries that wait for their time; looked up only if an entry is missing from its queue.
+    /// Delayed entries; searched only if an entry is missing from its queue.
     delayed: Option<HashMap<(QueueAt, OrderKey), Millis>>,
 }
 
@@ -106,7 +106,7 @@ impl Recoverer<'_> {
         Ok(RecoverySummary { visits: recovery.visits, restored, cuts, ..RecoverySummary::default() })
     }
 
-    /// Stores again what the frontier has ended, up to these lengths of the archive, and the catalogue does not have.
+    /// Stores visits that the frontier has completed, up to these lengths of the archive, and the catalogue lacks.
     fn catch_up(&mut self, ended: &HashMap<Arc<str>, u64>) -> Result<u64, EngineError> {
         let catalogued = self.committer.catalogue.reader()?.archive_positions()?.into_iter();
         let catalogued: HashMap<Arc<str>, u64> = catalogued.map(|p| (p.file.into(), p.length)).collect();
@@ -129,7 +129,7 @@ impl Recoverer<'_> {
         Ok(restored)
     }
 
-    /// Reads the wanted visits beyond these positions, as records, and hands them on in batches.
+    /// Reads the selected visits beyond these positions, as records, and passes them on in batches.
     fn replay(
         &mut self,
         known: &[Position],
@@ -219,7 +219,7 @@ impl Recoverer<'_> {
         })
     }
 
-    /// A visit as its worker would have handed it over. None if its job is not open: it stays where it is.
+    /// A visit as its worker would have passed it on. None if its job is not open: it stays where it is.
     fn record_of(
         &mut self,
         found: RecoveredVisit,
@@ -264,7 +264,7 @@ impl Recoverer<'_> {
         };
         record.position = position;
         if catalogued {
-            // Only the frontier had not heard of it: links and rows are stored.
+            // Only the frontier lacked it: links and rows are stored.
             let settlement = record.settlement.take();
             record = VisitRecord { settlement, position: record.position, ..VisitRecord::default() };
         }
@@ -274,7 +274,7 @@ impl Recoverer<'_> {
         Ok(Some(record))
     }
 
-    /// The host may have asked for patience, and been forgotten.
+    /// The host may have asked for a pause that was lost.
     fn tell_host(&mut self, visit: &Visit, fetched: &Fetched) {
         let (status, ended) = (fetched.status.as_u16(), fetched.timings.ended);
         let retry_after = classify::retry_after(&fetched.headers, status, ended);
@@ -282,8 +282,8 @@ impl Recoverer<'_> {
         self.frontier.answered_before(&visit.url, &Answer { ended, outcome }, now());
     }
 
-    /// A robots.txt is kept as if it had just come. One that was redirected is asked for again, and so is that of a host
-    /// for which nothing is queued any more: whoever asks then looks for its sitemaps, too.
+    /// Treats a robots.txt as if it had just arrived. One that was redirected is fetched again, and so is that of a
+    /// host without queued URLs: the next user also looks for its sitemaps.
     fn keep_robots(&mut self, job: &JobContext, visit: &Visit, fetched: &Fetched, record: &mut VisitRecord) {
         let Some(origin) = &visit.source else { return };
         if fetched.redirect().is_some() || !self.frontier.serves(job.id, origin.host()) {
@@ -324,7 +324,7 @@ fn decision_of(found: &RecoveredVisit) -> Decision {
             Completion::Redirect { to: to.clone(), status: metadata.status.unwrap_or(302) }
         }
     };
-    // Whatever was tried again and ended without a good answer had been tried as often as makes sense.
+    // A visit that was retried and ended without success had been retried as often as allowed.
     let bad = metadata.status.is_none_or(|status| matches!(status, 429 | 500..=599));
     let last = matches!(metadata.outcome, VisitOutcome::Final) && bad;
     let dead_letter = last && metadata.error.is_some() && metadata.visit.attempt > 0;
@@ -364,7 +364,7 @@ fn without_response(metadata: VisitMetadata, decision: Decision, ticket: Option<
     }
 }
 
-/// An answer as the archive has it.
+/// A response as archived.
 fn fetched_again(found: &RecoveredVisit, exchange: &StoredExchange) -> Fetched {
     let metadata = &found.metadata;
     Fetched {
@@ -382,7 +382,7 @@ fn fetched_again(found: &RecoveredVisit, exchange: &StoredExchange) -> Fetched {
     }
 }
 
-/// Header fields of a stored head; lines that are none are passed over.
+/// Header fields of a stored head; invalid lines are skipped.
 fn parse_head(head: &[u8]) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for line in head.split(|byte| *byte == b'\n').skip(1) {
@@ -400,6 +400,7 @@ fn parse_head(head: &[u8]) -> HeaderMap {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample;
 
     #[test]
     fn a_stored_head_is_read_again() {
@@ -407,5 +408,70 @@ mod tests {
             parse_head(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nX-A: 1\r\nX-A: 2\r\nrubbish\r\n\r\n");
         assert_eq!(headers.get("content-type").unwrap(), "text/html");
         assert_eq!(headers.get_all("x-a").iter().count(), 2);
+    }
+
+    fn found(metadata: VisitMetadata) -> RecoveredVisit {
+        let at = argiope_store::archive::ArchiveRef { file: "one.warc.gz".into(), offset: 0 };
+        RecoveredVisit { at, end: 100, metadata, has_response: false, duplicate_of: None }
+    }
+
+    fn failed(attempt: u8) -> VisitMetadata {
+        sample::metadata(Visit { attempt, ..sample::visit("http://a.test/x") })
+    }
+
+    #[test]
+    fn what_an_archived_visit_came_to_is_decided_as_before() {
+        let of = |metadata| decision_of(&found(metadata));
+        let done = |counted| Completion::Done { counted };
+        let answered = |status| VisitMetadata { status: Some(status), error: None, ..failed(0) };
+        assert_eq!(of(answered(404)).completion, done(true));
+        assert_eq!(of(failed(0)).completion, done(false), "without an answer it is no page");
+        let visit = Visit { kind: RequestKind::Sitemap, ..sample::visit("http://a.test/sitemap.xml") };
+        let sitemap = VisitMetadata { visit, ..answered(200) };
+        assert_eq!(of(sitemap).completion, done(false), "only pages count");
+        let due = Millis(77);
+        let retry = VisitMetadata { outcome: VisitOutcome::Retry { due }, ..answered(503) };
+        assert_eq!(of(retry).completion, Completion::Retry { due });
+        let to = sample::url("http://a.test/y");
+        let redirect = VisitMetadata { outcome: VisitOutcome::Redirect { to: to.clone() }, ..answered(308) };
+        assert_eq!(of(redirect).completion, Completion::Redirect { to, status: 308 });
+    }
+
+    #[test]
+    fn only_the_last_of_several_failed_attempts_is_a_dead_letter() {
+        let is_dead = |metadata| decision_of(&found(metadata)).dead_letter;
+        assert!(is_dead(failed(2)));
+        assert!(is_dead(VisitMetadata { status: Some(503), ..failed(2) }));
+        assert!(!is_dead(failed(0)), "it was not tried again");
+        assert!(!is_dead(VisitMetadata { outcome: VisitOutcome::Retry { due: Millis(1) }, ..failed(2) }));
+        assert!(!is_dead(VisitMetadata { status: Some(404), ..failed(2) }), "that is an answer");
+    }
+
+    #[test]
+    fn a_failure_is_restored_with_its_rows_and_where_it_was_queued() {
+        let ticket: Ticket = "1.17.3.51.2.889".parse().unwrap();
+        let metadata = failed(2);
+        let decision = decision_of(&found(metadata.clone()));
+        let record = without_response(metadata, decision.clone(), Some(ticket));
+        let settlement = record.settlement.unwrap();
+        assert_eq!((settlement.token, settlement.ticket), (None, Some(ticket)));
+        assert_eq!(settlement.completion, decision.completion);
+        assert!(record.fetch.is_some() && record.error.unwrap().dead_letter);
+        assert_eq!(record.page.unwrap().page.error.as_deref(), Some("reset"));
+        assert!(record.resource.is_none());
+        // One that is tried again is no page yet.
+        let metadata = VisitMetadata { outcome: VisitOutcome::Retry { due: Millis(1) }, ..failed(1) };
+        let decision = decision_of(&found(metadata.clone()));
+        let record = without_response(metadata, decision, None);
+        assert!(record.page.is_none() && record.fetch.is_some());
+    }
+
+    #[test]
+    fn a_request_is_restored_with_the_terms_that_it_was_made_on() {
+        let robots_rule = Some(String::from("Allow: /x"));
+        let metadata = VisitMetadata { robots_rule, robots_line: Some(4), ..failed(0) };
+        let context = context_of(&metadata, None);
+        assert_eq!(context.rule, Some(Rule { text: "Allow: /x".into(), line: Some(4) }));
+        assert_eq!((context.delay, context.per_host), (Duration::from_secs(2), 1));
     }
 }

@@ -5,6 +5,7 @@ use crate::graph::GraphRules;
 use crate::job::{JobContext, JobStart};
 use argiope_fetch::Fetched;
 use argiope_model::{FetchTimings, Hop, JobId, JobSpec, Millis, PublicSuffixes, RequestKind, Url, Visit};
+use argiope_store::warc::{VisitMetadata, VisitOutcome};
 use http::{HeaderMap, HeaderName, StatusCode, Version};
 use std::sync::Arc;
 
@@ -81,5 +82,24 @@ pub(crate) fn response(status: u16, headers: &[(&str, &str)], body: &str) -> Fet
         address: "127.0.0.1:80".parse().unwrap(),
         timings: FetchTimings { started, ended: ENDED, first_byte_us: 20_000, ..FetchTimings::default() },
         reused: false,
+    }
+}
+
+/// Of a visit that got no answer.
+pub(crate) fn metadata(visit: Visit) -> VisitMetadata {
+    VisitMetadata {
+        visit,
+        outcome: VisitOutcome::Final,
+        status: None,
+        error: Some(String::from("reset")),
+        truncated: None,
+        timings: FetchTimings { started: ENDED, ended: ENDED, ..FetchTimings::default() },
+        robots_rule: None,
+        robots_line: None,
+        required_delay_ms: 2000,
+        per_host: 0,
+        ticket: None,
+        charset: None,
+        answer: None,
     }
 }

@@ -1,4 +1,4 @@
-//! Writes records: acknowledged by all replicas in sync, or an error. What is sent again is stored once.
+//! Writes records: acknowledged by all in-sync replicas, or an error. A retried write is stored once.
 
 use super::brokers::{Kafka, no_such_topic, refused};
 use super::codecs::Codec;
@@ -18,17 +18,17 @@ use std::time::Duration;
 impl Question for ProduceRequest {
     const KEY: ApiKey = ApiKey::Produce;
     type Answer = ProduceResponse;
-    /// The first that takes zstd.
+    /// The first version that accepts zstd.
     const OLDEST: i16 = 7;
     const NEWEST: i16 = 9;
 }
 
-/// Of the values in a batch; a broker takes 1 MB of batch unless told otherwise.
+/// For the values in a batch; a broker accepts batches of 1 MB by default.
 const LONGEST_BATCH: usize = 900_000;
-/// Of a request, so that a broker's memory is not the limit.
+/// For a request, so that the broker's memory is not the limit.
 const LONGEST_REQUEST: usize = 8 << 20;
 const ALL_IN_SYNC: i16 = -1;
-/// How often a write is tried, with a pause that doubles: leaders move, and connections end while nobody uses them.
+/// How often a write is tried, with a doubling pause: leaders move, and idle connections close.
 const TRIES: u32 = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
@@ -39,7 +39,7 @@ pub struct Outgoing<'a> {
     pub value: &'a [u8],
 }
 
-/// The batches of each partition that are not acknowledged yet, in their order.
+/// The unacknowledged batches of each partition, in order.
 type Unwritten<'a> = BTreeMap<i32, VecDeque<Batch<'a>>>;
 
 #[derive(Debug)]
@@ -48,17 +48,17 @@ struct Batch<'a> {
     records: Vec<&'a Outgoing<'a>>,
 }
 
-/// Of each partition that was written to: the offset of the last record.
+/// For each partition that was written: the offset of the last record.
 pub type LastOffsets = BTreeMap<u16, i64>;
 
 impl Kafka {
-    /// Writes all of them, in their order within a partition. After an error some may be there, and all may be written
+    /// Writes all of them, in order within a partition. After an error some may be stored, and all may be written
     /// again.
     pub fn write(&mut self, topic: &str, records: &[Outgoing<'_>]) -> Result<LastOffsets> {
         if records.is_empty() {
             return Ok(LastOffsets::new());
         }
-        // It is put back when all is written: after an error nobody knows which of its numbers are used up.
+        // It is put back after all is written: after an error, it is unknown which sequence numbers are used.
         let mut producer = match self.producer.take() {
             Some(producer) => producer,
             None => self.retried(topic, Kafka::new_producer)?,
@@ -89,7 +89,7 @@ impl Kafka {
                     if !error.is_retryable() || tried == TRIES {
                         return Err(error);
                     }
-                    tracing::debug!(%error, topic, "write is tried again");
+                    tracing::debug!(%error, topic, "write failed; retrying");
                 }
             }
             std::thread::sleep(pause);
@@ -98,7 +98,7 @@ impl Kafka {
         }
     }
 
-    /// A request holds one batch of a partition at most: rounds of requests, until nothing is left.
+    /// A request holds at most one batch per partition: repeats requests until nothing is left.
     fn write_rounds(
         &mut self,
         topic: &str,
@@ -124,7 +124,7 @@ impl Kafka {
         Ok(())
     }
 
-    /// One request to each leader, all of them at once.
+    /// One request to each leader, all at the same time.
     fn write_round(
         &mut self,
         topic: &str,
@@ -140,7 +140,7 @@ impl Kafka {
                 Err(error) => outcome = Err(error),
             }
         }
-        // All answers are taken, whatever went wrong before: a connection with one left would be out of step.
+        // Reads all responses, whatever failed before: a connection with an unread one would be out of sync.
         for (leader, version) in sent {
             let acknowledged = self
                 .receive::<ProduceRequest>(leader, version)
@@ -161,7 +161,7 @@ fn batched<'a>(
     for record in records {
         if record.value.len() > LONGEST_BATCH {
             let message = format!(
-                "{topic}: a record of {} bytes; {LONGEST_BATCH} is the most that fits a batch",
+                "{topic}: a record of {} bytes; a batch holds at most {LONGEST_BATCH}",
                 record.value.len()
             );
             return Err(ServerError::new(ServerErrorKind::Misconfigured, SETTING, message));
@@ -182,7 +182,7 @@ fn batched<'a>(
     Ok(unwritten)
 }
 
-/// Packs the batches, with the next numbers of this producer.
+/// Packs the batches with the next sequence numbers of this producer.
 fn pack(topic: &str, unwritten: &mut Unwritten<'_>, producer: &mut Producer, codec: Codec) -> Result<()> {
     let now = i64::try_from(now().0).unwrap_or(i64::MAX);
     for (partition, batches) in unwritten {
@@ -197,7 +197,7 @@ fn pack(topic: &str, unwritten: &mut Unwritten<'_>, producer: &mut Producer, cod
     Ok(())
 }
 
-/// Whether the broker does not go on with the numbers of this producer, because it has lost what it knew of it.
+/// Whether the broker rejects the sequence numbers of this producer, because it lost its state.
 fn is_out_of_sequence(error: &ServerError) -> bool {
     let cause = std::error::Error::source(error).and_then(|source| source.downcast_ref::<ResponseError>());
     cause.is_some_and(is_of_the_sequence)
@@ -214,7 +214,7 @@ fn is_of_the_sequence(error: &ResponseError) -> bool {
     )
 }
 
-/// One at least.
+/// At least one.
 fn as_many_as_fit(records: &[&Outgoing<'_>]) -> usize {
     let mut bytes = 0;
     let fitting = records.iter().take_while(|record| {
@@ -237,7 +237,7 @@ fn request(topic: &str, batches: Vec<(i32, Bytes)>) -> ProduceRequest {
         .with_topic_data(vec![data])
 }
 
-/// What a broker acknowledged is not written again; the first error is the outcome.
+/// Acknowledged batches are not written again; the first error is returned.
 fn take_acknowledged(
     topic: &str,
     answer: ProduceResponse,
@@ -255,7 +255,7 @@ fn take_acknowledged(
                     written.insert(number, partition.base_offset.saturating_add(after_first));
                 }
             }
-            // A topic that was just made is not known to every broker at once.
+            // Not every broker knows a new topic at once.
             Some(ResponseError::UnknownTopicOrPartition) => {
                 outcome = Err(ServerError { kind: ServerErrorKind::Unavailable, ..no_such_topic(topic) });
             }

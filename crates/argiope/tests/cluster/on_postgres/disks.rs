@@ -5,7 +5,6 @@ use crate::listening::{get, metric};
 use crate::site::{DELAY, Site, assert_whole, lab};
 use crate::store::Store;
 use argiope_lab::Lab;
-use std::time::Duration;
 
 const DISK: &str = "argiope_dependency_up{name=\"disk\"}";
 
@@ -20,18 +19,22 @@ fn a_worker_whose_files_cannot_leave_stops_fetching_and_goes_on_by_itself_on_s3(
     let mut worker = site.worker_with("one", &["--listen", &port]);
     site.submit(&lab, &[]);
     site.wait_until("files in the bucket", || !store.keys("warc/", ".warc.gz").is_empty());
-    assert_eq!(metric(&port, DISK), Some(1));
+    // The limit is low: uploads that are late for a moment brake it, too.
+    site.wait_until("no brake", || metric(&port, DISK) == Some(1));
     store.server("stop");
     site.wait_until("the brake", || metric(&port, DISK) == Some(0));
     let health = get(&port, "/health");
     assert!(health.starts_with("HTTP/1.1 200") && health.contains("storage.upload_backlog"), "{health}");
     site.wait_until("the cluster's status to tell", || {
         let status = site.run(&["cluster", "status"]).ok().stdout;
-        status.contains("nothing new is asked for") && status.contains("storage.html_bucket")
+        status.contains("no new requests") && status.contains("storage.html_bucket")
     });
     site.wait_until("what is under way to end", || metric(&port, "crawler_worker_active_fetches") == Some(0));
     let asked = lab.access_log().len();
-    std::thread::sleep(Duration::from_secs(2));
+    // It lives, and has looked at its lease and its files again: hosts have been due many times meanwhile.
+    let seen = || site.sql("SELECT seen_at FROM members");
+    let before = seen();
+    site.wait_until("a heartbeat", || seen() != before);
     assert_eq!(lab.access_log().len(), asked, "it asks for something while it should not");
     assert_eq!(site.job()["state"], "running");
     store.server("start");
@@ -107,7 +110,7 @@ fn what_went_with_a_disk_is_told_and_comes_back_with_it_on_s3() {
     site.submit(&second, &[]);
     site.wait_for_end();
     assert_eq!(worker.leave(), 0, "{}", worker.said());
-    assert!(worker.said().contains("are gone"), "{}", worker.said());
+    assert!(worker.said().contains("are lost"), "{}", worker.said());
     assert_whole(&site, &second, DELAY);
     let segments = store.keys("links/", ".zst");
     assert!(segments.iter().all(|key| key.starts_with("links/one-00000001-")), "{segments:?}");

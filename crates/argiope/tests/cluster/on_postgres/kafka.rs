@@ -63,7 +63,6 @@ fn a_kafka_that_goes_away_is_waited_for_on_kafka() {
                 worker["note"].as_str().is_some_and(|note| note.starts_with("cluster.kafka_brokers"))
             })
     });
-    std::thread::sleep(Duration::from_secs(10));
     site.server("start");
     site.wait_for_end();
     assert_whole(&site, &lab, DELAY);
@@ -94,19 +93,22 @@ fn max_pages_holds_when_a_worker_dies_while_kafka_hangs_on_kafka() {
     site.wait_for_pages(40);
     doomed.kill();
     site.server("resume");
-    let _workers = [site.worker("one"), site.worker("two")];
+    let mut workers = [site.worker("one"), site.worker("two")];
     site.wait_for_end();
-    std::thread::sleep(Duration::from_secs(2));
-    let pages = site.pages();
-    assert_eq!(pages.iter().filter(|page| !page["status"].is_null()).count(), 101);
-    assert_polite(&lab, DELAY);
     // Those that were stored twice are published twice at least, the others once.
     site.wait_until("all to be published", || {
+        let pages = site.pages();
         let results = messages(&site, Topic::CrawlResults);
         let repeated = site.sql("SELECT count(*) FROM crawl_metadata WHERE repeated").parse::<usize>();
         urls(results.iter().map(|result| &result["page"])) == urls(&pages)
             && results.len() >= pages.len() + repeated.expect("a number")
     });
+    // Who has left has stored all that it had asked for: nothing comes any more.
+    for worker in &mut workers {
+        assert_eq!(worker.leave(), 0, "{}", worker.said());
+    }
+    assert_eq!(site.pages().iter().filter(|page| !page["status"].is_null()).count(), 101);
+    assert_polite(&lab, DELAY);
 }
 
 #[test]
