@@ -66,7 +66,7 @@ impl Signals {
     pub(crate) fn waker(&self) -> impl FnOnce() + Send + 'static {
         let to = self.to.clone();
         move || {
-            // If there is no room, there is enough to wake up for.
+            // If the channel is full, a wake-up is pending anyway.
             let _ = to.try_send(Signal::Wake);
         }
     }

@@ -1,5 +1,5 @@
-//! What bad input gets: a message that says what was wrong and where, a next step, the right exit code, and nothing
-//! stored by halves.
+//! Invalid input: a message that names the problem and its place, a next step, the right exit code, and nothing
+//! half-stored.
 
 #![allow(
     clippy::unwrap_used,
@@ -41,7 +41,7 @@ fn is_root() -> bool {
     Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout.starts_with(b"0\n"))
 }
 
-/// A port on which nobody listens.
+/// A port without a listener.
 fn closed_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

@@ -106,7 +106,7 @@ fn a_file_that_is_no_text_is_told_with_its_place() {
     std::fs::write(&path, b"crawl:\n  user_agent: \xff\n").unwrap();
     let run = argiope(&["config", "check", path.to_str().unwrap()]);
     assert_eq!(run.code, 2);
-    assert!(run.stderr.contains("argiope.yaml:2:15: this is not UTF-8 text"), "{}", run.stderr);
+    assert!(run.stderr.contains("argiope.yaml:2:15: not UTF-8 text"), "{}", run.stderr);
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn a_broken_configuration_stops_every_command_that_reads_it() {
     assert!(run.stderr.contains("did you mean 'allow_private'?"), "{}", run.stderr);
 }
 
-/// The reference cannot go stale: it is what the program prints.
+/// The reference cannot become outdated: it is the program's own output.
 #[test]
 fn the_reference_of_all_keys_is_up_to_date() {
     let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");

@@ -1,5 +1,5 @@
-//! Kills the real process, at random points and again and again, and looks at what is left when it may run to its
-//! end at last: nothing lost, nothing twice, nothing asked for again that the archive has, no host asked early.
+//! Kills the real process at random points, again and again, and checks the result when it may finally run to its end:
+//! nothing lost, nothing duplicated, nothing in the archive requested again, no host requested too early.
 //!
 //! When a kill comes depends on the machine; which request it follows comes from a seed that is printed with a failure
 //! and can be given as `ARGIOPE_CRASH_SEED`.
@@ -26,7 +26,7 @@ use tempfile::TempDir;
 
 const DELAY: Duration = Duration::from_millis(50);
 const CONCURRENCY: u32 = 12;
-/// Far beyond what anything here takes: only so that a hang is a failure.
+/// Far longer than anything here takes, so that only a hang fails.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 struct Random(u64);
@@ -55,7 +55,7 @@ fn now_us() -> u64 {
     u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros()).unwrap()
 }
 
-/// A process that was stopped, and what was there then.
+/// A process that was stopped, and the stored state at that time.
 struct Stopped {
     started_us: u64,
     ended_us: u64,
@@ -65,7 +65,7 @@ struct Stopped {
     finished: HashMap<String, u32>,
 }
 
-/// A crawl of a lab that is interrupted and goes on.
+/// A crawl of a lab that is interrupted and resumed.
 struct Crawl {
     lab: Lab,
     home: TempDir,
@@ -181,7 +181,7 @@ impl Crawl {
         }
     }
 
-    /// Takes down what is stored. Requests that were under way reach the lab's log in the meantime.
+    /// Records the stored state. Requests in flight reach the lab's log meanwhile.
     fn stopped(&mut self, process: &Process, killed: bool) {
         let ended_us = now_us();
         let finished = self.stored().finished();
@@ -226,7 +226,7 @@ impl Crawl {
         self.stopped(&process, true);
     }
 
-    /// SIGTERM after a random number of requests: it ends by itself and says that it can go on.
+    /// SIGTERM after a random number of requests: it ends by itself and reports that it can be resumed.
     fn interrupt_after_requests(&mut self, least: u64, most: u64) {
         let mut process = self.start();
         let count = self.random.between(least, most);
@@ -246,7 +246,7 @@ impl Crawl {
         self.stopped(&process, false);
     }
 
-    /// No host was asked early, within a process and from one to the next.
+    /// No host was requested too early, within a process and from one to the next.
     fn check_politeness(&self) {
         let log = self.lab.access_log();
         polite(&log, DELAY);
@@ -260,7 +260,7 @@ impl Crawl {
         }
     }
 
-    /// Whatever the archive had complete when a process ended was not asked for again.
+    /// What was complete in the archive when a process ended was not requested again.
     fn check_no_second_fetch(&self, of: impl Fn(&str) -> bool) {
         let counts = requests(&self.lab.access_log());
         let mut again = HashSet::new();
@@ -274,7 +274,7 @@ impl Crawl {
         assert!(again.is_empty(), "fetched again: {again:#?}\n{}", self.said());
     }
 
-    /// What was in flight is all that is asked for again.
+    /// Only requests in flight are repeated.
     fn check_refetches(&self) {
         let counts = requests(&self.lab.access_log());
         let again: u32 = counts.values().map(|count| count - 1).sum();
@@ -399,7 +399,7 @@ fn redirects_and_retries_go_on_when_killed_at_random() {
         crawl.stored().check_all(&crawl.reference(), Some(&crawl.output()));
         crawl.check_politeness();
         patient(&crawl.lab.access_log(), LAB_PAUSE, &crawl.lost);
-        // Other pages are asked for as the targets of redirects, too.
+        // Other pages are requested as redirect targets, too.
         crawl.check_no_second_fetch(|url| {
             url.contains("/r/") || url.contains("/error/") || url.contains("/gone/")
         });
@@ -437,7 +437,7 @@ fn a_start_killed_at_random_is_only_a_start_that_has_to_be_made_again() {
     }
     for _ in 0..3 {
         crawl.kill_after_requests(5, 60);
-        // Kills the recovery of what the last one left.
+        // Kills the recovery of the previous kill.
         crawl.kill_after_time(Duration::from_millis(10), Duration::from_millis(100));
         crawl.kill_after_time(Duration::from_millis(10), Duration::from_millis(300));
     }

@@ -1,5 +1,5 @@
-//! Stores that are damaged while nobody looks: the program says which one, and what to do, and touches nothing; what it can
-//! set right by itself it does.
+//! Stores that are damaged while no process runs: the program names the damaged one and what to do, and changes
+//! nothing; what it can repair by itself, it repairs.
 
 #![allow(
     clippy::unwrap_used,
@@ -73,7 +73,7 @@ impl Begun {
         Said { code: output.status.code(), stderr: String::from_utf8(output.stderr).unwrap() }
     }
 
-    /// Every page is there once, and what the archive had was not fetched again.
+    /// Every page is there once, and archived pages were not fetched again.
     fn check_healed(&self, name: &str) {
         let stored = Stored::at(&self.path(name));
         stored.check_all(&wanted(&self.lab.expected()), None);
@@ -112,7 +112,7 @@ fn find(root: &Path, file: &str) -> PathBuf {
     found.unwrap_or_else(|| panic!("no {file}"))
 }
 
-/// All files and what is in them, but for those that come and go with every process.
+/// All files with their contents, except those that change with every process.
 fn contents(root: &Path, prefix: &str, into: &mut BTreeMap<String, Vec<u8>>) {
     for entry in fs::read_dir(root).unwrap() {
         let entry = entry.unwrap();
@@ -176,7 +176,7 @@ fn a_damaged_store_is_named_with_a_way_out_and_left_alone() {
         assert!(said.stderr.contains(named), "{number} {file}: {}", said.stderr);
         assert!(said.stderr.contains("hint: ") && said.stderr.contains("backup"), "{file}: {}", said.stderr);
         assert_eq!(begun.lab.request_count(), asked, "{file}: nobody is asked");
-        // The frontier's store tidies its own old files when it is opened; what it says is the same.
+        // The frontier's store cleans up its own old files when it is opened; its contents are the same.
         let tidied = |name: &str| name.starts_with("frontier/") && name != file;
         before.retain(|name, _| !tidied(name));
         after.retain(|name, _| !tidied(name));
@@ -189,7 +189,7 @@ fn a_damaged_store_is_named_with_a_way_out_and_left_alone() {
     }
 }
 
-/// The pages are in the catalogue; what is gone is what they were read from.
+/// The pages are in the catalogue; the files with their content are missing.
 #[test]
 fn a_lost_archive_is_said() {
     let begun = Begun::new();
@@ -209,7 +209,7 @@ fn a_file_in_the_place_of_the_archive_is_named() {
     assert!(said.stderr.contains("archive: is a file where a directory has to be"), "{}", said.stderr);
 }
 
-/// The journal's end may be lost by any power cut; what it had told is in the archive.
+/// Any power cut may lose the end of the journal; the archive has what was in it.
 #[test]
 fn a_frontier_that_lost_its_journal_is_made_again_from_the_archive() {
     let begun = Begun::new();
@@ -257,7 +257,7 @@ fn an_older_catalogue_without_an_archive_is_refused() {
         "{}",
         said.stderr
     );
-    // The data directory as a whole is what a backup has.
+    // The data directory as a whole, as in a backup.
     fs::remove_dir_all(begun.path("bare")).unwrap();
     copy(&begun.path("backup"), &begun.path("bare"));
     assert_eq!(crawl("30").code, Some(0));

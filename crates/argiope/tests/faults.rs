@@ -366,8 +366,8 @@ fn redirects_and_retries_survive_deaths_at_every_step() {
     trial.check_patience();
 }
 
-/// The frontier forgets what it had not synced, the archive and the links lose more or less of their ends. How many visits
-/// were stored whose place in the frontier was lost.
+/// The frontier forgets what it had not synced; the archive and the links lose parts of their ends. Returns how many
+/// stored visits lost their place in the frontier.
 fn power_cuts(kinds: &[SiteKind], pages: u32, cuts: &[(Step, u32)], strict: bool) -> usize {
     let trial = Trial::new(kinds, pages);
     let mut state = ForgetfulState::default();
@@ -474,7 +474,7 @@ impl DiskFile for SmallFile {
     }
 }
 
-/// The engine ends for want of room, and goes on when there is some.
+/// The engine ends when the disk is full, and resumes when there is room.
 fn runs_full(trial: &Trial, ports: Ports) {
     match trial.run(ports, &trial.output()) {
         Err(EngineError::DiskFull(text)) => assert!(text.contains("no space left"), "{text}"),

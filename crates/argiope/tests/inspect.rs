@@ -149,7 +149,7 @@ fn a_page_is_fetched_through_its_redirects_where_private_addresses_are_allowed()
     assert_eq!(page["links"][0]["url"], format!("{address}/next"));
 }
 
-/// A crawl takes no more of a page, and says so in the same words.
+/// A crawl cuts a page at the same place, with the same message.
 #[test]
 fn a_page_is_cut_at_the_limit_of_a_crawl() {
     let body = format!("<title>Long</title><p>{}<a href=/beyond>x</a>", "word ".repeat(200));

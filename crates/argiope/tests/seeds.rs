@@ -1,4 +1,4 @@
-//! What `crawl` says to seeds, lists and job files it cannot take. Nothing is stored by any of these.
+//! How `crawl` refuses invalid seeds, lists and job files. None of these stores anything.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot be set up has failed")]
 

@@ -1,4 +1,4 @@
-//! Kafka: topics made and checked, records written and read, and what is said when a broker is away.
+//! Kafka: topics made and checked, records written and read, and the errors when a broker is unreachable.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 

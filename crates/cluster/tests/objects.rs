@@ -601,7 +601,7 @@ fn files_wait_while_the_store_is_away_and_follow_when_it_is_back_on_s3() {
         assert_eq!((status.waiting_files, status.uploaded_files), (0, 2));
         assert_eq!(told.lock().unwrap().len(), if layout == Layout::Warc { 2 } else { 6 });
     }
-    // A store that hangs is away too, and nobody is kept by it for ever.
+    // A hanging store counts as unreachable too, and blocks nobody forever.
     set.script(&["pause", "s3"]);
     let disk = Disk::new();
     let spool = disk.spool(Layout::Warc);

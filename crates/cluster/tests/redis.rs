@@ -155,7 +155,7 @@ fn an_address_that_is_none_names_the_setting() {
 
 #[test]
 fn a_server_that_is_not_there_is_left_alone_after_a_few_tries() {
-    // Bound and closed again: nobody listens.
+    // Bound and closed again: no listener.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let redis = Redis::new(&format!("redis://127.0.0.1:{port}/0"), "crawler").unwrap();
     let first = redis.ping().unwrap_err();

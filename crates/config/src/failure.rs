@@ -13,7 +13,7 @@ pub enum FailureClass {
     Usage,
     /// Stopped by the user; the same command resumes.
     Interrupted,
-    /// The reader of standard output has closed it. This is no error.
+    /// The reader of standard output has closed it. This is not an error.
     OutputClosed,
 }
 

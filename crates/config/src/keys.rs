@@ -444,15 +444,15 @@ const DNS: &[Key] = &[
         .example("2"),
     Key::new("min_ttl", Kind::Duration)
         .alias(&[("min_ttl_seconds", Unit::Seconds)])
-        .about("Shortest time that an answer is cached.")
+        .about("Shortest time that a DNS response is cached.")
         .example("5m"),
     Key::new("max_ttl", Kind::Duration)
         .alias(&[("max_ttl_seconds", Unit::Seconds)])
-        .about("Longest time that an answer is cached.")
+        .about("Longest time that a DNS response is cached.")
         .example("6h"),
     Key::new("negative_ttl", Kind::Duration)
         .alias(&[("negative_ttl_seconds", Unit::Seconds)])
-        .about("How long 'no such name' is cached if the answer does not say so.")
+        .about("How long 'no such name' is cached if the response does not say so.")
         .example("1m"),
     Key::new("cache_size", Kind::Whole { least: 1, most: 100_000_000 })
         .about("Names in the cache.")
@@ -476,7 +476,7 @@ const CLUSTER: &[Key] = &[
         .about("How links reach the worker that owns their shard; fixed when the cluster is created."),
     Key::new("kafka_brokers", Kind::Text)
         .or_null()
-        .about("`HOST:PORT` with commas between them.")
+        .about("`HOST:PORT`; separate several with commas.")
         .example("\"kafka-1:9092,kafka-2:9092\"")
         .otherwise("none"),
     Key::new("kafka_topic_prefix", Kind::Text)
@@ -495,12 +495,12 @@ const CLUSTER: &[Key] = &[
         .about("How the username and password are proved, for the protocols that begin with SASL."),
     Key::new("kafka_sasl_username", Kind::Text)
         .or_null()
-        .about("For the protocols that begin with SASL.")
+        .about("Required for SASL_PLAINTEXT and SASL_SSL.")
         .example("crawler")
         .otherwise("none"),
     Key::new("kafka_sasl_password", Kind::Text)
         .or_null()
-        .about("For the protocols that begin with SASL.")
+        .about("Required for SASL_PLAINTEXT and SASL_SSL.")
         .example("\"${KAFKA_PASSWORD}\"")
         .otherwise("none"),
     Key::new("kafka_compression", Kind::Word(&["none", "gzip", "snappy", "lz4", "zstd"]))

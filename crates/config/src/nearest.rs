@@ -1,16 +1,16 @@
-//! "Did you mean": the known word that is most like an unknown one.
+//! "Did you mean": the known key that is most similar to an unknown one.
 
-/// A known word, and whether it is near enough to be suggested.
+/// A known key, and whether it is similar enough to be suggested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Nearest<'w> {
     pub(crate) word: &'w str,
     pub(crate) near: bool,
 }
 
-/// No known word is longer, so longer ones are not compared.
+/// No known key is longer, so longer ones are not compared.
 const LONGEST: usize = 100;
 
-/// The nearest of `known`, the first among equals; `None` only if nothing is known.
+/// The most similar of `known`, the first among equals; `None` only if nothing is known.
 pub(crate) fn nearest<'w>(unknown: &str, known: impl IntoIterator<Item = &'w str>) -> Option<Nearest<'w>> {
     let spelled = plain(&unknown.chars().take(LONGEST).collect::<String>());
     let (_, near, word) = known

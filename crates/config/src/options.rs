@@ -1,5 +1,5 @@
-//! What the command line (or another caller) gives on top of the files. Plain values: whoever parses options converts
-//! them into these.
+//! Options from the command line (or another caller) that override the files. Plain values: the caller parses its
+//! options into these.
 
 use argiope_fetch::{Proxies, Proxy};
 use argiope_model::{CookieJar, Resources, Scope, parse_duration};
@@ -31,7 +31,7 @@ pub struct NetworkOptions {
     pub insecure: bool,
 }
 
-/// A crawl. What is `None`, empty or false is left to the files and the defaults.
+/// A crawl. `None`, empty and false values are left to the files and the defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CrawlOptions {
     pub seeds: Vec<String>,
@@ -64,7 +64,7 @@ pub struct CrawlOptions {
     pub retry_failed: bool,
 }
 
-/// The word for no proxy at all, whatever the environment says.
+/// The value for no proxy, which also overrides the environment.
 pub const NO_PROXY: &str = Proxies::NONE;
 
 /// The value of a proxy option: [`NO_PROXY`], or the URL of an HTTP proxy.

@@ -1,4 +1,4 @@
-//! A path in the names of the types -> its position in the file, whichever alias the file uses.
+//! A path in the names of the types -> its position in the file, with any alias.
 
 use crate::error::Position;
 use crate::schema::{Key, Kind};
@@ -12,7 +12,7 @@ pub(crate) struct Place<'n> {
 }
 
 impl Place<'_> {
-    /// Whether this position is the place itself or within what stands there.
+    /// Whether this position is the place itself or within its value.
     pub(crate) fn holds(&self, position: Position) -> bool {
         self.at == position || holds(self.value, position)
     }
@@ -29,8 +29,8 @@ fn holds(node: &Node, position: Position) -> bool {
         }
 }
 
-/// The place of a path such as `politeness.domain_overrides.a.test.windows[0].from`, or of the nearest thing above it.
-/// A name that the user chose may itself have dots in it.
+/// The place of a path such as `politeness.domain_overrides.a.test.windows[0].from`, or of the closest existing parent.
+/// A name chosen by the user may itself contain dots.
 pub(crate) fn locate<'n>(root: &'n Node, keys: &'static [Key], path: &str) -> Place<'n> {
     find(Place { at: root.at, value: root }, Some(Kind::Section(keys)), path)
 }

@@ -45,7 +45,7 @@ const BREAKER: &[Key] = &[
         .unit("share, 0 to 1")
         .example("0.8"),
     Key::new("minimum_requests", Kind::Whole { least: 0, most: 65_535 })
-        .about("Responses within the window before the share counts.")
+        .about("Responses within the window before the share is used.")
         .unit("answers")
         .example("50"),
     Key::new("suspend_for", Kind::Duration)
@@ -83,7 +83,7 @@ const ROBOTS: &[Key] = &[
     Key::new("client_error", WHEN_UNAVAILABLE)
         .about("What a 4xx other than 429 for robots.txt means for the host."),
     Key::new("unreachable", WHEN_UNAVAILABLE)
-        .about("What a 429, a 5xx or no answer for robots.txt means, once it has been retried."),
+        .about("What a 429, a 5xx or a missing response for robots.txt means, once all retries have failed."),
     Key::new("retry_after", Kind::List(&Kind::Duration))
         .about("Waits before each retry.")
         .example("[10s, 1m]"),
@@ -181,7 +181,7 @@ const DOMAIN: &[Key] = &[
         .not_in_effect()
         .about("Whether pages of the domain are rendered in a browser."),
     Key::new("filters", Kind::Section(FILTERS)).about(
-        "Which URLs of the domain are requested, beside the filters of the job. Seeds are requested anyway.",
+        "Which URLs of the domain are requested, in addition to the filters of the job. Seeds are requested anyway.",
     ),
     Key::new("extraction", Kind::Free)
         .alias(&[("extraction_rules", Unit::Same)])
@@ -243,7 +243,8 @@ pub(crate) const POLITENESS: &[Key] = &[
     Key::new("robots", Kind::Section(ROBOTS)).about("What to do if robots.txt cannot be fetched."),
     Key::new("park_over", Kind::Duration)
         .alias(&[("park_over_seconds", Unit::Seconds)])
-        .about("A `Retry-After` longer than this parks the host, which is reported.")
+        .about("A `Retry-After` longer than this pauses the host for that time and is reported; shorter ones \
+                count as a delay.")
         .example("10m"),
     Key::new("windows", Kind::List(&Kind::Section(WINDOW)))
         .about("Times of day with another delay.")

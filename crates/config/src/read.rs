@@ -13,7 +13,7 @@ use std::cmp::Ordering;
 use std::io::Read;
 use std::path::Path;
 
-/// A longer file is no configuration.
+/// Longer files are refused.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Number of keys that the kind of a file is detected by.
@@ -92,7 +92,7 @@ pub fn read_job(path: &Path, environment: Environment<'_>) -> Result<JobFile, Ve
     let name = path.display().to_string();
     let text = read_text(path, &name)?;
     let checked = checked(&name, &text, Some(FileKind::Job), environment)?;
-    // Types and sense are checked here, where the line is known; the values are merged later.
+    // Types and ranges are checked here, where the line is known; the values are merged later.
     let keys = checked.keys.clone();
     whole(checked.job()?)?;
     Ok(JobFile { keys, content: text.into_bytes() })
@@ -177,7 +177,7 @@ impl Checked {
         let typed: T = match serde_json::from_value(Value::Object(keys)) {
             Ok(typed) => typed,
             Err(error) => {
-                // The tables and the types say the same; should they ever not, the file is still named.
+                // The tables and the types agree; if they ever do not, the error still names the file.
                 if errors.is_empty() {
                     errors.push(ConfigError::new(&name, None, error.to_string()));
                 }
@@ -190,7 +190,7 @@ impl Checked {
             |path: &str| unset.iter().any(|unset| section_name(&unset.path) == section_name(path));
         for problem in problems(&typed).into_iter().filter(|problem| !is_partial(&problem.path)) {
             let place = root.as_ref().map(|root| place::locate(root, kind.table(), &problem.path));
-            // If a key that this depends on is wrong, that error is the one to fix.
+            // If a key that this depends on is invalid, that error must be fixed first.
             let follows = place.is_some_and(|place| {
                 errors.iter().filter_map(|error| error.at).any(|position| place.holds(position))
             });
@@ -222,7 +222,7 @@ fn read_text(path: &Path, name: &str) -> Result<String, Vec<ConfigError>> {
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > MAX_BYTES {
         let most = argiope_model::display::bytes(MAX_BYTES);
-        let message = format!("is longer than {most} and cannot be a configuration");
+        let message = format!("is longer than {most}, too long for a configuration");
         return Err(vec![ConfigError::new(name, None, message)]);
     }
     String::from_utf8(bytes).map_err(|error| {
@@ -232,7 +232,7 @@ fn read_text(path: &Path, name: &str) -> Result<String, Vec<ConfigError>> {
         let column = before.rev().take_while(|byte| **byte != b'\n').count() + 1;
         let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let at = Position { line: small(line), column: small(column) };
-        vec![ConfigError::new(name, Some(at), "this is not UTF-8 text")]
+        vec![ConfigError::new(name, Some(at), "not UTF-8 text")]
     })
 }
 
@@ -265,7 +265,7 @@ fn checked(
         return Err(vec![ConfigError::new(name, Some(node.at), message)]);
     }
     let mut left = environment::Unreplaced::default();
-    // The fields of a login stay as they are written: what is stored of a job holds no password.
+    // The fields of a login are stored as written, so a stored job has no password.
     let fields = login_fields(&mut node).map(|place| (place.clone(), place));
     let fields = fields.map(|(written, place)| {
         place.value = NodeValue::Map(Vec::new());
@@ -283,9 +283,9 @@ fn checked(
         FileKind::Job | FileKind::Graph => Some(&mut keys),
     };
     if of_jobs.is_some_and(|keys| !take_cookie_word(keys)) {
-        checker.error(node.at, "'cookies' and 'cookie_jar' say the same; give one of them");
+        checker.error(node.at, "'cookies' and 'cookie_jar' have the same meaning; set only one of them");
     }
-    // A reference that is misspelt stands for whatever was meant to be there.
+    // A misspelt reference has no usable value.
     let misspelt = |error: &ConfigError| left.errors.iter().any(|misspelt| misspelt.at == error.at);
     let others: Vec<ConfigError> = checker.errors.into_iter().filter(|error| !misspelt(error)).collect();
     let (unset, not_in_effect) = (checker.left_out, checker.not_in_effect);
@@ -298,7 +298,7 @@ fn login_fields(node: &mut Node) -> Option<&mut Node> {
     node.entry("login")?.entry("fields")
 }
 
-/// `cookies: session` is another way to write `cookie_jar: session`. False if both are given.
+/// `cookies: session` is a short form of `cookie_jar: session`. False if both are given.
 fn take_cookie_word(keys: &mut Map<String, Value>) -> bool {
     if !keys.get("cookies").is_some_and(Value::is_string) {
         return true;

@@ -1,5 +1,5 @@
-//! `docs/configuration.md`: every key with what it takes, its default, an example and what it does, written from the
-//! tables of `keys`. `argiope config docs` prints it, and a test compares the file with that.
+//! `docs/configuration.md`: every key with its type, default, example and description, generated from the tables of
+//! `keys`. `argiope config docs` prints it, and a test compares the file with that.
 
 use crate::emit::inline;
 use crate::graph_file::GraphFile;
@@ -73,7 +73,7 @@ fn is_of(table: &[Key], key: &Key) -> bool {
 
 struct Document {
     text: String,
-    /// Sections that several keys share are written once: their keys, their defaults, and where.
+    /// Sections that several keys share are written once: their keys, their defaults, and where they are used.
     written: Vec<(Vec<&'static str>, Value, String)>,
 }
 
@@ -127,7 +127,7 @@ impl Document {
     }
 }
 
-/// The keys below a key, and how their section is called.
+/// The keys below a key, and the name of their section.
 fn section_of(key: &Key, path: &str) -> Option<(&'static [Key], String)> {
     let path = if path.is_empty() { key.name.to_owned() } else { format!("{path}.{}", key.name) };
     match key.kind {
@@ -138,7 +138,7 @@ fn section_of(key: &Key, path: &str) -> Option<(&'static [Key], String)> {
     }
 }
 
-/// As a heading is linked to.
+/// The anchor of a heading.
 fn anchor(heading: &str) -> String {
     heading.to_ascii_lowercase().chars().filter(|c| c.is_ascii_alphanumeric() || "-_".contains(*c)).collect()
 }
@@ -214,7 +214,7 @@ fn default_of(key: &Key, default: Option<&Value>, path: &str) -> String {
     }
 }
 
-/// As people write it: sizes with their units.
+/// In the form people write: sizes with their units.
 fn written(value: &Value, kind: &Kind) -> String {
     match (kind, value.as_u64()) {
         (Kind::Size, Some(bytes)) => {
@@ -226,7 +226,7 @@ fn written(value: &Value, kind: &Kind) -> String {
     }
 }
 
-/// The one that is given, or another than the default where there are only a few.
+/// The given example, or a value other than the default if there are only a few.
 fn example_of(key: &Key, default: Option<&Value>) -> Option<String> {
     let example = match (key.example, key.kind) {
         (Some(example), _) => example.to_owned(),

@@ -86,7 +86,7 @@ pub(crate) struct Key {
     pub(crate) example: Option<&'static str>,
     /// Description of the default, if the value does not show it.
     pub(crate) otherwise: Option<&'static str>,
-    /// It is read and checked, and nothing uses it yet: a start that has it warns.
+    /// It is read and checked, but has no effect yet: a start with it prints a warning.
     pub(crate) not_in_effect: bool,
 }
 
@@ -127,7 +127,7 @@ impl Key {
         self
     }
 
-    /// Nothing uses the key yet. `scripts/check_house` fails when a key without this mark is read nowhere.
+    /// The key has no effect yet. `scripts/check_house` fails if a key without this mark is read nowhere.
     pub(crate) const fn not_in_effect(mut self) -> Key {
         self.not_in_effect = true;
         self
@@ -217,12 +217,12 @@ pub(crate) fn retain_in_effect(keys: &[Key], values: &mut Map<String, Value>) {
     }
 }
 
-/// A value that is given, by a variable that is not set.
+/// A value that is given, but by an unset variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unset {
-    /// `storage.metadata_db_url`, whichever of its names was written.
+    /// `storage.metadata_db_url`, under any of its names.
     pub path: String,
-    /// Says what is missing and where.
+    /// Reports a missing key with its place.
     pub error: ConfigError,
 }
 
@@ -245,14 +245,17 @@ impl<'f> Checker<'f> {
         self.errors.push(ConfigError::new(self.file, Some(at), message));
     }
 
-    /// Checks a section. `path` is how errors name it, empty for the file itself.
+    /// Checks a section. `path` is its name in errors, empty for the file itself.
     pub(crate) fn section(&mut self, node: &Node, keys: &'static [Key], path: &str) -> Map<String, Value> {
         let mut found: Map<String, Value> = Map::new();
         let mut lines: Vec<(&'static str, Position)> = Vec::new();
         let NodeValue::Map(entries) = &node.value else {
             if !node.is_null() {
                 let place = if path.is_empty() { String::from("a file") } else { format!("'{path}'") };
-                self.error(node.at, format!("{place} holds keys with values, found {}", node.describe()));
+                self.error(
+                    node.at,
+                    format!("{place} must contain keys with values, found {}", node.describe()),
+                );
             }
             return found;
         };
@@ -291,7 +294,7 @@ impl<'f> Checker<'f> {
         }
         for key in keys.iter().filter(|key| key.required) {
             if !lines.iter().any(|(name, _)| *name == key.name) {
-                self.error(node.at, format!("'{path}' lacks '{}'", key.name));
+                self.error(node.at, format!("'{path}' requires '{}'", key.name));
             }
         }
         found
@@ -306,7 +309,7 @@ impl<'f> Checker<'f> {
 
     fn keyed(&mut self, entry: &Entry, key: &Key, unit: Unit, path: &str) -> Option<Value> {
         if entry.value.is_null() {
-            // A section whose keys are all commented out says nothing.
+            // A section whose keys are all commented out is ignored.
             if matches!(key.kind, Kind::Section(_) | Kind::Named(..) | Kind::Switch(_)) {
                 return None;
             }
@@ -342,7 +345,7 @@ impl<'f> Checker<'f> {
             (Kind::Fixed(count, kind), NodeValue::List(items)) if items.len() == *count => {
                 self.items(items, kind, path)
             }
-            // One item need not be written as a list, but `key:` with nothing after it is no item.
+            // A single item need not be written as a list, but `key:` with nothing after it is not an item.
             (Kind::List(item), _) if !node.is_null() && !matches!(item, Kind::List(_)) => {
                 Some(Value::Array(vec![self.value(node, item, path)?]))
             }
@@ -442,7 +445,7 @@ fn each_scalar(node: &Node, look: &mut dyn FnMut(&Node)) {
     }
 }
 
-/// A value as it stands, with the types its text has in YAML.
+/// An unchanged value, with the types its text has in YAML.
 fn free(node: &Node) -> Value {
     match &node.value {
         _ if node.is_null() => Value::Null,
@@ -566,13 +569,13 @@ mod tests {
         );
         assert_eq!(errors[1], "f.yaml:3:10: 'crawl.depth' expects a whole number, 0 or more, found a list");
         assert!(errors[2].contains("'crawl.max_body' expects a size such as"), "{errors:#?}");
-        assert_eq!(errors[3], "f.yaml:5:13: 'politeness' holds keys with values, found '3'");
+        assert_eq!(errors[3], "f.yaml:5:13: 'politeness' must contain keys with values, found '3'");
     }
 
     #[test]
     fn a_missing_required_key_is_reported() {
         let errors = check("crawl:\n  login:\n    user: a\n").unwrap_err();
-        assert_eq!(errors, ["f.yaml:3:5: 'crawl.login' lacks 'password'"]);
+        assert_eq!(errors, ["f.yaml:3:5: 'crawl.login' requires 'password'"]);
     }
 
     #[test]

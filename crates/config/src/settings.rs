@@ -1,5 +1,5 @@
-//! What a command runs with: the defaults, overridden by `argiope.yaml`, `job.yaml` and the command line, in this order.
-//! Merged and checked once; each crate then gets only its part.
+//! The settings of a command: the defaults, overridden by `argiope.yaml`, `job.yaml` and the command line, in this
+//! order. Merged and checked once; each crate then gets only its part.
 
 mod effective;
 mod side_by_side;
@@ -59,7 +59,8 @@ impl LoadedConfig {
         if missing.is_empty() { Ok(()) } else { Err(unset_failure(&missing)) }
     }
 
-    /// Fails if a variable of the rules for URLs and hosts is not set. Values that are only sent with requests may lack.
+    /// Fails if a variable of the rules for URLs and hosts is not set. Values that are only sent with requests may be
+    /// missing.
     pub fn needs_rules(&self) -> Result<(), Failure> {
         let is_rule = |unset: &&Unset| match unset.path.split_once('.') {
             Some(("politeness", keys)) => !keys.split('.').any(|key| FOR_REQUESTS.contains(&key)),

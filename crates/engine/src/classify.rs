@@ -153,7 +153,7 @@ pub(crate) fn sends_head(job: &JobContext, visit: &Visit) -> bool {
     visit.kind == RequestKind::Resource && job.spec.resources == Resources::Check && visit.attempt == 0
 }
 
-/// The status that counts for the host: a server error in response to HEAD is no failure of the host.
+/// The status that counts for the host: a server error in response to HEAD is not a failure of the host.
 pub(crate) fn status_of_host(job: &JobContext, visit: &Visit, status: u16) -> u16 {
     match status {
         500..=502 | 504..=599 if sends_head(job, visit) => 405,

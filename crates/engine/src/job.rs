@@ -179,7 +179,7 @@ impl JobContext {
         }
     }
 
-    /// The configuration was reloaded: request profiles are built again, and URLs are judged by the new policy.
+    /// The configuration was reloaded: request profiles are built again, and URLs are checked against the new policy.
     pub(crate) fn set_domain_policy(&self, policy: Arc<DomainPolicy>) {
         self.domain_profiles.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);

@@ -94,7 +94,7 @@ pub(crate) fn notice(notice: &Notice) {
     }
 }
 
-const PARKED: &str = "host paused: it asked for it with Retry-After";
+const PARKED: &str = "host paused on its request (Retry-After)";
 const ROBOTS_UNREACHABLE: &str = "host paused: its robots.txt is unreachable";
 const DAMAGED_MESSAGE: &str = "unreadable message to a shard skipped";
 

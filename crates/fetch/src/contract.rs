@@ -166,8 +166,8 @@ async fn nothing_is_sent_without_a_permit<F: Fetch>(fetcher: &F) {
 async fn the_permit_is_checked_after_connecting<F: Fetch>(fetcher: &F) {
     let server = Server::start(OK).await;
     let checks = Cell::new(0);
-    // The connection may be open before the server has accepted it, but not before it was asked for: a permit that is
-    // checked once, before connecting, would be out of date by then.
+    // The connection may be open before the server has accepted it, but not before the client connects: a permit that
+    // is checked once, before connecting, would be out of date by then.
     let is_held = || {
         checks.set(checks.get() + 1);
         false

@@ -127,7 +127,7 @@ impl AnswerCache {
         Some(answer)
     }
 
-    /// Keeps an answer while it is valid. Failures of a resolver are not kept.
+    /// Stores an answer while it is valid. Failures of a resolver are not stored.
     pub(crate) fn insert(&mut self, name: &str, answer: &Answer) {
         let expires = match answer {
             Ok(resolved) => resolved.expires,

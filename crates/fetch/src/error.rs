@@ -140,7 +140,7 @@ pub enum FetchFailure {
 }
 
 impl FetchFailure {
-    /// The word under which records and metrics count it.
+    /// The name under which records and metrics count it.
     pub fn word(&self) -> &'static str {
         match self {
             FetchFailure::Dns(_) => "dns",
@@ -157,7 +157,7 @@ impl FetchFailure {
         }
     }
 
-    /// The kind that politeness decides by.
+    /// The kind on which politeness bases its decision.
     pub fn kind(&self) -> FailureKind {
         match self {
             FetchFailure::Dns(error) => match error.fault() {

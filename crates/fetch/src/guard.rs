@@ -68,7 +68,7 @@ pub struct AddressRefused {
 pub struct AddressPolicy {
     /// Opens loopback and private ranges; never link-local and metadata addresses.
     pub allow_private: bool,
-    /// Opens exactly these networks, whatever they are.
+    /// Opens exactly these networks, of any class.
     pub allowed: Vec<IpNet>,
 }
 
@@ -86,7 +86,7 @@ impl AddressPolicy {
     pub fn parse_network(text: &str) -> Result<IpNet, String> {
         let text = text.trim();
         text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from)).map_err(|_| {
-            format!("'{text}' is no address or network; write for example 10.1.2.3 or 10.0.0.0/8")
+            format!("'{text}' is not an address or network; write for example 10.1.2.3 or 10.0.0.0/8")
         })
     }
 

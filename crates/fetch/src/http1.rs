@@ -1,4 +1,4 @@
-//! One HTTP/1 connection. It is driven by the fetch that uses it and by nobody while it is idle: no task, no channel
+//! One HTTP/1 connection. The fetch that uses it drives it, and nothing drives it while it is idle: no task, no channel
 //! between threads, and dropping it closes it.
 
 use crate::capture::{Capture, Captured};
@@ -34,10 +34,10 @@ pub(crate) struct Http1 {
     pub(crate) address: SocketAddr,
 }
 
-/// A request that got no head of an answer.
+/// A request without a response head.
 pub(crate) struct SendFailure {
     pub(crate) failure: Failure,
-    /// Not a byte of an answer had come.
+    /// No byte of a response had arrived.
     pub(crate) unanswered: bool,
     /// Bytes of the request had been written.
     pub(crate) request_left: bool,
@@ -52,7 +52,7 @@ impl Http1 {
         let (stream, capture) = Captured::new(stream);
         let mut builder = http1::Builder::new();
         builder
-            // What browsers take, a crawler should be able to read.
+            // Accepts what browsers accept.
             .allow_spaces_after_header_name_in_responses(true)
             .allow_obsolete_multiline_headers_in_responses(true)
             .ignore_invalid_headers_in_responses(true)
@@ -69,7 +69,7 @@ impl Http1 {
         if let Some(driver) = &mut self.driver
             && Pin::new(driver).poll(cx).is_ready()
         {
-            // How it ended is told to the response or the body that was waiting for it.
+            // The response or the body that was waiting for it reports how it ended.
             self.driver = None;
         }
     }
@@ -118,7 +118,7 @@ impl Http1 {
         Pin::new(body).poll_frame(cx)
     }
 
-    /// What passes over the connection.
+    /// The bytes on the connection.
     pub(crate) fn capture(&self) -> Rc<RefCell<Capture>> {
         self.capture.clone()
     }
@@ -129,5 +129,5 @@ impl Http1 {
     }
 }
 
-/// The least that the HTTP library takes as its buffer.
+/// The smallest buffer that the HTTP library accepts.
 const MIN_BUFFER: usize = 8 * 1024;

@@ -11,7 +11,7 @@ const AHEAD: Duration = Duration::from_secs(1);
 
 /// How long a connection may be idle after a response with these headers, at most `longest`; `None` if not at all.
 pub(crate) fn idle_for(headers: &HeaderMap, longest: Duration) -> Option<Duration> {
-    // Hosts that say nothing are the rule.
+    // Most hosts send no such header.
     if !headers.contains_key(KEEP_ALIVE) {
         return Some(longest);
     }

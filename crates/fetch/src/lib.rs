@@ -9,8 +9,8 @@
 //!    the [`AddressPolicy`] right before it connects, sends, and reads the response within its limits of time and size.
 //! 4. [`decode()`] undoes the content encoding, within a limit of its own.
 //!
-//! What it never does: follow a redirect, remember a cookie from one request to the next, ignore a certificate error unless
-//! the profile says so, change a byte of a body, or let a peer decide how much memory or time it costs.
+//! It never follows a redirect, remembers a cookie from one request to the next, ignores a certificate error unless the
+//! profile says so, changes a byte of a body, or lets a peer decide how much memory or time it costs.
 
 mod body;
 mod capture;

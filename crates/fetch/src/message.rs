@@ -60,7 +60,7 @@ fn message(
     Ok(message)
 }
 
-/// A validator that came from the net and cannot be sent back is left out: the server then sends the whole response.
+/// A validator from a response that cannot be sent back is left out: the server then sends the whole response.
 fn add_validators(headers: &mut HeaderMap, validators: &Validators) {
     let value = |text: &Option<String>| HeaderValue::try_from(text.as_deref()?).ok();
     if let Some(etag) = value(&validators.etag) {

@@ -170,7 +170,7 @@ impl Frontier {
     }
 
     /// Whether a resource of the job's pages is due before `until`, or an entry that may turn out to be one. Resources
-    /// need no budget, so a job that has spent it goes on with them.
+    /// need no budget, so a job that has spent it continues with them.
     pub fn awaits_resources(&self, job: JobId, until: Millis) -> bool {
         let Some(state) = self.jobs.get(&job).filter(|state| state.limits.resources) else { return false };
         if state.counts.delayed > 0 && self.pending.next_due().is_some_and(|due| due < until) {
@@ -208,7 +208,7 @@ impl Frontier {
         self.schedule.awaiting_links()
     }
 
-    /// Requests that may be under way at once.
+    /// The limit of requests in flight.
     pub fn concurrency(&self) -> usize {
         self.config.concurrency
     }

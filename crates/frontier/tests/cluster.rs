@@ -2,9 +2,9 @@
 //! database, and lose shards to each other at any moment. Shards have leases with epochs, links travel in the shards' logs,
 //! pages are granted from one budget.
 //!
-//! Checked all along: no URL is lost, none ends twice, no host is asked early as the host sees it, no two workers believe
-//! to own one shard, no more pages are stored than the job may have, everything comes to an end, and shards are spread
-//! evenly once calm returns. All of it follows from a seed; a failure names it, and `ARGIOPE_CLUSTER_SEED=n` replays it.
+//! Checked continuously: no URL is lost, none ends twice, no host is requested too early from its point of view, no two
+//! workers believe that they own the same shard, the page limit is kept, everything ends, and shards are spread evenly
+//! once calm returns. All of it follows from a seed; a failure names it, and `ARGIOPE_CLUSTER_SEED=n` replays it.
 //! `ARGIOPE_CLUSTER_SEEDS=n` runs n seeds instead of a few.
 
 #![allow(
@@ -76,7 +76,7 @@ fn nothing_goes_wrong_where_writing_takes_its_time() {
     for_seeds(6000, 25, limited);
 }
 
-/// A shard is taken from the dead and goes on to a third before anything is known of it.
+/// A shard is taken from a dead worker and goes on to a third before anything of it is known.
 #[test]
 fn nothing_goes_wrong_where_shards_move_faster_than_they_are_read() {
     let all = for_seeds(7030, 30, |seed| Plan {
@@ -95,7 +95,7 @@ fn nothing_goes_wrong_where_shards_move_faster_than_they_are_read() {
     assert!(sum(&all, |told| told.clean_after_kill) > 0, "{all:?}");
 }
 
-/// The database is away for longer than any lease, again and again, and nobody dies.
+/// The database is unavailable for longer than any lease, repeatedly, and no worker is declared dead.
 #[test]
 fn an_outage_of_the_database_repeats_no_request() {
     let plan = |seed| Plan { workers: 3, joins: 0, outages: 3, ..Plan::calm(seed) };
@@ -117,11 +117,11 @@ fn workers_stopped_for_longer_than_their_leases_resume_shards_that_nobody_took()
     let all = for_seeds(9000, 25, |seed| Plan { workers: 3, joins: 0, suspensions: 2, ..Plan::calm(seed) });
     assert!(all.iter().all(|told| told.lost == 0 && told.unclean == 0), "{all:?}");
     assert!(sum(&all, |told| told.lapsed) > 0, "{all:?}");
-    // What was under way when they were stopped, and had no answer when they woke, is all that is asked for again.
+    // Only requests that were in flight when they were stopped, without a response when they resumed, are repeated.
     assert!(all.iter().all(|told| told.asked_again <= told.at_risk), "{all:?}");
 }
 
-/// A worker dies while the database is away: what it had in flight is all that is asked for again.
+/// A worker dies while the database is unavailable: only its requests in flight are repeated.
 #[test]
 fn a_death_in_an_outage_repeats_what_was_in_flight_and_no_more() {
     let all =

@@ -55,7 +55,7 @@ fn no_more_pages_than_wanted_are_fetched_and_what_fails_gives_its_page_back() {
     owner.add(&["http://c.test/", "http://d.test/"]);
     owner.wait();
     assert_eq!(owner.answer(a.token, TIMEOUT), Disposition::Hold);
-    // Asked for after that, so that its answer says whose failure it was.
+    // Requested after that, so its response shows the cause of the failure.
     owner.now = owner.now + SECOND;
     owner.page(b.token);
     assert!(matches!(owner.ask(), Asked::Release(token) if token == a.token));
@@ -402,7 +402,7 @@ fn a_forgotten_job_leaves_nothing_and_other_jobs_alone() {
     let first = owner.fetch();
     owner.frontier.forget_job(JOB);
     owner.apply();
-    // What was under way comes to its end unnoticed.
+    // Requests in flight end unnoticed.
     owner.page(first.token);
     let other = owner.fetch();
     assert_eq!(other.visit.job, second);
@@ -489,7 +489,7 @@ fn a_visit_that_is_never_heard_of_goes_back_to_its_queue() {
     assert!(matches!(owner.ask(), Asked::Forget(token) if token == lost.token));
     let Asked::Fetch(again) = owner.ask_later() else { panic!("no fetch") };
     assert_eq!(again.visit, lost.visit);
-    // The lost one turns up after all: it is nobody's business any more.
+    // The lost response arrives after all: it is ignored now.
     owner.complete(lost.token, Completion::Done { counted: true });
     assert_eq!(owner.pages(), 0);
     owner.page(again.token);
@@ -540,7 +540,7 @@ fn names_made_up_without_end_are_refused_and_take_no_place() {
     assert_eq!(refused.len(), 97);
     assert!(refused.iter().all(|one| one.skip.reason == SkipReason::OutOfScope));
     assert_eq!(owner.frontier.overview().hosts, 3);
-    // They are told once.
+    // They are reported once.
     assert_eq!(owner.add(&urls.iter().map(String::as_str).collect::<Vec<_>>()), vec![]);
     assert_eq!(owner.add(&["http://x1.example.com/more"]), vec![]);
 }
@@ -588,7 +588,7 @@ fn robots_txt_that_fails_while_the_network_is_down_blocks_no_host() {
         owner.answer_robots(token, nothing());
     }
     assert!(owner.frontier.overview().network_down_since.is_some());
-    // It stays away for a minute: one request at a time tries, and nobody turns in circles meanwhile.
+    // It stays down for a minute: one request at a time is tried, without busy looping meanwhile.
     let Asked::Robots(probe) = owner.ask_later() else { panic!("no probe") };
     owner.now = owner.now + 20 * SECOND;
     assert!(owner.wait().unwrap() > owner.now);
@@ -659,7 +659,7 @@ fn a_network_is_down_if_who_has_answered_does_not_answer_either() {
     for _ in &asked {
         assert!(matches!(owner.ask(), Asked::Forget(_)));
     }
-    // Who has answered once is asked again and again, nobody else.
+    // Only the host that has responded once is probed again and again.
     for _ in 0..3 {
         let before = owner.now;
         let Asked::Robots(witness) = owner.ask_later() else { panic!("nobody is asked") };
@@ -692,7 +692,7 @@ fn a_crawl_goes_on_as_soon_as_names_can_be_looked_up_again() {
         owner.now = owner.now + 5 * SECOND;
         owner.wait();
     }
-    // An address is found, and the host it is of is the one that is asked.
+    // An address is found, and its host is the one that is requested.
     owner.names.clear();
     let back = owner.now;
     let Asked::Fetch(page) = owner.ask_later() else { panic!("no fetch") };
@@ -733,7 +733,7 @@ fn a_failure_is_held_while_enough_hosts_could_fail_with_it() {
         (0..20).flat_map(|n| [format!("http://h{n}.test/1"), format!("http://h{n}.test/2")]).collect();
     owner.add(&urls.iter().map(String::as_str).collect::<Vec<_>>());
     let asked: Vec<_> = (0..20).map(|_| owner.fetch().token).collect();
-    // One fails, the others are answered before that was known, and are to be asked again within the window.
+    // One fails; the others had responded before that was known, and are requested again within the window.
     for token in &asked[1..] {
         owner.page(*token);
     }

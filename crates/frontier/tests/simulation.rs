@@ -1,8 +1,8 @@
 //! Weeks of crawling in under a minute: the frontier against a world that answers, fails, redirects, goes away and
 //! comes back, with a clock that jumps from event to event and a process that is killed again and again.
 //!
-//! Checked all along: no URL is lost, none is completed twice, no host is asked early, no host and no job starves,
-//! priorities are kept. The world follows from a seed; a failure names it.
+//! Checked continuously: no URL is lost, none is completed twice, no host is requested too early, no host and no job
+//! starves, priorities are kept. The world is generated from a seed, which a failure prints.
 
 #![allow(
     clippy::unwrap_used,

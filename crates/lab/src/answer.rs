@@ -12,7 +12,7 @@ pub(crate) struct PagePlan {
     /// Seeds the prose instead of the number.
     pub(crate) content: Option<u64>,
     pub(crate) title: Option<String>,
-    /// Path of the page, where it is no ordinary one.
+    /// Path of the page, unless it is an ordinary one.
     pub(crate) path: Option<String>,
     /// Further HTML for `<head>` and for the article.
     pub(crate) head: String,

@@ -35,7 +35,7 @@ impl DnsAnswer {
 #[derive(Default)]
 struct Zone {
     names: HashMap<String, DnsAnswer>,
-    /// The names asked for, in order, with the type of record.
+    /// The queried names, in order, with the type of record.
     queries: Vec<(String, u16)>,
 }
 
@@ -81,7 +81,7 @@ impl LabDns {
         locked(&self.zone).names.insert(name.to_ascii_lowercase(), answer);
     }
 
-    /// How often a name was asked for, with any type of record.
+    /// How often a name was queried, with any type of record.
     pub fn query_count(&self, name: &str) -> usize {
         locked(&self.zone).queries.iter().filter(|(asked, _)| asked.eq_ignore_ascii_case(name)).count()
     }
@@ -117,7 +117,7 @@ const TYPE_A: u16 = 1;
 const TYPE_SOA: u16 = 6;
 const CLASS_IN: u16 = 1;
 
-/// The reply, or `None` for silence and for what is no query.
+/// The reply, or `None` for no reply and for invalid queries.
 fn reply_to(query: &[u8], zone: &mut Zone) -> Option<Vec<u8>> {
     let id = query.get(..2)?;
     let flags = query.get(2..4)?;

@@ -10,7 +10,7 @@ pub enum LabError {
     Listen { address: SocketAddr, source: io::Error },
     #[error("the lab cannot use its log {path}: {source}")]
     Log { path: PathBuf, source: io::Error },
-    #[error("line {line} of the log {path} is no log entry: {source}")]
+    #[error("line {line} of the log {path} is not a log entry: {source}")]
     LogLine { path: PathBuf, line: usize, source: serde_json::Error },
     #[error("the lab cannot use {path}: {reason}")]
     Certificate { path: PathBuf, reason: String },

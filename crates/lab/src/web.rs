@@ -179,7 +179,7 @@ impl Web {
         self.config.page_size == PageSize::Small
     }
 
-    /// A seed for the contents of a page that is no ordinary one.
+    /// A seed for the contents of a page other than the ordinary ones.
     pub(crate) fn content_key(&self, site: &Site, path: &str) -> u64 {
         mix_text(site.key, path)
     }

@@ -1,5 +1,5 @@
 //! The frontier alone, durable: how fast discovered links are admitted, what ten million queued URLs on a hundred
-//! thousand hosts take, and how long it takes to go on with them.
+//! thousand hosts take, and how long it takes to resume them.
 //!
 //! ```sh
 //! cargo run --release -p argiope-local --example frontier_rate -- [DIRECTORY]
@@ -114,7 +114,7 @@ impl Owner {
     }
 }
 
-/// Opens what was left behind and goes on to the first request.
+/// Opens the stored state and runs to the first request.
 fn resume(directory: &Path, key: &FingerprintKey) {
     let started = Instant::now();
     let state = FjallState::open(directory).unwrap();

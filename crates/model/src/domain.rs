@@ -28,8 +28,8 @@ impl PublicSuffixes {
             || self.list.domain(name.as_bytes()).is_none()
     }
 
-    /// `blog.example.co.uk` -> `example.co.uk`. An address, a bare suffix or a single label is its own root.
-    /// `host` may carry a `:port`, which is no part of the answer.
+    /// `blog.example.co.uk` -> `example.co.uk`. An address, a bare suffix or a single label is its own root. `host` may
+    /// carry a `:port`, which is ignored.
     pub fn root_domain<'h>(&self, host: &'h str) -> &'h str {
         let name = host_name(host);
         if name.starts_with('[') || name.bytes().all(|b| b.is_ascii_digit() || b == b'.') {

@@ -254,7 +254,7 @@ impl HostState {
 }
 
 const VERSION: u8 = 2;
-/// Does not distinguish the delay from pauses that the host asked for: treats all of the wait as asked for.
+/// Does not distinguish the delay from pauses that the host asked for: treats the whole wait as a requested pause.
 const WITHOUT_ASKED: u8 = 1;
 
 /// The stored form: version, times as variable-length numbers, and the two parts that have state only if they have any.

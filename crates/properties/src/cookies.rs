@@ -1,4 +1,4 @@
-//! Cookies: whatever a site sets, a jar keeps its limits, what is sent can be a header, and what is written is read back.
+//! Cookies: for any `Set-Cookie`, a jar keeps its limits, the `Cookie` header is valid, and files are read back.
 
 use crate::first_line;
 use argiope_fetch::cookies::{Jar, JarLimits, cookie_header, netscape};

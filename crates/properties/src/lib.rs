@@ -1,7 +1,7 @@
-//! What must hold of every parser, whatever bytes it is given: limits are kept, normal forms are fixed points, what is
-//! written is read back. Each property is a function of bytes that panics where it does not hold. The fuzzer drives
-//! them without end (`scripts/fuzz`); the tests of this crate drive them over the committed corpora and what becomes
-//! of those when they are mutated.
+//! Properties of every parser, for any bytes: limits are kept, normal forms are fixed points, output is read back. Each
+//! property is a function of bytes that panics where it does not hold. The fuzzer drives them without end
+//! (`scripts/fuzz`); the tests of this crate drive them over the committed corpora and what becomes of those when they
+//! are mutated.
 //!
 //! In no program: it stands beside the rooms, as `lab` does. What the binary reads itself, configuration and control
 //! socket, has its properties beside its code, for a binary is nobody's dependency.

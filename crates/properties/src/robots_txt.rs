@@ -9,7 +9,7 @@ const MOST_SITEMAPS: usize = 1000;
 /// Below this no line is dropped for the length of the file.
 const SHORT_FILE: usize = 64 * 1024;
 
-/// The first line is the path that is asked for, the rest the file.
+/// The first line is the requested path, the rest is the file.
 pub(crate) fn has_one_meaning(bytes: &[u8]) {
     let (path, file) = first_line(bytes);
     let robots = Robots::parse(file, AGENT);

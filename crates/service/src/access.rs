@@ -22,7 +22,7 @@ impl Access {
         Ok(Access { options: options.clone(), config, place })
     }
 
-    /// To the data directory of `options`, whatever the configuration names.
+    /// To the data directory of `options`, even if the configuration names a cluster.
     pub fn to_directory(options: &GlobalOptions, config: LoadedConfig) -> Access {
         Access { options: options.clone(), config, place: Place::Directory(options.data.clone()) }
     }

@@ -17,7 +17,7 @@ pub(crate) fn urls(reader: &dyn CatalogueReader, job: &Job) -> Stored<BrokenUrls
     BrokenUrls::gather(reader, job.id, spec.normal_form.compile())
 }
 
-/// The links. A cluster may not have them at hand: then there is a notice, and each URL is listed with the page it was
+/// The links. In a cluster they may be unavailable: then there is a notice, and each URL is listed with the page it was
 /// first found on.
 pub(crate) fn links_if_any(
     access: &Access,

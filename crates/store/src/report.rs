@@ -96,9 +96,9 @@ impl fmt::Display for Report {
         section(f, "Skipped", &self.skipped(), None)?;
         section(f, "Merged with another URL by an ignored parameter", &self.merged(), None)?;
         let places = Some((self.cuts.places, self.cuts.cuts.len()));
-        section(f, "Held back by limits", &cut_places(&self.cuts.cuts), places)?;
+        section(f, "Skipped by limits", &cut_places(&self.cuts.cuts), places)?;
         section(f, "Hosts", &hosts(&self.hosts), Some((self.host_count, self.hosts.len())))?;
-        // Where all hosts are listed above, a second table of them says nothing new.
+        // If all hosts are listed above, a second table of them adds nothing.
         if self.host_count > self.hosts.len() as u64 {
             section(f, "Slowest hosts", &slow_hosts(&self.slow_hosts), None)?;
         }
@@ -196,7 +196,7 @@ impl Report {
     }
 }
 
-/// A title and its table, with how many there are in all; nothing where the table is empty.
+/// A title and its table, with the total number of rows; empty if the table is empty.
 fn section(f: &mut fmt::Formatter<'_>, title: &str, table: &Table, all: Option<(u64, usize)>) -> fmt::Result {
     if table.is_empty() {
         return Ok(());

@@ -17,7 +17,7 @@ pub(crate) fn run(global: &GlobalOptions, command: &ConfigCommand) -> Result<(),
     }
 }
 
-/// Every file is looked at, whatever is wrong with the others.
+/// Every file is checked, even if others have errors.
 fn check(files: &[PathBuf]) -> Result<(), Failure> {
     let mut errors = Vec::new();
     for file in files {
@@ -55,7 +55,7 @@ fn show(global: &GlobalOptions) -> Result<(), Failure> {
     print(&text)
 }
 
-/// From the tables and the defaults of this program, whatever files lie about.
+/// From the tables and the defaults of this program; configuration files are ignored.
 fn docs() -> Result<(), Failure> {
     let defaults = effective(&ConfigFile::default())?;
     print(&reference(&defaults.into_iter().map(|(name, section)| (name.to_owned(), section)).collect()))

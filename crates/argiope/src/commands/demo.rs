@@ -95,7 +95,7 @@ fn settings(global: &GlobalOptions, lab: &Lab, place: &Place) -> Result<CrawlSet
         allow_private: true,
         name: Some(String::from("demo")),
         fresh: true,
-        // It is on this machine, whatever the environment says.
+        // It is on this machine, so proxies of the environment are ignored.
         network: NetworkOptions { proxy: Some(String::from(NO_PROXY)), ..NetworkOptions::default() },
         ..CrawlOptions::default()
     };

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// Between two redraws on a terminal.
 const REDRAW: Duration = Duration::from_millis(250);
-/// Between two lines elsewhere.
+/// Between two lines when not on a terminal.
 const LINE: Duration = Duration::from_secs(5);
 /// The default if the terminal does not report its width.
 const DEFAULT_WIDTH: usize = 80;

@@ -1,4 +1,4 @@
-//! What a worker tells over HTTP: `/health` and `/metrics`.
+//! What a worker serves over HTTP: `/health` and `/metrics`.
 
 use serde_json::Value;
 use std::io::{Read, Write};
@@ -9,7 +9,7 @@ pub(crate) fn free_address() -> String {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }
 
-/// The answer as it comes; empty where nobody listens.
+/// The response as received; empty without a listener.
 pub(crate) fn get(address: &str, path: &str) -> String {
     let mut text = String::new();
     let Ok(mut stream) = TcpStream::connect(address) else { return text };
@@ -27,14 +27,14 @@ pub(crate) fn health(address: &str) -> Value {
     serde_json::from_str(body).unwrap_or(Value::Null)
 }
 
-/// A figure of a worker, as it tells it now.
+/// The current value of a worker's metric.
 pub(crate) fn metric(address: &str, name: &str) -> Option<u64> {
     let text = get(address, "/metrics");
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     line.and_then(|number| number.trim().parse().ok())
 }
 
-/// Is this server there, as health and metrics of the worker both say?
+/// Whether health and metrics of the worker both report this server as up.
 pub(crate) fn is_up(address: &str, server: &str) -> Option<bool> {
     let up = health(address)["dependencies"][server]["up"].as_bool()?;
     let metric = metric(address, &format!("argiope_dependency_up{{name=\"{server}\"}}"))?;

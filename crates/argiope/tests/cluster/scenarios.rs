@@ -41,7 +41,7 @@ pub(crate) fn a_worker_that_is_killed_loses_nothing(site: &Site) {
     doomed.kill();
     site.wait_for_end();
     assert_whole(site, &lab, DELAY);
-    // Nothing but what was in flight is asked for again.
+    // Only requests in flight are repeated.
     assert!(asked_twice(&lab) <= 200, "{}", asked_twice(&lab));
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn workers_come_and_go_while_it_crawls(site: &Site) {
     let _third = site.worker("third");
     site.wait_for_end();
     assert_whole(site, &lab, DELAY);
-    // Handed over cleanly, nothing is asked for twice.
+    // After a clean handover, nothing is requested twice.
     assert_eq!(asked_twice(&lab), 0);
     assert_eq!(second.leave(), 0, "{}", second.said());
 }
@@ -72,7 +72,7 @@ pub(crate) fn max_pages_is_never_exceeded(site: &Site) {
     site.wait_for_pages(30);
     doomed.kill();
     site.wait_for_end();
-    // Who has left has stored all that it had asked for: nothing comes any more.
+    // A worker that has left has stored all its requests: nothing more arrives.
     for worker in &mut workers {
         assert_eq!(worker.leave(), 0, "{}", worker.said());
     }

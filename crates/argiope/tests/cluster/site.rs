@@ -266,7 +266,7 @@ impl Site {
         Worker { child, log }
     }
 
-    /// A command that goes on beside the test. What it says, on either side, is in its log.
+    /// A command that runs beside the test. Its output, both stdout and stderr, is in its log.
     pub(crate) fn start(&self, name: &str, words: &[&str]) -> Worker {
         let log = self.path(&format!("{name}.log"));
         let to = File::options().create(true).append(true).open(&log).expect("a log");
@@ -460,7 +460,7 @@ pub(crate) fn lab(hosts: u32, pages: u32, latency_ms: u64) -> Lab {
     Lab::start_on_thread(config).expect("a lab")
 }
 
-/// All pages of the lab were stored, each once; no host was asked too soon or twice at a time.
+/// All pages of the lab were stored, each once; no host was requested too early or twice at a time.
 pub(crate) fn assert_whole(site: &Site, lab: &Lab, delay: Duration) {
     let pages = site.pages();
     let mut urls: Vec<&str> = pages.iter().filter_map(|page| page["url"].as_str()).collect();
@@ -483,12 +483,12 @@ pub(crate) fn assert_polite(lab: &Lab, delay: Duration) {
     assert!(violations.is_empty(), "{} violations, the first: {}", violations.len(), violations[0]);
 }
 
-/// How many pages were asked for.
+/// How many pages were requested.
 pub(crate) fn pages_asked(lab: &Lab) -> usize {
     lab.access_log().iter().filter(|entry| !matches!(&*entry.path, "/robots.txt" | "/sitemap.xml")).count()
 }
 
-/// How many pages were asked for more than once.
+/// How many pages were requested more than once.
 pub(crate) fn asked_twice(lab: &Lab) -> usize {
     let mut times: BTreeMap<String, usize> = BTreeMap::new();
     let is_page = |entry: &AccessEntry| !matches!(&*entry.path, "/robots.txt" | "/sitemap.xml");

@@ -1,4 +1,4 @@
-//! An object store of one's own: an S3 server that may be stopped, or a directory; and what is in it.
+//! A private object store: an S3 server that may be stopped, or a directory; with access to its contents.
 
 use crate::site::{Site, script};
 use argiope_cluster::objects::{ObjectSettings, Objects, open, stream};

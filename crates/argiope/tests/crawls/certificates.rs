@@ -1,4 +1,4 @@
-//! Hosts whose certificates nobody knows.
+//! Hosts with certificates of unknown authorities.
 
 use crate::desk::Desk;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};

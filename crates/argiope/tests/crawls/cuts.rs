@@ -1,4 +1,4 @@
-//! Nothing is cut silently: what limits and trap rules hold back is named in summary and report, exported, and explained.
+//! Nothing is cut silently: what limits and trap rules skip is shown in summary and report, exported, and explained.
 
 use crate::desk::{Desk, at, lab};
 use crate::site::{Site, page};
@@ -57,7 +57,7 @@ fn links_beyond_the_limit_of_a_page_are_counted_named_and_explained() {
         // No more than a sample is kept one by one.
         assert_eq!(skipped(&desk, "over_link_limit").len(), beyond.min(1000));
     }
-    // What is not in the sample cannot be told from what was never linked.
+    // A URL outside the sample cannot be distinguished from one that was never linked.
     let why = desk.run(&["why", &site.url("/p/9000")]).ok().stdout;
     let note = format!("more links than the limit (the first is {front}: 10069 links over the limit of 100");
     assert!(why.starts_with("unknown\n") && why.contains(&note), "{why}");

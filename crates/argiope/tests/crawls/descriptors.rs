@@ -26,7 +26,7 @@ fn with_few_descriptors_fewer_requests_are_made_at_a_time_and_no_page_is_lost() 
     assert!(!run.stderr.contains("too many open files"), "{}", run.stderr);
     let pages = desk.pages();
     assert_eq!(sorted(&pages, "url"), expected(&lab));
-    // Nothing was asked for twice: no host was held to have failed.
+    // Nothing was requested twice: no host counted as failed.
     let log = lab.access_log();
     let mut asked: Vec<(&str, &str)> = log.iter().map(|one| (one.host.as_str(), one.path.as_str())).collect();
     let all = asked.len();

@@ -62,7 +62,7 @@ fn answer(mut stream: std::net::TcpStream, port: u16) {
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/html\r\nContent-Length: {length}\r\nConnection: close"
     );
-    // Whoever has asked may be gone.
+    // The client may be gone.
     let _ = write!(stream, "{head}\r\n\r\n{body}");
 }
 
@@ -98,7 +98,7 @@ fn the_links_of_a_crawl_are_a_graph_of_pages() {
     let [front, a, b, missing] = ["/", "/a", "/b", "/missing"].map(|path| site.here(path));
     let [other, x, y] = ["/", "/x", "/y"].map(|path| site.there(path));
     let edge = |from: &String, to: &String, weight| (from.clone(), to.clone(), weight);
-    // The link to /old counts for /a, where that leads; what a page says of itself is no link.
+    // The link to /old counts for its target /a; a page's statements about itself are not links.
     let expected = BTreeSet::from([
         edge(&front, &a, 2),
         edge(&front, &b, 1),

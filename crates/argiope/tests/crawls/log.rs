@@ -1,4 +1,4 @@
-//! What `-v` tells of a crawl.
+//! The log lines of `-v`.
 
 use crate::desk::{Desk, at, lab};
 use crate::waits::host;

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
-/// A server that keeps what it is asked, heads and forms.
+/// A server that records its requests, heads and forms.
 struct Recorder {
     origin: String,
     asked: Arc<Mutex<Vec<String>>>,
@@ -182,7 +182,7 @@ fn a_job_logs_in_before_it_crawls_and_the_password_is_stored_nowhere() {
             assert!(!holds, "{path} has the password");
         }
     }
-    // The name alone goes on with it: the variable is looked up again.
+    // The name alone resumes it: the variable is looked up again.
     desk.run_in(
         &[("LAB_PASSWORD", LOGIN_PASSWORD)],
         &["crawl", "--name", "members", "--fresh", "--allow-private"],

@@ -66,7 +66,7 @@ fn the_first_crawl_of_all_need_not_wait_for_anybody() {
     let crawl = desk.start_crawl(&lab.seeds(), &["--delay", "1h"]);
     crate::desk::wait_until(|| lab.request_count() > 0);
     crawl.kill();
-    // Whoever was killed may have asked just now.
+    // The killed process may have sent a request just before.
     let again = desk.start_crawl(&lab.seeds(), &["--delay", "1h"]);
     crate::desk::wait_until(|| desk.status().is_some_and(|status| status["hosts_waiting"] == 1));
     again.kill();

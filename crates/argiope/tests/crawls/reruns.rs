@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const SHORT_WAITS: &str = "politeness:\n  robots:\n    retry_after: [100ms, 100ms]\n";
 
-/// A site that can be broken and mended: while it is broken `wrong` says what is answered, if anything else.
+/// A site that can be broken and repaired: while it is broken, `wrong` is the response, if any.
 pub(crate) fn moody(
     wrong: impl Fn(&str) -> Option<String> + Send + 'static,
     right: impl Fn(&str) -> Option<String> + Send + 'static,
@@ -52,7 +52,7 @@ fn the_same_command_asks_again_for_a_robots_txt_that_was_unreachable() {
         first.stderr
     );
     let asked = site.asked("/robots.txt");
-    // Still broken: it is asked, and that is seen by the server.
+    // Still broken: the server sees the request.
     assert_eq!(desk.crawl(seeds, &["--delay", "0"]).code, 1);
     assert!(site.asked("/robots.txt") > asked, "the second command did not ask");
     broken.store(false, Ordering::SeqCst);
@@ -143,7 +143,7 @@ fn a_crawl_that_robots_txt_forbids_has_failed_and_says_why() {
 
 #[test]
 fn https_where_plain_http_is_spoken_names_the_url_to_try() {
-    // As most servers do, it says that it did not understand.
+    // As most servers do, it reports an invalid request.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! What pages are shown with: pictures, styles, scripts. Asked for where `--resources` says so, and never as pages.
+//! Resources of pages: images, styles, scripts. Requested only with `--resources`, and never as pages.
 
 use crate::desk::{Desk, at, lab, sorted};
 use crate::site::{Site, body, page, status};
@@ -15,7 +15,7 @@ fn row<'r>(rows: &'r [Value], url: &str) -> &'r Value {
     rows.iter().find(|row| row["url"] == url).unwrap_or_else(|| panic!("{url} is not in {rows:?}"))
 }
 
-/// The methods by which a path was asked for, in order.
+/// The methods of the requests for a path, in order.
 fn methods(lab: &Lab, path: &str) -> Vec<String> {
     let mut log: Vec<AccessEntry> = lab.access_log().into_iter().filter(|entry| entry.path == path).collect();
     log.sort_by_key(|entry| entry.started_us);
@@ -48,7 +48,7 @@ fn broken_pictures_are_found_with_the_page_they_are_on() {
         assert_eq!(row(&rows, &at(&lab, 0, path))["status"], 200, "{path}");
         assert_eq!(methods(&lab, path), ["HEAD"], "{path}");
     }
-    // What looks broken is asked for as a whole before it is said to be.
+    // What looks broken is requested with GET before it is reported.
     for path in ["/e/no-head.png", "/e/wrong-head.png", "/e/missing.png"] {
         assert_eq!(methods(&lab, path), ["HEAD", "GET"], "{path}");
     }

@@ -137,7 +137,7 @@ fn links_redirects_failures_and_hosts_are_exported_in_every_format() {
         assert_eq!(json.as_array().unwrap().len(), rows(&desk, what).len(), "{what}");
         let all = desk.run(&["export", "--all", "--what", what]).ok().json_lines();
         assert_eq!(all.len(), rows(&desk, what).len(), "{what}");
-        // The help says what a row has.
+        // The help lists the fields of a row.
         let help = desk.run(&["export", "--help"]).ok().stdout;
         let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains(&format!(" {what} {} ", fields.replace(',', " "))), "{help}");
@@ -233,7 +233,7 @@ fn reading_needs_no_variable_and_crawling_needs_all() {
     desk.write("argiope.yaml", "politeness: {robots_cache_ttl: \"${ARGIOPE_TEST_UNSET}\"}\n");
     is_missed(desk.run(&["audit"]), "1:32");
     desk.run(&["export"]).ok();
-    // Whether there is a cluster, and which, cannot be told without its address.
+    // Without its address it is unknown whether there is a cluster, and which.
     desk.write("argiope.yaml", "storage: {metadata_db_url: \"${ARGIOPE_TEST_UNSET}\", html_bucket: x}\n");
     is_missed(desk.run(&["jobs"]), "1:28");
     desk.run(&["--data", "argiope-data", "jobs"]).ok();

@@ -1,4 +1,4 @@
-//! Crawls that are stopped and go on: nothing is lost, nothing is there twice.
+//! Crawls that are stopped and resumed: nothing is lost, nothing is duplicated.
 
 use crate::desk::{Desk, expected, json_lines, lab, sorted};
 use argiope_lab::{HostRule, SiteKind, check};

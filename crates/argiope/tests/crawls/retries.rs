@@ -1,4 +1,4 @@
-//! What has failed is asked for again when somebody wants that, and is listed once.
+//! Failed URLs are requested again on demand, and listed once.
 
 use crate::desk::{Desk, json_lines, sorted, wait_until};
 use crate::reruns::moody;
@@ -27,7 +27,7 @@ fn shop() -> (Site, Arc<AtomicBool>) {
     )
 }
 
-/// (pages, failed) as `status` tells them.
+/// (pages, failed) in the output of `status`.
 fn counts(desk: &Desk) -> (u64, u64) {
     let status = desk.status().unwrap();
     (status["pages"].as_u64().unwrap(), status["failed"].as_u64().unwrap())

@@ -22,7 +22,7 @@ fn a_running_crawl_can_be_looked_at_and_is_not_disturbed() {
     assert!(desk.run(&["report"]).ok().stdout.contains("running"));
     assert!(desk.run(&["audit"]).ok().stdout.starts_with("0 violations"));
 
-    // The frontier is asked over the socket.
+    // The frontier is queried over the socket.
     let forbidden = at(&lab, 1, "/private/never-linked");
     wait_until(|| desk.run(&["why", &forbidden]).ok().stdout.starts_with("robots_disallowed\n"));
     assert!(desk.run(&["why", "https://example.com/"]).ok().stdout.starts_with("out_of_scope\n"));

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
-/// Answers each request with what a function says of its path.
+/// Responds to each request with the result of a function of its path.
 pub(crate) struct Site {
     /// With the slash at its end.
     pub(crate) front: String,
@@ -42,7 +42,7 @@ impl Site {
         format!("{}{}", self.front, path.trim_start_matches('/'))
     }
 
-    /// How often a path was asked for.
+    /// How often a path was requested.
     pub(crate) fn asked(&self, path: &str) -> usize {
         self.asked.lock().unwrap().iter().filter(|asked| *asked == path).count()
     }

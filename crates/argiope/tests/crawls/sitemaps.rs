@@ -1,4 +1,4 @@
-//! Sitemaps of a site: which are looked for, and what is made of the URLs they name.
+//! Sitemaps of a site: which are requested, and what happens to their URLs.
 
 use crate::desk::{Desk, sorted};
 use crate::site::{Site, body, page};

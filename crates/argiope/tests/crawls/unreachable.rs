@@ -5,7 +5,7 @@ use crate::site::{Site, page, status};
 use serde_json::Value;
 use std::net::TcpListener;
 
-/// A port that nobody listens at.
+/// A port without a listener.
 fn nobody() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     format!("http://{}/", listener.local_addr().unwrap())

@@ -1,4 +1,4 @@
-//! What is told of URLs that have to wait: while the crawl runs, and at its end.
+//! How blocked URLs are reported: during the crawl, and at its end.
 
 use crate::desk::{Desk, wait_until};
 use std::io::{BufRead, BufReader, Write};
@@ -22,7 +22,7 @@ pub(crate) fn host(head: &'static str) -> String {
     seed
 }
 
-/// A port that nobody listens at.
+/// A port without a listener.
 fn nobody() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     format!("http://{}/", listener.local_addr().unwrap())
@@ -69,7 +69,7 @@ fn the_cause_of_an_unreachable_robots_txt_is_shown() {
     let run = desk.crawl(std::slice::from_ref(&seed), &["--delay", "0"]);
     assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
     assert!(run.stdout.contains("1 URL, robots.txt is unreachable: connect"), "{}", run.stdout);
-    // The summary, and whoever asks later, say the same.
+    // The summary and later commands report the same.
     assert!(run.stdout.contains("Job 1 is paused: no page was stored."), "{}", run.stdout);
     assert!(!run.stdout.contains("# the pages as a table"), "{}", run.stdout);
     for command in ["jobs", "report", "status"] {

@@ -1,4 +1,4 @@
-//! Each word that `why` may begin with, and what follows it.
+//! Every decision of `why`, and what follows it.
 
 use crate::desk::{Desk, at, expected, lab, sorted};
 use crate::site::{Site, page, status};

@@ -1,4 +1,4 @@
-//! Ports that fail when they are told to: a chosen call of a chosen step errs before or after it has done its work.
+//! Ports that fail on request: a chosen call of a chosen step fails before or after it has done its work.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
@@ -51,7 +51,7 @@ pub(crate) enum When {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum How {
-    /// That call fails; the process goes on and may tidy up.
+    /// That call fails; the process continues and may clean up.
     Fails,
     /// That call fails because there is no room.
     DiskFull,

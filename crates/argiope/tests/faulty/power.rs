@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// A state that takes its time to sync; what was not synced is forgotten.
+/// A state that syncs slowly; what was not synced is forgotten.
 #[derive(Clone, Default)]
 pub(crate) struct ForgetfulState {
     now: Arc<Mutex<MemoryState>>,
@@ -100,7 +100,7 @@ pub(crate) struct PowerDisk {
 }
 
 impl PowerDisk {
-    /// Of what was not synced each file keeps the share that `kept` gives, in percent.
+    /// Of unsynced data each file keeps the share `kept`, in percent.
     pub(crate) fn cut_power(&self, mut kept: impl FnMut() -> u64) {
         for (path, synced) in self.synced.lock().unwrap().iter() {
             let Ok(file) = OpenOptions::new().write(true).open(path) else { continue };
@@ -123,7 +123,7 @@ impl Disk for PowerDisk {
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
         let file = self.watched(path, LocalDisk.open(path)?);
-        // It was cut to what is safe before.
+        // It was cut to its safe length before.
         if let Some(synced) = self.synced.lock().unwrap().get(path) {
             synced.fetch_max(std::fs::metadata(path)?.len(), Ordering::SeqCst);
         }

@@ -1,4 +1,4 @@
-//! A directory in which graphs are crawled, and what their files say.
+//! A directory in which graphs are crawled, with access to their files.
 
 use crate::desk::{Desk, Run, Running};
 use crate::web::Web;

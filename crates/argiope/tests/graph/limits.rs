@@ -63,7 +63,7 @@ fn only_so_many_hosts_of_a_root_domain_are_asked_but_all_are_recorded() {
     assert_eq!(crawls, [1, 1, 0, 1, 1]);
     assert_eq!(graph.targets("a.test").len(), 5);
     assert_eq!(web.asked("three.b.co.uk", "/"), 0);
-    // Those that were asked keep their places in the next run.
+    // Hosts that were requested keep their places in the next run.
     atlas.run().ok();
     assert_eq!(atlas.graph().crawls("three.b.co.uk"), 0);
 }

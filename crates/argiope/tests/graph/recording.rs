@@ -1,4 +1,4 @@
-//! What is in the file, and what is said, after a crawl that ran to its end.
+//! The contents of the file, and the output, after a crawl that ran to its end.
 
 use crate::atlas::{Atlas, Graph};
 use crate::web::{Answer, Web};

@@ -1,4 +1,4 @@
-//! Crawls that are stopped, and go on.
+//! Crawls that are stopped and resumed.
 
 use crate::atlas::{Atlas, Graph};
 use crate::desk::wait_until;
@@ -61,7 +61,7 @@ fn a_signal_ends_it_cleanly_and_the_same_command_goes_on() {
     assert!(before.crawls("hub.test") == 1 && before.crawls("ray59.test") == 0, "{before:?}");
     atlas.run().ok();
     assert_eq!(atlas.graph(), whole(&names));
-    // Nothing that was recorded was asked for twice.
+    // Nothing that was recorded was requested twice.
     let twice = names.iter().filter(|name| web.asked(name, "/") > 1).count();
     assert!(twice <= 2, "{twice} were under way");
     assert_eq!(atlas.metrics()["termination_reason"], "queue_empty");

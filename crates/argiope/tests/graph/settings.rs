@@ -1,4 +1,4 @@
-//! What is wrong is said before anything is asked for.
+//! Errors are reported before the first request.
 
 use crate::atlas::Atlas;
 use crate::desk::{Desk, Run};

@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What a host answers to whoever asks for its home page.
+/// A host's response to a request for its home page.
 #[derive(Clone)]
 pub(crate) enum Answer {
     Page(String),
@@ -98,7 +98,7 @@ impl Web {
         format!("http://{name}:{}/", self.port)
     }
 
-    /// How often a host was asked for a path.
+    /// How often a path was requested from a host.
     pub(crate) fn asked(&self, name: &str, path: &str) -> usize {
         let log = self.shared.log.lock().expect("log");
         log.iter().filter(|(host, asked)| host == name && asked == path).count()
@@ -108,7 +108,7 @@ impl Web {
         self.shared.log.lock().expect("log").len()
     }
 
-    /// The program's configuration: names lead here, and nobody waits long.
+    /// The program's configuration: names resolve to the lab, and delays are short.
     pub(crate) fn configuration(&self, delay: &str) -> String {
         let hosts = self.shared.hosts.lock().expect("hosts");
         let names: Vec<String> = hosts.keys().map(|name| format!("{name}: 127.0.0.1")).collect();

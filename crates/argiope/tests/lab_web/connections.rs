@@ -50,7 +50,7 @@ fn a_new_connection_to_a_known_host_resumes_its_tls_session() {
     let handshakes: HashMap<u64, Handshake> =
         lab.access_log().iter().map(|entry| (entry.connection, entry.handshake.unwrap())).collect();
     let full = handshakes.values().filter(|kind| **kind == Handshake::Full).count();
-    // One for each host, and one for each that is asked by a second thread before the first has a ticket.
+    // One for each host, and one for each that a second thread requests before the first has a ticket.
     assert!(full <= 2 * SECURE_HOSTS as usize, "{full} of {} are full", handshakes.len());
     assert!(handshakes.len() - full >= 3 * SECURE_HOSTS as usize, "{full} of {} are full", handshakes.len());
 }

@@ -1,5 +1,4 @@
-//! Crawls of the lab web by the program itself, held against what the lab knows to be right and what its access log
-//! says was asked for.
+//! Crawls of the lab web by the program itself, compared with the lab's ground truth and its access log.
 
 #![allow(
     clippy::unwrap_used,
@@ -30,7 +29,7 @@ mod spellings;
 mod transport;
 mod traps;
 
-/// Nobody is asked in haste, and nothing is waited for longer than a test has time for.
+/// No host is requested too early, and no wait takes longer than a test has time for.
 const BRISK: &str = "\
 crawl:
   timeout: 1s

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 /// The delay of the site of duplicates, which has one of its own: see [`config`].
 pub(crate) const OVERRIDDEN_MS: u64 = 300;
 
-/// A crawl that has ended and what there is to know of it.
+/// A finished crawl and all its results.
 pub(crate) struct Crawled {
     pub(crate) desk: Desk,
     pub(crate) lab: Lab,
@@ -86,7 +86,7 @@ impl Crawled {
         self.lab.web().expected_of(site_of(&self.lab, kind))
     }
 
-    /// Holds every URL of a site against what a correct crawl makes of it.
+    /// Compares every URL of a site with the expected result of a correct crawl.
     pub(crate) fn judge(&self, kind: SiteKind) {
         let expected = self.expected(kind);
         for wanted in expected.fetched().filter(|wanted| !is_noindex(&wanted.url)) {
@@ -378,7 +378,7 @@ fn only_retries_are_requested_twice() {
         *counts.entry(entry.url()).or_default() +=
             usize::from(entry.status == 200 && !entry.path.starts_with("/t/"));
     }
-    // Redirects end on pages that are asked for in their own right, too.
+    // Redirects end on pages that are also requested directly.
     let redirects = site_of(&crawled.lab, SiteKind::Redirects);
     let sites = [redirects, redirects + 1].map(|site| crawled.lab.web().page_url(site, 0));
     for (url, count) in counts.into_iter().filter(|(url, _)| !sites.iter().any(|site| url.starts_with(site)))

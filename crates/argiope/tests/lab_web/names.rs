@@ -1,4 +1,4 @@
-//! Names: who resolves them, and what becomes of those that do not resolve.
+//! Names: how they are resolved, and what happens if that fails.
 
 use crate::BRISK;
 use crate::desk::Desk;

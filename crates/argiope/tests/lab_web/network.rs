@@ -31,8 +31,9 @@ fn outage(outage: Outage) {
     runtime.block_on(lab.set_outage(outage)).unwrap();
     wait_until(|| desk.status().is_some_and(|status| status.to_string().contains("network")));
     wait_until(|| desk.status().is_some_and(|status| status["hosts_active"] == 0));
-    // While it is away a host is tried every five seconds, and not each every 300 ms. That is requests in a time: there is
-    // nothing else to wait for. They are the crawl's own count, as nobody takes down those that are refused.
+    // During an outage one host is tried every five seconds, instead of each every 300 ms. That is a number of requests
+    // in a time, so there is nothing else to wait for. The crawl's own count is used, because nobody records refused
+    // requests.
     let before = requests(&desk);
     std::thread::sleep(Duration::from_secs(3));
     let probes = requests(&desk) - before;

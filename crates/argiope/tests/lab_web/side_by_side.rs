@@ -1,4 +1,4 @@
-//! Several jobs in one process: each is whole, none waits for the others, and a host they share is asked at its own pace.
+//! Several jobs in one process: each is complete, none waits for the others, and a host they share keeps its delay.
 
 use crate::BRISK;
 use crate::desk::{Desk, expected, lab, sorted, wait_until};

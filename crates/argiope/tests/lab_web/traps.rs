@@ -11,7 +11,7 @@ traps: {urls_per_pattern: 50, pages_before_judgement: 20}
 
 #[test]
 fn traps_are_left_after_a_while_and_a_shop_is_not_taken_for_one() {
-    // Pages of the usual size: what is the same on small ones is little beside what is not.
+    // Pages of the usual size, so that constant overhead does not hide the differences.
     let config = LabConfig {
         hosts: 3,
         pages: 20,
@@ -28,7 +28,7 @@ fn traps_are_left_after_a_while_and_a_shop_is_not_taken_for_one() {
         assert!(log.iter().any(|entry| entry.url() == wanted.url), "{} was not asked for", wanted.url);
     }
     let taken = |part: &str| log.iter().filter(|entry| entry.path.starts_with(part)).count();
-    // A page of the calendar names thirty more before it is known what they are.
+    // A page of the calendar links to thirty more before the pattern is known to be a trap.
     assert!((20..500).contains(&taken("/browse")), "{} of /browse", taken("/browse"));
     assert!((20..1500).contains(&taken("/calendar/")), "{} of /calendar", taken("/calendar/"));
     assert!(taken("/again/") < 100, "{} of /again", taken("/again/"));

@@ -15,7 +15,7 @@ pub(crate) fn argiope(arguments: &[&str]) -> Run {
     with_input(arguments, "")
 }
 
-/// In an empty directory of its own, without the settings of whoever runs the tests.
+/// In an empty directory of its own, without the user's settings.
 pub(crate) fn with_input(arguments: &[&str], input: &str) -> Run {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let mut child = Command::new(env!("CARGO_BIN_EXE_argiope"))

@@ -1,4 +1,4 @@
-//! Reads a data directory back, when nobody owns it, and holds it against what the lab knows to be right.
+//! Reads a data directory that no process owns, and compares it with the lab's ground truth.
 
 #![allow(dead_code, reason = "each suite uses its part")]
 #![allow(
@@ -38,7 +38,7 @@ pub(crate) fn once(what: &str, texts: impl IntoIterator<Item = String>) -> BTree
     found
 }
 
-/// Says what is missing and what is too much, not all of both.
+/// Reports missing and excess entries, without listing everything.
 pub(crate) fn same(what: &str, found: &BTreeSet<String>, wanted: &BTreeSet<String>) {
     let missing: Vec<&String> = wanted.difference(found).collect();
     let extra: Vec<&String> = found.difference(wanted).collect();
@@ -75,8 +75,8 @@ pub(crate) fn polite(log: &[AccessEntry], delay: Duration) {
 /// Names a request in the lab's log.
 pub(crate) type Asked = (String, u64);
 
-/// A host that has asked for patience is left alone for as long: the lab's answers of 429 and 503 ask for `pause`. Answers
-/// that were lost with their process are nobody's to obey.
+/// A host that asked for a pause is left alone for that time: the lab's 429 and 503 responses ask for `pause`.
+/// Responses lost with their process do not count.
 pub(crate) fn patient(log: &[AccessEntry], pause: Duration, lost: &HashSet<Asked>) {
     let mut hosts: BTreeMap<&str, Vec<&AccessEntry>> = BTreeMap::new();
     for entry in log {
@@ -226,7 +226,7 @@ impl Stored {
         for row in pages {
             let place = row.page.archive.as_deref();
             let Some(place) = place else {
-                // A redirect that ended at what may not be asked for is there as the hop that it is.
+                // A redirect that ended at a forbidden target is recorded as a hop.
                 let refused =
                     row.page.error.as_deref().is_some_and(|error| error.starts_with("redirect: to "));
                 assert!(row.page.status.is_none() || refused, "{} is not in the archive", row.page.url);
@@ -238,7 +238,7 @@ impl Stored {
         }
     }
 
-    /// Nothing is queued, nothing waits, and the counts say so.
+    /// Nothing is queued, nothing waits, and the counts agree.
     pub(crate) fn check_frontier_is_empty(&self) {
         let state = FjallState::open(&self.directory.join("frontier")).unwrap();
         frontier_is_empty(&state);

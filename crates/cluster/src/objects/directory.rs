@@ -37,7 +37,7 @@ impl Directory {
         checked_key(key)?;
         let is_ours = key.ends_with(FACTS_ENDING) || key.split('/').any(|part| part.starts_with(UNFINISHED));
         if is_ours {
-            return Err(StoreError::new(ErrorKind::Usage, key, "is no key for an object"));
+            return Err(StoreError::new(ErrorKind::Usage, key, "is not a valid object key"));
         }
         Ok(self.root.join(key))
     }

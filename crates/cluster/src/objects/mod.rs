@@ -86,7 +86,7 @@ fn checked_key(key: &str) -> Result<()> {
     let is_bent = key.split('/').any(|part| part.is_empty() || part == "." || part == "..");
     if is_bent || key.len() > 1000 || key.bytes().any(|byte| !(0x21..=0x7e).contains(&byte) || byte == b'\\')
     {
-        return Err(StoreError::new(ErrorKind::Usage, key, "is no key for an object"));
+        return Err(StoreError::new(ErrorKind::Usage, key, "is not a valid object key"));
     }
     Ok(())
 }

@@ -74,7 +74,7 @@ impl ObjectReader {
         let packed = self.objects.get(key, 0, head.length)?;
         let mut body = Vec::new();
         let unpacked = GzDecoder::new(packed.as_slice()).take(LONGEST_PAGE).read_to_end(&mut body);
-        unpacked.map_err(|error| corrupt(key, &format!("is no gzip file ({error})")))?;
+        unpacked.map_err(|error| corrupt(key, &format!("is not a gzip file ({error})")))?;
         exchange(key, &head, body)
     }
 }

@@ -1,9 +1,9 @@
 //! Publishes what the catalogue has to Kafka, where other programs read it ([`crate::kafka::messages`]): pages, failures,
 //! URLs that robots.txt disallows, and requests for robots.txt.
 //!
-//! The leader of the cluster does it, as a follower ([`argiope_store::follower`]). Each stream has a position in the table
-//! `published`, which moves when Kafka has acknowledged: everything is published in commit order, at least once. While
-//! Kafka is away it stays in the catalogue, and the crawl does not wait for it.
+//! The leader of the cluster does it, as a follower ([`argiope_store::follower`]). Each stream has a position in the
+//! table `published`, which moves when Kafka has acknowledged: everything is published in commit order, at least once.
+//! While Kafka is unreachable, it stays in the catalogue, and the crawl does not wait for it.
 
 mod notices;
 mod positions;
@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Other workers commit too, and whoever leads may change: it looks this often even if nothing wakes it.
+/// Other workers commit too, and the leader may change: it looks this often even if nothing wakes it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How long a worker that stops may take to publish what was stored last.
 const DRAIN_LIMIT: Duration = Duration::from_secs(10);
@@ -165,7 +165,7 @@ impl Publishing {
                 unopened.insert(CatalogueSource::new(Box::new(reader), None))
             }
         };
-        // Made for each batch: the position is asked of the database, where another leader may have moved it.
+        // Created for each batch: the position is read from the database, where another leader may have moved it.
         let mut sink = ResultsSink::new(session, writer);
         let is_new = PagesFollower::new(pages, &mut sink).advance()?;
         let left = behind.load(Ordering::Acquire).saturating_sub(sink.published());

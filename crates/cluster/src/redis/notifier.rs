@@ -1,8 +1,8 @@
 //! Tells the owner of a shard that there is something new in its log, by Redis publish/subscribe, so that it need not poll.
 //!
-//! A notification is a hint and may be lost. The listener compensates: when it subscribes to a shard, and when it reconnects
-//! after an outage, it reports all shards concerned, for there may be something new. While it is disconnected it says so, and
-//! the owner polls.
+//! A notification is a hint and may be lost. The listener compensates: when it subscribes to a shard, and when it
+//! reconnects after an outage, it reports all shards concerned, because there may be something new. While disconnected,
+//! it reports that, and the owner polls.
 
 use super::Redis;
 use super::link::{Link, TRY_LIMIT, classified, is_interrupted};
@@ -156,7 +156,7 @@ impl Listener {
                 continue;
             }
             let before = self.connected.replace(false);
-            // A server that was never reached was reported by whoever configured it.
+            // The caller has reported a server that was never reached.
             if before == Some(true) {
                 tracing::warn!(error = %classified(error), "Redis notifications lost; polling instead");
             }

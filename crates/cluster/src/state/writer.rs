@@ -1,7 +1,7 @@
 //! Commits applied batches in order, on a thread of its own; waiting batches share one transaction. A shard's part is
-//! written only if the shard still has the epoch it was applied under, whatever happens to the other shards. Messages that
-//! go through Kafka are acknowledged there first. While the database or Kafka is unreachable the batches wait, and so does
-//! whoever applies too many more.
+//! written only if the shard still has the epoch it was applied under, whatever happens to the other shards. Messages
+//! that go through Kafka are acknowledged there first. While the database or Kafka is unreachable the batches wait, and
+//! a caller that applies too many more is blocked.
 
 use super::Applied;
 use super::progress::Shared;

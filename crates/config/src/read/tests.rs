@@ -316,7 +316,7 @@ fn errors_of_a_job_file_are_as_good() {
     assert!(errors[0].starts_with("job.yaml:3:5: 'ftp://b.test/' cannot be crawled"), "{errors:?}");
     assert_eq!(
         job("seeds: [a.test]\nbasic_auth:\n  username: u\n").unwrap_err(),
-        ["job.yaml:3:3: 'basic_auth' lacks 'password'"]
+        ["job.yaml:3:3: 'basic_auth' requires 'password'"]
     );
 }
 

@@ -112,7 +112,7 @@ impl ContentReader<'_> {
         leads_on
     }
 
-    /// What the page is displayed with: requested once in a job, whatever host it is on.
+    /// Resources of the page: requested once per job, on any host.
     fn resources(
         &self,
         resources: &[Link<'_>],

@@ -86,7 +86,7 @@ impl DomainCounts {
         self.candidates.insert(domain.into(), count + 1);
     }
 
-    /// All counts, the other domains last. Places are assigned anew: a domain that gets one starts at zero, because what
+    /// All counts, the other domains last. Places are reassigned: a domain that gets one starts at zero, because what
     /// was counted before stays with the others; one that loses its place is no longer shown. So no series decreases,
     /// except one that comes back, which Prometheus takes for a restart.
     pub(crate) fn figures(&mut self) -> Vec<DomainFigures> {

@@ -12,7 +12,7 @@ pub struct ProcessFigures {
     pub memory_bytes: u64,
 }
 
-/// How often the system is asked.
+/// How often the system is queried.
 const EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Dates of cookies by RFC 6265, 5.1.1: whatever tokens look like a time, a day, a month and a year, in any order.
+//! Dates of cookies by RFC 6265, 5.1.1: tokens that look like a time, a day, a month and a year, in any order.
 
 use argiope_model::Millis;
 

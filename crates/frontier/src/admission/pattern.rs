@@ -205,7 +205,7 @@ pub struct SeenPage {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PageText {
-    /// SimHash; 0 where there is no word.
+    /// SimHash; 0 without words.
     pub words: u64,
     /// A page with its own title is distinct, however similar its text: a short text in a long template.
     pub title: u64,

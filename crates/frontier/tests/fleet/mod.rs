@@ -109,8 +109,8 @@ pub(crate) struct Told {
     pub(crate) fetched_again: u64,
     /// Requests that had been made before: the same try of the same visit.
     pub(crate) asked_again: u64,
-    /// What was asked for and had not ended, for all that the database knows, when a worker died or lost a shard: as many may
-    /// be asked for again.
+    /// Requests that the database does not know to have ended when a worker died or lost a shard: as many may be
+    /// repeated.
     pub(crate) at_risk: u64,
     pub(crate) outages: u64,
     pub(crate) redirects: u64,
@@ -168,9 +168,9 @@ pub(crate) struct World {
     pub(crate) database: Database,
     pub(crate) witnesses: BTreeMap<u32, Witness>,
     pub(crate) last_request: u64,
-    /// Until then the database answers nobody.
+    /// Until then the database does not respond.
     pub(crate) away_until: u64,
-    /// Every try of every visit that was ever asked for.
+    /// Every attempt of every visit that was ever requested.
     asked: BTreeSet<(u32, String, u8, usize)>,
     pub(crate) told: Told,
     pub(crate) key: FingerprintKey,
@@ -232,7 +232,7 @@ impl World {
         self.last_request = now;
     }
 
-    /// A try of a visit is under way: is it the first time?
+    /// An attempt of a visit is in flight: returns whether it is the first time.
     pub(crate) fn note_visit(&mut self, visit: &Visit) {
         let key = (visit.job.0, visit.scheduled_url().to_string(), visit.attempt, visit.hops.len());
         self.told.asked_again += u64::from(!self.asked.insert(key));

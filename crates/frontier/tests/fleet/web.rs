@@ -1,9 +1,9 @@
-//! The web that is crawled, and what its hosts think of being asked.
+//! The web that is crawled, and its check of the delays of its hosts.
 
 use argiope_frontier::Found;
 use argiope_model::{FailureKind, FingerprintKey, RequestKind, Url};
 
-/// Redirects lead to a page of this number, which nobody links to.
+/// Redirects lead to a page with this number, which has no other links.
 const TARGET: u32 = 900;
 
 #[derive(Clone, Copy, Debug)]

@@ -55,9 +55,9 @@ pub(crate) struct Worker {
     frontier: Frontier,
     pub(crate) leases: Leases,
     observation: Observation,
-    /// The last renewal failed: nothing new is asked for until one succeeds.
+    /// The last renewal failed: no new requests until one succeeds.
     unrenewed: bool,
-    /// Shards whose leases have ended; whether they are still its own the next renewal says.
+    /// Shards with expired leases; the next renewal shows whether they are still its own.
     lapsed: BTreeSet<u16>,
     /// Answers that came for those.
     late: Vec<Token>,
@@ -148,7 +148,7 @@ impl Worker {
         !self.flights.is_empty() || !self.records.is_empty() || !self.unwritten.is_empty() || self.draining
     }
 
-    /// Visits that were asked for and that the database does not know to have ended; of all shards, or of one.
+    /// Requested visits that the database does not know to have ended; of all shards, or of one.
     fn at_risk(&self, of: Option<u16>) -> u64 {
         let is_of = |shard: u16| of.is_none_or(|of| of == shard);
         let flights = self.flights.values().filter(|flight| is_of(flight.shard)).count();
@@ -178,7 +178,7 @@ impl Worker {
         if world.now < self.paused_until {
             return world.push(self.index, self.paused_until, event);
         }
-        // Whatever comes first when it goes on: its own clock, or the news.
+        // Whichever comes first after it resumes: its own clock, or the event.
         if world.chance(2) == 0 {
             self.look_at_the_clock(world);
         }
@@ -314,8 +314,8 @@ impl Worker {
         self.frontier.restore_shard(state, shard, &opens, last_stop, world.millis()).unwrap();
     }
 
-    /// What is under way for shards whose lease has lapsed is given up, and nothing is asked of their hosts until it is
-    /// renewed. Answers that have come are held: if nobody took the shard they are as good as any.
+    /// Requests of shards with expired leases are aborted, and their hosts get none until the lease is renewed.
+    /// Responses that have arrived are held: they are valid if nobody took the shard.
     fn look_at_the_clock(&mut self, world: &mut World) {
         for shard in self.leases.lapsed(world.millis()) {
             if !self.lapsed.insert(shard) {
@@ -378,7 +378,7 @@ impl Worker {
             return;
         }
         if self.is_cut_off(world) {
-            // Nothing new is asked for that could not be written down.
+            // No request is sent whose result could not be stored.
             let at = self.back_at(world);
             return self.wake_by(world, at);
         }
@@ -441,8 +441,7 @@ impl Worker {
         self.write_until(world, u64::MAX);
     }
 
-    /// Commits what was applied and is due. What belongs to a shard that is another's by now is left out, and nobody says
-    /// so.
+    /// Commits applied changes that are due. Changes of a shard that another worker owns by now are left out silently.
     fn write_until(&mut self, world: &mut World, now: u64) {
         let mut sends = false;
         while self.unwritten.front().is_some_and(|applied| applied.due <= now)

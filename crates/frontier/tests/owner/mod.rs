@@ -74,7 +74,7 @@ impl Owner {
         Owner { frontier, state: MemoryState::new(), now: START, names: HashMap::new(), config, rules, key }
     }
 
-    /// The process ends; another one goes on after `pause`.
+    /// The process ends; another one resumes after `pause`.
     pub(crate) fn restart(&mut self, spec: &JobSpec, last_stop: LastStop, pause: Duration) {
         self.apply();
         self.now = self.now + pause;

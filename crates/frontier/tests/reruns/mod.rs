@@ -69,7 +69,7 @@ fn a_changed_setting_holds_for_a_robots_txt_that_is_unreachable_already() {
     fail_robots(&mut owner);
     let failed_at = owner.now;
     assert_eq!(owner.wait(), Some(failed_at + HOUR));
-    // The host answers slowly, and is asked more slowly: that wait ends first.
+    // The host responds slowly, so its delay grows: the other wait ends first.
     owner.now = owner.now + 10 * SECOND;
     owner.frontier.set_politeness(settings(r#"{"robots": {"unreachable_for": "60s"}}"#), owner.now);
     assert_eq!(owner.wait(), Some(failed_at + 60 * SECOND));

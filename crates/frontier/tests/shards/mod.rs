@@ -133,7 +133,7 @@ fn what_is_heard_of_a_shard_that_has_gone_frees_slots_and_changes_nothing() {
     let batch = owner.frontier.take_changes();
     assert!(!touches(&batch, 1) && sent(&batch).is_empty(), "{batch:?}");
     assert!(!owner.frontier.has_uncommitted());
-    // The other one goes on, and the one that went can come back.
+    // The other one continues, and the one that left can come back.
     owner.page(tokens[&stays]);
     assert_eq!(owner.pages(), 1);
     owner.state = before;
@@ -229,7 +229,7 @@ fn a_delay_holds_for_the_next_owner_after_a_clean_handover() {
     pass_state(&mut owner, &mut next);
     take(&mut next, &spec, 1, LastStop::Clean);
     assert_eq!(next.wait(), Some(asked + 10 * SECOND));
-    // A request that is under way when the shard goes is owed a delay as well.
+    // A request in flight when the shard leaves is owed a delay as well.
     next.now = asked + 10 * SECOND;
     next.fetch();
     next.frontier.hand_over(1, next.now);
@@ -252,7 +252,7 @@ fn after_an_unclean_takeover_hosts_of_that_shard_alone_wait_their_full_delay() {
     assert_eq!(next.fetch().visit.url.to_string(), page(&next, 2, "/"));
     let until = next.now + 10 * SECOND;
     assert_eq!(next.wait(), Some(until));
-    // A host that the state does not know may have been asked, too.
+    // A host without state may have been requested, too.
     next.now = next.now + 3 * SECOND;
     let unknown = format!("http://{}/", host(&next, 1, 5));
     send(&mut next, 1, &Message::Found(links("http://x.test/", &[&unknown])));
@@ -338,7 +338,7 @@ fn links_are_sent_again_until_they_are_known_to_be_durable() {
     take(&mut owner, &spec(), 1, LastStop::Clean);
     owner.frontier.discover_in(1, links(&source, &[&third]), owner.now);
     assert_eq!(sent(&owner.frontier.take_changes()).len(), 1);
-    // Nor what was said to be durable before it was known to be lost.
+    // Nor what was reported as durable before it was known to be lost.
     let taken = owner.frontier.batches_taken();
     owner.frontier.batches_durable(taken);
     owner.frontier.drop_shard(1, owner.now);
@@ -533,7 +533,7 @@ fn with_robots() -> JobSpec {
     JobSpec { respect_robots: true, ..spec() }
 }
 
-/// A robots.txt of shard 1 that redirects to a host of shard 2, which has been told of it.
+/// A robots.txt of shard 1 that redirects to a host of shard 2, which has received the request.
 fn robots_in_other_shards(owner: &mut Owner) -> Url {
     let target = url(&page(owner, 2, "/robots.txt"));
     owner.add(&[&page(owner, 1, "/secret"), &page(owner, 1, "/open")]);
@@ -568,7 +568,7 @@ fn a_robots_request_without_reply_is_repeated() {
     let mut owner = whole(&with_robots());
     robots_in_other_shards(&mut owner);
     let asked = owner.now;
-    // Whoever was asked has lost the question.
+    // The owner that was asked has lost the request.
     owner.frontier.drop_shard(2, owner.now);
     let robots = match owner.ask_later() {
         Asked::Robots(robots) => robots,

@@ -85,7 +85,7 @@ pub(crate) struct Told {
 const START: u64 = 1_800_000_000_000;
 const AGENT: &str = "SimBot";
 
-/// What is under way to the end of a request.
+/// Requests in flight until their end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Answer(Token),
@@ -266,7 +266,7 @@ impl Simulation {
             let Some(at) = [wake, next_event].into_iter().flatten().min() else { return };
             let busy = !self.flights.is_empty() || !self.stored.is_empty() || wake.is_some();
             if !busy && next_event.is_some() {
-                // Only troubles are left, and nobody to trouble.
+                // Only faults are left, and no worker to apply them to.
                 return;
             }
             self.now = self.now.max(at);
@@ -422,7 +422,7 @@ impl Simulation {
         let fate = mix(u64::from(host) << 32 | u64::from(page)) % 1000;
         match fate {
             0..20 if visit.hops.is_empty() => {
-                // Redirects lead to a page of another host that nobody links to.
+                // Redirects lead to a page of another host that has no other links.
                 Answered::Redirect(url_of((host + 1) % self.plan.hosts, self.plan.pages_per_host + 7))
             }
             20..40 if self.plan.failing_hosts && visit.attempt == 0 => {
@@ -582,7 +582,7 @@ impl Simulation {
         for witness in &mut self.witnesses {
             witness.streak = (0, 0);
             if witness.in_flight > 0 {
-                // The request was made; nobody saw its answer.
+                // The request was sent; its response was lost.
                 witness.in_flight = 0;
                 witness.last_end = self.now;
             }

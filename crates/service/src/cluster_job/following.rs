@@ -47,7 +47,7 @@ pub struct ClusterProgress {
     pub queued: u64,
     /// Workers that are up.
     pub workers: u64,
-    /// Requests of all workers in flight, whatever the job.
+    /// Requests of all workers in flight, for any job.
     pub in_flight: u64,
 }
 

@@ -203,7 +203,7 @@ fn every_page(job: &Job) -> PageQuery {
 /// A format, and how CSV is written if it is that.
 pub(super) type Wanted = (Format, CsvOptions);
 
-/// One document of records, whatever number of jobs they come from.
+/// One document of records from any number of jobs.
 struct Document<R, W: Write> {
     writer: RecordWriter<R, W>,
     records: u64,

@@ -1,5 +1,5 @@
-//! A list of URLs, however long, into a job of a cluster. A chunk at a time is in memory; what was sent is stored with it,
-//! so that the same request continues after whatever stopped it.
+//! A list of URLs, however long, into a job of a cluster. A chunk at a time is in memory; what was sent is stored with
+//! it, so that the same request continues after an interruption.
 
 mod list;
 

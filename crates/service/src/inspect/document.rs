@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
 
-/// Nothing that a crawl would take is longer, whatever it is.
+/// No document that a crawl accepts is longer.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Where a document is.

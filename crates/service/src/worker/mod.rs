@@ -57,7 +57,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Checks whatever can be wrong before it joins. `notice` gets what the user should know.
+    /// Checks everything that can be wrong before it joins. `notice` receives messages for the user.
     pub fn open(
         options: &GlobalOptions,
         config: &LoadedConfig,

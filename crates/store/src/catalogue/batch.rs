@@ -1,4 +1,4 @@
-//! What goes into the catalogue in one transaction, and what comes back.
+//! The contents of one catalogue transaction, and its results.
 
 use super::{
     ErrorRow, FetchRow, FilePosition, HostRow, JobStats, JobUpdate, OutputPosition, PageRow, ResourceRow,
@@ -7,13 +7,13 @@ use super::{
 use crate::links::LinksPosition;
 use argiope_model::{JobId, Millis};
 
-/// Identifies a page as stored at a time.
+/// Identifies one stored version of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PageKey {
     pub job: JobId,
     pub url_key: u64,
     pub round: u32,
-    /// When its request started: a page that was stored again since is another one.
+    /// When its request started: a page that was stored again since then is another version.
     pub started: Millis,
 }
 
@@ -22,9 +22,9 @@ pub struct PageKey {
 pub struct Batch {
     /// When the batch was closed: not before the end of any of its requests.
     pub at: Millis,
-    /// Pages that are queued again: their rows go, and what they had counted with them, before the pages below are stored.
-    /// Files that list the job's pages are then written anew from the first page on. Missing ones are
-    /// ignored. Requests stay in the history.
+    /// Pages that are queued again: their rows and counts are removed before the pages below are stored. Files that
+    /// list the job's pages are then rewritten from the first page on. Missing pages are ignored. Requests stay in the
+    /// history.
     pub forgotten: Vec<PageKey>,
     pub pages: Vec<PageRow>,
     pub fetches: Vec<FetchRow>,
@@ -35,7 +35,7 @@ pub struct Batch {
     pub errors: Vec<ErrorRow>,
     pub jobs: Vec<JobUpdate>,
     pub stats: Vec<(JobId, JobStats)>,
-    /// Kept on one machine only: a worker of a cluster never has any, and nothing of it is stored there.
+    /// Only on one machine: a worker of a cluster has none, and nothing of it is stored there.
     pub unclean_stops: Vec<UncleanStop>,
     /// Valid lengths of the archive files that grew.
     pub archive: Vec<FilePosition>,
@@ -43,8 +43,8 @@ pub struct Batch {
     pub links: Option<LinksPosition>,
     /// How far outputs had come before this batch.
     pub outputs: Vec<OutputPosition>,
-    /// Set while recovery repeats visits: history rows are then checked against what is stored. Pages, refusals and
-    /// errors are checked always, their key being unique.
+    /// Set while recovery repeats visits: history rows are then compared with stored ones. Pages, skipped URLs and
+    /// errors are always compared, because their keys are unique.
     pub recovered: bool,
 }
 
@@ -67,12 +67,12 @@ impl Batch {
     }
 }
 
-/// Where a page of a batch went.
+/// The result of storing a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlacedPage {
     /// Grows with every new page of the catalogue, in commit order.
     pub seq: u64,
-    /// The page was there before: it kept its number and has been overwritten.
+    /// The page existed before: it kept its number and was overwritten.
     pub repeated: bool,
 }
 

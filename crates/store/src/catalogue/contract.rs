@@ -1,12 +1,12 @@
-//! The contract suite of the catalogue port. An adapter's tests say
-//! `argiope_store::catalogue_contract!(open)`, where `open()` gives an empty catalogue and whatever must live as long
-//! as it does, and get one test for each check. Where it gives `None`, for want of a server, the test ends at once.
+//! The contract suite of the catalogue port. An adapter's tests call `argiope_store::catalogue_contract!(open)`, where
+//! `open()` returns an empty catalogue and everything that must live as long as it does, and get one test for each
+//! check. If it returns `None`, because there is no server, the test ends at once.
 
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::panic,
-    reason = "a test suite: what is not as it should be ends the test"
+    reason = "a test suite: a violation ends the test"
 )]
 
 use super::*;

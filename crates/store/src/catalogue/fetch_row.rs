@@ -47,7 +47,7 @@ pub struct FetchRow {
     pub host: String,
     /// The URL that was requested.
     pub url: String,
-    /// The URL as scheduled, where redirects have led away from it.
+    /// The URL as scheduled, if redirects have led to another one.
     pub scheduled_url: Option<String>,
     /// Key of the URL as scheduled.
     pub url_key: u64,

@@ -22,7 +22,7 @@ pub trait PageSink: Send {
     /// After a temporary error the caller asks for the position again and repeats from there.
     fn store(&mut self, batch: &CommittedPages) -> Result<()>;
 
-    /// Everything that was committed has been taken: makes it durable for good.
+    /// Everything that was committed has been taken: makes it durable.
     fn finish(&mut self) -> Result<Finished> {
         Ok(Finished::Yes)
     }

@@ -1,4 +1,4 @@
-//! Where a follower reads: committed pages in commit order, after a position, in bounded batches.
+//! The source of a follower: committed pages in commit order, after a position, in bounded batches.
 
 use crate::catalogue::{CatalogueReader, PageQuery, StoredPage};
 use crate::error::Result;
@@ -6,10 +6,10 @@ use argiope_model::JobId;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// How far a follower has come. The default is the beginning.
+/// The position of a follower. The default is the beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Position {
-    /// The number of the last page: every page up to it was followed as it was first stored.
+    /// The number of the last page: every page up to it was followed in its first version.
     pub page: u64,
     /// The number of the last batch: every page that was overwritten by a batch up to it was followed again.
     pub batch: u64,
@@ -20,7 +20,7 @@ pub struct Position {
 pub struct CommittedPages {
     /// In the order of their numbers.
     pub pages: Vec<StoredPage>,
-    /// Pages that were stored before and have been overwritten since, as they are now.
+    /// Pages that were stored before and have been overwritten since, in their current version.
     pub overwritten: Vec<StoredPage>,
     pub reached: Position,
 }
@@ -31,8 +31,8 @@ impl CommittedPages {
     }
 }
 
-/// The port. A page that is committed after a call is never given a number below what that call has reached, so
-/// whoever reads on from there misses none. A page that has left the catalogue is not among the pages any more.
+/// The port. A page that is committed after a call never gets a number below the position of that call, so a reader
+/// that continues from there misses none. Pages that have left the catalogue are not returned.
 pub trait PageSource: Send {
     /// The next pages after `position`. Reaches `position` itself if there is nothing new.
     fn read_after(&mut self, position: Position) -> Result<Arc<CommittedPages>>;
@@ -80,7 +80,7 @@ impl CatalogueSource {
 
 impl PageSource for CatalogueSource {
     fn read_after(&mut self, position: Position) -> Result<Arc<CommittedPages>> {
-        // Before the pages: what is committed in between has higher numbers, and is left for the next call.
+        // Before the pages: later commits have higher numbers, and are left for the next call.
         let batch = self.reader.last_batch()?;
         let last = Position { page: self.reader.last_page()?, batch };
         let pages = self.new_pages(position.page)?;

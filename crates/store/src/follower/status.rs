@@ -1,10 +1,10 @@
-//! How followers are doing, for whoever shows it.
+//! The status of followers, for display.
 
 use super::{Commits, Follower};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// What a follower's lag is counted in.
+/// The unit of a follower's lag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LagUnit {
@@ -18,14 +18,14 @@ pub struct FollowerStatus {
     /// How much is committed and not followed yet.
     pub behind: u64,
     pub unit: LagUnit,
-    /// What keeps it from following, if something does.
+    /// The problem that stops it, if any.
     pub error: Option<String>,
 }
 
-/// Counts what is committed and not followed yet. Called by whoever shows it, on any thread.
+/// Counts what is committed and not followed yet. Called by readers of the status, on any thread.
 pub type Behind = Box<dyn Fn() -> u64 + Send + Sync>;
 
-/// What is shared between a follower's thread and those who look at it.
+/// Shared between a follower's thread and readers of its status.
 pub(super) struct Lag {
     pub(super) name: String,
     unit: LagUnit,
@@ -64,7 +64,7 @@ impl Followers {
         &self.commits
     }
 
-    /// Shows its status, and wakes it after every commit.
+    /// Publishes its status, and wakes it after every commit.
     pub fn add(&self, follower: &Follower) {
         self.commits.wakes(follower.waker());
         let mut known = self.known();
@@ -72,7 +72,7 @@ impl Followers {
         known.push(Arc::downgrade(follower.lag()));
     }
 
-    /// Of those that are still there, in the order they were added.
+    /// Those that still exist, in the order they were added.
     pub fn statuses(&self) -> Vec<FollowerStatus> {
         let known: Vec<Arc<Lag>> = self.known().iter().filter_map(Weak::upgrade).collect();
         known.iter().map(|lag| lag.status()).collect()

@@ -1,4 +1,4 @@
-//! What every adapter of [`Links`] must do.
+//! The contract of [`Links`].
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a suite of tests, built for tests only")]
 
@@ -9,7 +9,7 @@ use argiope_model::JobId;
 /// Opens the same links again, as after a restart.
 pub type Open<'f> = &'f dyn Fn() -> Box<dyn Links>;
 
-/// Runs the whole suite; `fresh` makes an empty store and gives the way to open it again and again.
+/// Runs the whole suite; `fresh` creates an empty store and returns a function that opens it again and again.
 pub fn run(fresh: &dyn Fn() -> Box<dyn Fn() -> Box<dyn Links>>) {
     pages_come_back_in_order(&*fresh());
     what_lies_beyond_the_position_is_cut(&*fresh());
@@ -31,7 +31,7 @@ pub fn batch(first: u32, pages: u32) -> LinkBatch {
     batch
 }
 
-/// The numbers of the pages that are there, each checked in full.
+/// The numbers of the stored pages, each fully checked.
 pub fn numbers(links: &dyn Links, until: LinksPosition) -> Vec<u32> {
     let mut numbers = Vec::new();
     links
@@ -62,7 +62,7 @@ fn pages_come_back_in_order(open: Open<'_>) {
     }
     assert_eq!(numbers(&*links, last), (0..200).collect::<Vec<_>>());
     links.append(&LinkBatch::new()).unwrap();
-    assert_eq!(links.sync().unwrap(), last, "an empty batch takes no room");
+    assert_eq!(links.sync().unwrap(), last, "an empty batch takes no space");
 }
 
 fn what_lies_beyond_the_position_is_cut(open: Open<'_>) {

@@ -40,7 +40,7 @@ pub struct RecordIds {
 }
 
 impl RecordIds {
-    /// `random` must be drawn anew for each appender.
+    /// `random` must be new for each appender.
     pub fn new(random: [u8; 16]) -> RecordIds {
         let number = u128::from_le_bytes(random);
         RecordIds { high: (number >> 64) as u64, low: number as u64 }

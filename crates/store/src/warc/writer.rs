@@ -66,7 +66,7 @@ struct Common<'a> {
 }
 
 impl VisitEncoder {
-    /// `random` must be drawn anew for each encoder.
+    /// `random` must be new for each encoder.
     pub fn new(random: [u8; 16]) -> VisitEncoder {
         VisitEncoder {
             gzip: GzipWriter::new(),

@@ -222,7 +222,7 @@ fn a_worker_that_is_killed_uploads_when_it_is_back_on_s3() {
     }
     assert_whole(&site, &lab, DELAY);
     assert_moved(&site, &["doomed", "other"]);
-    // What was archived and not catalogued was cut off when it started again: the archive has what the history has.
+    // Archived but uncatalogued visits were cut off at the restart: the archive matches the history.
     let stored = store.pages();
     let fetched = site.sql("SELECT count(*) FROM fetches WHERE kind = 0 AND outcome = 0");
     assert_eq!(stored.values().sum::<usize>().to_string(), fetched, "{stored:?}");
@@ -335,7 +335,7 @@ fn a_list_may_be_an_object_on_s3() {
         .map(|(h, p)| lab.web().page_url(h, p))
         .collect();
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    // Longer than what is read at once, packed or not.
+    // Longer than one read, compressed or not.
     let comments: String =
         (0..40_000u64).map(|n| format!("# {:016x}\n", n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
     gzip.write_all(format!("{comments}{}\n", pages.join("\n")).as_bytes()).unwrap();

@@ -1,4 +1,4 @@
-//! The disk of a worker: what happens before it is full, and after it is gone.
+//! The disk of a worker: what happens before it is full, and after it is lost.
 
 use super::archive::{assert_moved, assert_readable, files_of};
 use crate::listening::{get, metric};

@@ -74,7 +74,7 @@ fn urls_that_other_programs_write_are_crawled_once_on_kafka() {
         .collect();
     let (early, late) = pages.split_at(15);
 
-    // Among what makes sense there is what makes none.
+    // Valid records with an invalid one among them.
     let mut lines: Vec<String> =
         early.iter().map(|url| json!({"job": "feed", "url": url, "priority": 30}).to_string()).collect();
     lines.insert(3, String::from("certainly not JSON"));

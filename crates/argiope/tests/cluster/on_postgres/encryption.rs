@@ -22,7 +22,7 @@ impl Authority {
     }
 }
 
-/// From now on the server takes encrypted connections, too. It is the one to write its key: nobody else may read that.
+/// From now on the server accepts encrypted connections, too. It must own its key file, which nobody else may read.
 fn encrypt_postgres(site: &Site, certificate: &str, key: &str) {
     for (file, text) in [("server.crt", certificate), ("server.key", key)] {
         let lines: Vec<String> = text.lines().map(|line| format!("'{line}'")).collect();
@@ -115,14 +115,14 @@ fn encrypted_servers_prove_what_the_settings_ask_for_on_redis() {
             "SELECT DISTINCT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name =";
         site.wait_until("the worker", || {
             found = site.sql(&format!("{sql} 'try{at}'"));
-            // It hears signals when it says so.
+            // It handles signals once it has printed this.
             !found.is_empty() && worker.said().matches("worker one joins").count() > at
         });
         assert_eq!(found, is_encrypted, "{database}");
         assert_eq!(worker.leave(), 0, "{}", worker.said());
     }
 
-    // Redis is trusted if the system does, or who starts the program says so.
+    // Redis is trusted if the system trusts it, or if the environment says so.
     let (certificate, key) = ours.certificate("localhost");
     let redis = encrypt_redis(&site, &certificate, &key);
     site.set_redis(&redis);

@@ -80,7 +80,7 @@ fn a_kafka_that_goes_away_is_waited_for_on_kafka() {
     site.wait_until("that to be noted", || site.status()["unpublished"] == 0);
 }
 
-/// Pages that are stored and whose ends are not: whoever has their hosts next stores them once more.
+/// Pages that are stored but not completed: the next owner of their hosts stores them again.
 #[test]
 fn max_pages_holds_when_a_worker_dies_while_kafka_hangs_on_kafka() {
     let Some(site) = Site::with_own_kafka("kafka_limit") else { return };
@@ -103,7 +103,7 @@ fn max_pages_holds_when_a_worker_dies_while_kafka_hangs_on_kafka() {
         urls(results.iter().map(|result| &result["page"])) == urls(&pages)
             && results.len() >= pages.len() + repeated.expect("a number")
     });
-    // Who has left has stored all that it had asked for: nothing comes any more.
+    // A worker that has left has stored all its requests: nothing more arrives.
     for worker in &mut workers {
         assert_eq!(worker.leave(), 0, "{}", worker.said());
     }
@@ -133,7 +133,7 @@ fn a_log_that_has_lost_what_was_not_taken_in_is_named_on_kafka() {
     assert_eq!(site.job()["state"], "running");
     let loss = site.status()["log_losses"][0].clone();
     assert_eq!(loss["shard"], sent);
-    // Until somebody says that it may, without that seed.
+    // Until an operator allows it, without that seed.
     let said = site.run(&["cluster", "accept-loss"]).ok().stdout;
     assert_eq!(said, "1 log is read from the beginning\n");
     site.wait_for_end();
@@ -170,7 +170,7 @@ fn a_topic_that_was_deleted_and_made_anew_is_named_until_that_is_accepted_on_kaf
     });
     let status = site.run(&["cluster", "status"]).ok().stdout;
     assert!(status.contains("16 logs have lost links"), "{status}");
-    // What is queued is crawled. No job ends, nobody joins, and nobody sends.
+    // Queued URLs are crawled. No job ends, no worker joins, and nobody sends.
     site.wait_until("the queue to be empty", || site.status()["queue"] == 0);
     assert_eq!(site.job()["state"], "running");
     assert_eq!(worker.leave(), 0, "{}", worker.said());
@@ -292,7 +292,7 @@ fn what_is_stored_is_published_on_kafka() {
     site.submit(&lab, &["--delay", "20ms"]);
     site.wait_for_end();
     assert_eq!(worker.leave(), 0, "{}", worker.said());
-    // Whoever leaves has published what it stored.
+    // A worker that leaves has published what it stored.
     let results = messages(&site, Topic::CrawlResults);
     let pages = site.pages();
     assert_eq!(urls(results.iter().map(|result| &result["page"])), urls(&pages));

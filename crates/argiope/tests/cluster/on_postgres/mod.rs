@@ -183,7 +183,7 @@ fn a_database_that_goes_away_is_waited_for_on_postgres() {
     assert!(workers.iter_mut().all(|worker| worker.is_alive()));
 }
 
-/// As on one machine: hosts whose robots.txt cannot be had are asked again after an hour, and nobody waits for that.
+/// As on one machine: an unreachable robots.txt is fetched again after an hour, and no job waits for that.
 #[test]
 fn a_job_that_is_blocked_everywhere_is_not_waited_for_on_postgres() {
     let Some(site) = Site::new("blocked") else { return };
@@ -199,7 +199,7 @@ fn a_job_that_is_blocked_everywhere_is_not_waited_for_on_postgres() {
     let said = site.run(&words).ok().stdout;
     assert!(said.starts_with("Job stuck is paused (remaining URLs are blocked until "), "{said}");
     assert!(said.contains("40 pages"), "{said}");
-    // What is left is still there, for whoever takes its shard; and it is not for long that the job runs again.
+    // The remaining URLs are still there for the next owner of the shard; the job runs again soon.
     assert_eq!(site.sql("SELECT count(*) FROM urls"), "1");
     workers.iter_mut().for_each(|worker| assert_eq!(worker.leave(), 0, "{}", worker.said()));
     let _third = site.worker("third");

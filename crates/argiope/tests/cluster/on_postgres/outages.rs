@@ -1,5 +1,5 @@
-//! Servers that go away in the middle of a crawl. Nothing is lost, nothing is stored twice, no host is asked too soon; what
-//! is wrong is said; and when they are back, all goes on by itself.
+//! Server outages in the middle of a crawl. Nothing is lost, nothing is stored twice, no host is requested too early;
+//! problems are reported; and afterwards everything resumes by itself.
 
 use crate::listening::{free_address, health, is_up};
 use crate::site::{Site, Worker, asked_twice, assert_whole, lab, pages_asked};
@@ -9,8 +9,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 /// Long enough for a crawl that is still there when the servers are back.
 const DELAY: Duration = Duration::from_millis(400);
-/// Longer than a lease, whenever it was renewed. It is the database that says when a lease is over, and it is away: nothing
-/// tells the test, so it waits for that time.
+/// Longer than a lease, whenever it was renewed. The database decides when a lease ends, and it is down: no event shows
+/// it, so the test waits for that time.
 const LEASE_IS_OVER: Duration = Duration::from_secs(15);
 /// A request that had left its worker reaches the lab within this time.
 const UNDER_WAY: Duration = Duration::from_secs(1);
@@ -20,8 +20,8 @@ fn notes(site: &Site) -> Vec<String> {
     workers.iter().filter_map(|worker| worker["note"].as_str().map(str::to_owned)).collect()
 }
 
-/// PostgreSQL is away. As soon as the workers know that, nobody is asked, and nobody is when their leases are over: that is
-/// seen in what the lab has logged meanwhile.
+/// PostgreSQL is down. As soon as the workers know that, no host is requested, nor after their leases have expired: the
+/// lab's log shows that.
 pub(crate) fn assert_quiet_beyond_the_lease(site: &Site, lab: &Lab, workers: &[Worker]) {
     let misses = |worker: &Worker| {
         let said = worker.said();
@@ -123,8 +123,8 @@ fn redis_and_the_database_away_at_once_are_waited_for_on_redis() {
     });
 }
 
-/// Three workers, and somebody who follows the crawl. PostgreSQL is killed, then hangs, each time for longer than a lease;
-/// nobody dies, and nobody takes anything from anybody.
+/// Three workers and a watching `crawl`. PostgreSQL is killed, then hangs, each time for longer than a lease; no worker
+/// dies, and no shard changes its owner.
 #[test]
 fn an_outage_of_the_database_beyond_the_lease_repeats_no_request_on_postgres() {
     let Some(site) = Site::with_own_postgres("resumed") else { return };
@@ -174,7 +174,7 @@ fn an_outage_of_the_database_beyond_the_lease_repeats_no_request_on_postgres() {
     assert_eq!(site.sql("SELECT count(*) FROM former_members"), "0");
 }
 
-/// The only worker is stopped for longer than its lease: nobody is there to take its shards.
+/// The only worker is suspended for longer than its lease: no other worker takes its shards.
 #[test]
 fn a_worker_that_wakes_goes_on_with_shards_that_nobody_took_on_postgres() {
     let Some(site) = Site::new("woken") else { return };
@@ -309,7 +309,7 @@ impl Cluster {
         pair.iter().all(says)
     }
 
-    /// In the middle of a crawl both go away, which is said; and come back, which is said, too; and it goes on to its end.
+    /// In the middle of a crawl both servers go down and come back, which is reported; then the crawl runs to its end.
     fn crawls_without(&self, pair: [Server; 2], beyond_the_lease: bool) {
         let names = format!("{} and {}", pair[0].name, pair[1].name);
         let lab = lab(12, 20, 20);
@@ -365,7 +365,7 @@ fn without_pairs(name: &str, pairs: &[[Server; 2]]) {
     for worker in workers {
         assert_eq!(worker.leave(), 0, "{}", worker.said());
     }
-    // All is in the bucket; what was archived and could not be stored, too.
+    // Everything is in the bucket, including what was archived during the outage.
     let archived = store.pages();
     let stored = site.run(&["export", "--all"]).ok().json_lines();
     assert!(stored.iter().all(|page| archived.contains_key(page["url"].as_str().unwrap())));
@@ -420,7 +420,7 @@ fn a_worker_that_is_stopped_while_a_server_is_away_waits_no_longer_than_it_has_t
     // Once its lease is over the database takes nothing from it any more: there is nothing to wait for.
     site.one_server("stop", "postgres");
     [&second, &third].iter().for_each(|worker| worker.stop());
-    // And told twice it does not wait for that.
+    // A second signal does not wait for that.
     site.wait_until("it to be stopping", || third.said().contains("a second signal stops at once"));
     third.stop();
     assert_eq!(third.code(), 130, "{}", third.said());

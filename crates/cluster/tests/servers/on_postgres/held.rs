@@ -23,7 +23,7 @@ fn ends(first: u64, visits: u64) -> StateBatch {
     StateBatch { changes: std::iter::once(link).chain(ended).collect(), marks: Vec::new() }
 }
 
-/// From now on whoever connects speaks with Kafka.
+/// From now on connections reach Kafka.
 fn open(listener: TcpListener, kafka: String) {
     std::thread::spawn(move || {
         for client in listener.incoming().flatten() {
@@ -43,7 +43,7 @@ fn ten_thousand_ended_visits_are_held_while_kafka_does_not_answer_and_then_fetch
     };
     let topics = Topics { prefix: format!("held-{}-", std::process::id()), shards: 8 };
     topics.init(&mut Kafka::new(&kafka).unwrap()).unwrap();
-    // It takes connections, and nobody is behind it.
+    // It accepts connections, without a server behind it.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let transport = Transport::kafka(&listener.local_addr().unwrap().to_string(), topics);
     let sender = MessageSender::new(&transport, "one", "test").unwrap();

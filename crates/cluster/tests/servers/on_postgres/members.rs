@@ -165,7 +165,7 @@ fn many_that_take_pages_at_once_get_all_of_them_and_no_more() {
     first.says.returns_pages(JOB, 5);
     wait_until("them to be back", || scratch.number("SELECT left_over FROM budgets") == 5);
     assert_eq!(take_all(second), 5);
-    // A limit that grows, and one that shrinks below what is taken: said twice, it is the same.
+    // A limit that grows, and one that shrinks below what is granted: repeating it changes nothing.
     for (max, left) in [(240, 3), (240, 3), (230, -7), (230, -7), (238, 1)] {
         set_budget(&mut session, JOB, Some(237), max).unwrap();
         assert_eq!(scratch.number("SELECT left_over FROM budgets"), left, "{max}");
@@ -190,7 +190,7 @@ fn no_page_is_granted_twice_or_forgotten_while_connections_break() {
             }
         }
     });
-    // What it has said before is answered first.
+    // Its earlier commands are processed first.
     held += peer.take_pages(JOB);
     assert_eq!(scratch.number("SELECT taken FROM grants"), i64::try_from(held).unwrap());
     assert_eq!(scratch.number("SELECT left_over + taken FROM budgets JOIN grants USING (job)"), 4_000);
@@ -226,7 +226,7 @@ fn what_a_dead_one_held_comes_back_when_it_is_dead_and_not_before() {
     assert_eq!(scratch.number("SELECT left_over FROM budgets"), 75 + 25 - 7);
     assert_eq!(scratch.number(&format!("SELECT count(*) FROM members WHERE owner = '{doomed_owner}'")), 0);
     other.wait_for_shards(8);
-    // One that leaves gives back what it has not said.
+    // A member that leaves returns pages that it has not reported.
     let held = other.take_pages(JOB);
     assert!(held > 0);
     other.members.leave();
@@ -322,7 +322,7 @@ fn a_list_goes_on_where_it_stopped_and_no_piece_is_sent_twice() {
     let begin = ingest_progress(&mut session, JOB, "urls.txt").unwrap();
     assert_eq!(begin, IngestProgress::default());
     ingest_chunk(&mut session, JOB, "urls.txt", begin, reached(10), &by_inbox(vec![message(0, 1)])).unwrap();
-    // The answer was lost, and it is said again; another who had read the same piece comes late.
+    // The response was lost, and the request is repeated; another worker that had read the same piece comes later.
     ingest_chunk(&mut session, JOB, "urls.txt", begin, reached(10), &by_inbox(vec![message(0, 1)])).unwrap();
     ingest_chunk(
         &mut session,

@@ -1,4 +1,4 @@
-//! A member of a cluster as a test sees it: what it is told, in order, and what it says.
+//! A member of a cluster as a test sees it: its events, in order, and its commands.
 
 use super::scratch::Scratch;
 use argiope_cluster::members::{Epochs, MemberOptions, Members, MessageSender};
@@ -73,7 +73,7 @@ impl Peer {
         }
     }
 
-    /// Does what it is told until it is so.
+    /// Handles events until the condition is true.
     pub(crate) fn work_until(&mut self, what: &str, mut is_so: impl FnMut() -> bool) {
         let until = Instant::now() + PATIENCE;
         while !is_so() {
@@ -136,7 +136,7 @@ impl Peer {
         self.state.sync().unwrap();
     }
 
-    /// As kill -9: nothing is given back, nothing is said.
+    /// Like kill -9: nothing is released, nothing is reported.
     pub(crate) fn die(self) {
         drop(self.members);
     }
