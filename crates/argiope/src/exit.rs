@@ -1,4 +1,4 @@
-//! How the program ends: the four exit codes that scripts rely on, and how a [`Failure`] is printed.
+//! Exit codes: the four that scripts rely on, and how a [`Failure`] is printed.
 
 use argiope_config::{Failure, FailureClass};
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! Log lines on stderr, as many as `-v` and `-q` ask for, drawn above the progress where there is one.
+//! Log lines on stderr, at the level of `-v` and `-q`, drawn above the progress display if there is one.
 
 use crate::cli::GlobalArgs;
 use crate::progress::Display;
@@ -6,7 +6,7 @@ use argiope_config::Failure;
 use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
 
-/// `ARGIOPE_LOG` (as `RUST_LOG` is written) wins over the options.
+/// `ARGIOPE_LOG` (in the syntax of `RUST_LOG`) takes precedence over the options.
 const VARIABLE: &str = "ARGIOPE_LOG";
 
 /// Once per process; a second call changes nothing.
@@ -28,7 +28,7 @@ pub(crate) fn start(global: &GlobalArgs, display: &Display) -> Result<(), Failur
     Ok(())
 }
 
-/// All rooms are called `argiope_` something. What the libraries below have to say is seldom what was asked for.
+/// All crates are called `argiope_` something. Logs of the libraries below are rarely wanted.
 fn levels(global: &GlobalArgs) -> &'static str {
     match (global.quiet, global.verbose) {
         (true, _) => "error",

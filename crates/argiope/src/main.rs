@@ -1,10 +1,8 @@
-//! The `argiope` program: command line, configuration, progress. It wires the rooms together and holds no crawling
-//! logic of its own.
+//! The `argiope` program: command line and rendering. It has no crawling logic of its own.
 
 mod cli;
 mod commands;
 mod exit;
-mod inspect;
 mod logging;
 mod outage;
 mod progress;
@@ -23,7 +21,7 @@ fn main() -> ExitCode {
     let cli = match Cli::typed() {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version go to stdout and are no error; a closed pipe there is nobody's problem.
+            // Help and version go to stdout and are not errors; a closed pipe there is ignored.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
@@ -57,7 +55,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Worker(args) => commands::worker::run(global, args, &display),
         Command::Cluster(command) => commands::cluster::run(global, command),
         Command::Ingest(args) => commands::ingest::run(global, args, &display),
-        Command::Inspect(command) => inspect::run(global, command),
+        Command::Inspect(command) => commands::inspect::run(global, command),
         Command::Config(command) => commands::config::run(global, command),
         Command::Completions(args) => commands::completions::run(args),
     }

@@ -1,4 +1,4 @@
-//! Signals, and what else a command waits for, as events.
+//! Signals, and other events that a command waits for.
 
 use argiope_config::Failure;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -49,24 +49,24 @@ impl Signals {
                         tell(stops);
                     }
                 }
-                // More than a few unheard ones say nothing new.
+                // More than a few pending ones add nothing.
                 let _ = heard.try_send(signal);
             }
         })?;
         Ok(Signals { handle, on_stop, to, from })
     }
 
-    /// Called with each stop and its number, on the thread that hears of it: for those who wait for something else than
-    /// signals, and may have to go.
+    /// Called with each stop and its number, on the thread that receives it: for code that waits for something else and
+    /// may have to end.
     pub(crate) fn when_stopped(&self, tell: impl FnMut(u32) + Send + 'static) {
         *self.on_stop.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(tell));
     }
 
-    /// Ends a [`Signals::wait`] when it is called, the one under way or the next.
+    /// Ends a [`Signals::wait`], the current or the next one.
     pub(crate) fn waker(&self) -> impl FnOnce() + Send + 'static {
         let to = self.to.clone();
         move || {
-            // If there is no room, whoever waits has enough to wake up for.
+            // If there is no room, there is enough to wake up for.
             let _ = to.try_send(Signal::Wake);
         }
     }

@@ -65,7 +65,7 @@ fn a_seed_without_a_scheme_is_taken_as_https() {
 }
 
 #[test]
-fn a_host_that_nobody_serves_ends_the_crawl_and_says_what_is_left() {
+fn an_unreachable_host_ends_the_crawl_and_the_remaining_urls_are_reported() {
     let desk = Desk::new();
     desk.write("argiope.yaml", QUICK);
     let seed = format!("http://127.0.0.1:{}/", closed_port());
@@ -73,7 +73,7 @@ fn a_host_that_nobody_serves_ends_the_crawl_and_says_what_is_left() {
     assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
     assert!(run.stdout.contains("robots.txt is unreachable: connect"), "{}", run.stdout);
     assert!(
-        run.stderr.contains("hint: check the name, the port and whether the server is up"),
+        run.stderr.contains("hint: check the name, the port and whether the server is running"),
         "{}",
         run.stderr
     );
@@ -85,7 +85,7 @@ fn an_unknown_scheme_is_named() {
         [("ftp://example.com/", "ftp"), ("gopher://a.b/", "gopher"), ("mailto:a@b.c", "mailto")]
     {
         let run = refused(&Desk::new(), &["crawl", seed]);
-        assert!(run.stderr.contains(&format!("scheme '{scheme}' is unknown")), "{}", run.stderr);
+        assert!(run.stderr.contains(&format!("scheme '{scheme}' is not supported")), "{}", run.stderr);
         assert!(run.stderr.contains("http and https"), "{}", run.stderr);
     }
 }

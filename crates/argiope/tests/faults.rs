@@ -529,7 +529,7 @@ fn a_catalogue_that_runs_full_goes_on_when_there_is_room() {
 }
 
 #[test]
-fn a_step_that_finds_no_room_ends_the_crawl_and_says_so() {
+fn a_step_on_a_full_disk_ends_the_crawl_with_a_message() {
     for step in Step::ALL.into_iter().filter(|step| *step != Step::Committed) {
         survives(step, When::Before, How::DiskFull, 3);
     }
@@ -566,7 +566,7 @@ fn an_output_that_lost_its_end_or_has_too_much_is_set_right() {
 }
 
 #[test]
-fn a_pipe_that_nobody_reads_holds_up_no_page_and_gets_all_of_them() {
+fn an_unread_pipe_holds_up_no_page_and_gets_all_of_them() {
     let trial = Trial::new(&[SiteKind::Ordinary; 5], 60);
     let pipe = trial.home.path().join("pages.pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());

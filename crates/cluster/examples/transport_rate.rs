@@ -80,9 +80,9 @@ fn write(
 }
 
 fn read(database: &Database, transport: Transport, messages: u64) -> Result<(), Failure> {
-    let (tell, told) = channel();
-    let tell = Arc::new(move |news| {
-        let _ = tell.send(news);
+    let (on_events, received) = channel();
+    let on_events = Arc::new(move |events| {
+        let _ = on_events.send(events);
     });
     let options = MemberOptions {
         worker: "reader".into(),
@@ -93,11 +93,12 @@ fn read(database: &Database, transport: Transport, messages: u64) -> Result<(), 
         transport,
     };
     let begun = Instant::now();
-    let (_members, mut membership) = Members::join(database, options, Arc::new(Epochs::default()), tell)?;
+    let (_members, mut membership) =
+        Members::join(database, options, Arc::new(Epochs::default()), on_events)?;
     let mut read = 0;
     while read < messages {
-        for news in told.recv_timeout(LIMIT)? {
-            if let MemberEvent::Delivery { shard, messages } = news
+        for events in received.recv_timeout(LIMIT)? {
+            if let MemberEvent::Delivery { shard, messages } = events
                 && let Some((last, _)) = messages.last()
             {
                 read += messages.len() as u64;

@@ -1,7 +1,7 @@
-//! How many workers a cluster should have. Pure: the figures come from whoever measures, and what comes out is shown to
-//! whoever starts and stops machines.
+//! Computes how many workers a cluster should have. Pure: the caller measures the inputs; the result is shown to
+//! whatever starts and stops machines.
 
-/// The queue is to be worked off in this time.
+/// The time in which the queue should be worked off.
 pub const HORIZON_SECONDS: f64 = 3600.0;
 
 /// `workers.pod_count_min` and `workers.pod_count_max`.
@@ -11,21 +11,22 @@ pub struct Bounds {
     pub most: u32,
 }
 
-/// What the cluster has to do, and how fast it does it.
+/// The work of the cluster, and its throughput.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
     /// URLs that wait, over all shards.
     pub queued: u64,
-    /// Over all workers; `None` while nothing was measured.
+    /// Over all workers; `None` before anything was measured.
     pub pages_per_second: Option<f64>,
-    /// Members of the cluster now.
+    /// Current members of the cluster.
     pub workers: u32,
     /// A worker without a shard has nothing to do.
     pub shards: u32,
 }
 
-/// Workers that would work the queue off in an hour at the throughput per worker there is, no further from the present
-/// number than a fifth of it and one. The bounds win over the step: workers missing below the least are wanted at once.
+/// The number of workers that would work off the queue in an hour at the current throughput per worker. It differs from
+/// the present number by at most a fifth of that, plus one. The configured bounds take precedence: workers missing
+/// below the minimum are wanted at once.
 pub fn workers_desired(load: &Load, bounds: Bounds) -> u32 {
     let most = bounds.most.min(load.shards).max(bounds.least);
     let present = load.workers.clamp(bounds.least, most);
@@ -36,7 +37,7 @@ pub fn workers_desired(load: &Load, bounds: Bounds) -> u32 {
         .clamp(bounds.least, most)
 }
 
-/// Without steps and bounds. `None` if the throughput says nothing: there was none, although there is work.
+/// Without steps and bounds. `None` if the throughput is zero although there is work.
 fn needed(load: &Load) -> Option<u32> {
     if load.queued == 0 {
         return Some(0);
@@ -144,7 +145,7 @@ mod tests {
             prop_assert!(workers_desired(&longer, USUAL) >= workers_desired(&load, USUAL));
         }
 
-        /// Every worker does the same, the queue does not change: the number settles where the hour is enough.
+        /// With equal workers and a constant queue, the number settles where an hour is enough.
         #[test]
         fn steps_lead_to_as_many_as_are_needed(
             queued in 0u64..100_000_000, of_one in 0.1..100.0f64, from in 0u32..400,

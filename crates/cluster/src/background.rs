@@ -1,4 +1,4 @@
-//! A thread that works beside the crawl until what holds it is dropped.
+//! A background thread that runs until its handle is dropped.
 
 use crate::server_error::{Result, ServerError, ServerErrorKind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
@@ -6,16 +6,16 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 pub struct Background {
-    /// Closed by the end.
+    /// Closed when the handle is dropped.
     open: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the thread knows of who holds it.
+/// The thread's view of its handle.
 pub struct StopSignal(Receiver<()>);
 
 impl StopSignal {
-    /// Waits so long; true if it has let go meanwhile.
+    /// Sleeps for this time; true if the handle was dropped meanwhile.
     pub fn stopped_within(&self, limit: Duration) -> bool {
         self.0.recv_timeout(limit) != Err(RecvTimeoutError::Timeout)
     }
@@ -30,7 +30,7 @@ impl Background {
         let (open, held) = channel();
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || work(StopSignal(held)));
         let thread = thread.map_err(|error| {
-            let message = format!("no thread can be started: {error}");
+            let message = format!("cannot start a thread: {error}");
             ServerError::new(ServerErrorKind::Misconfigured, "the system", message)
         })?;
         Ok(Background { open: Some(open), thread: Some(thread) })

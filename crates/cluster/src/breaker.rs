@@ -1,4 +1,4 @@
-//! Decides when a server that failed is asked again. Pure: the time comes from the caller.
+//! Decides when to try a failed server again. Pure: the time comes from the caller.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ pub(crate) enum Turn {
     CameBack,
 }
 
-/// After so many failures in a row the server is left alone for a while.
+/// After this many failures in a row the server is not used for a while.
 #[derive(Debug)]
 pub(crate) struct Breaker {
     limit: u32,
@@ -30,7 +30,7 @@ impl Breaker {
         self.open_until.is_none_or(|until| now >= until)
     }
 
-    /// After the pause one try decides; before it, a few are allowed.
+    /// After the pause a single attempt decides; before it, a few are allowed.
     pub(crate) fn may_try_again(&self) -> bool {
         self.open_until.is_none()
     }

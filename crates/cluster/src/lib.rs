@@ -1,8 +1,8 @@
-//! The adapters of the ports for many machines: what `local` keeps on a disk is here in servers that all workers share.
+//! Adapters of the ports for many machines: what `local` stores on a disk is stored on servers that all workers share.
 //!
-//! [`database`] is how PostgreSQL is spoken to; everything that must last is in it. [`redis`] holds what may be lost at
-//! any moment, [`kafka`] carries links and results where it is there, [`objects`] keeps the
-//! archive. No adapter shows its types.
+//! [`database`] connects to PostgreSQL, which stores everything that must last. [`redis`] stores what may be lost at
+//! any moment. [`kafka`] carries links and results if it is used. [`objects`] stores the archive. No adapter exposes
+//! the types of its client.
 
 pub mod autoscale;
 pub mod background;

@@ -1,32 +1,32 @@
-//! What went wrong with a server: what kind of kind, which setting leads to it, and why.
+//! A server error: its kind, the setting of the server, and the cause.
 
 use std::error::Error as StdError;
 use std::fmt;
 
-/// What a caller can do about it depends on this alone.
+/// Callers decide what to do about an error only by this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ServerErrorKind {
-    /// Not reachable, hanging, or for the moment unable: the same request may succeed later.
+    /// Unreachable, hanging, or temporarily unable: the same request may succeed later.
     Unavailable,
-    /// It is there and does not let us in.
+    /// The server refuses the login.
     AccessDenied,
-    /// It is there and is not what the settings say: the operator's to solve.
+    /// The server differs from the settings: the operator must solve it.
     Misconfigured,
-    /// What was asked for was there once and is no more.
+    /// The requested data existed once and is gone.
     DataLost,
-    /// It answered something that makes no sense.
+    /// The server sent an invalid response.
     InvalidResponse,
 }
 
 pub type Result<T> = std::result::Result<T, ServerError>;
 
-/// `setting`: what is wrong with the server it leads to.
+/// `setting`: what is wrong with the server it names.
 #[derive(Debug, thiserror::Error)]
 pub struct ServerError {
     pub kind: ServerErrorKind,
-    /// The setting that leads to the server, as the configuration names it.
+    /// The setting that names the server.
     pub setting: &'static str,
-    /// What is wrong, and where it helps what to do about it.
+    /// What is wrong, and what to do about it if that helps.
     pub message: String,
     #[source]
     pub source: Option<Box<dyn StdError + Send + Sync>>,
@@ -42,7 +42,7 @@ impl ServerError {
         self
     }
 
-    /// The same request may succeed later without anyone's help.
+    /// The same request may succeed later without intervention.
     pub fn is_retryable(&self) -> bool {
         self.kind == ServerErrorKind::Unavailable
     }

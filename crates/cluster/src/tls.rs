@@ -1,4 +1,5 @@
-//! TLS to the servers: whom a setting trusts, and what a refusal means. Loaded once, shared by all connections to a server.
+//! TLS to the servers: which authorities a setting trusts, and what a refusal means. Loaded once, shared by all
+//! connections to a server.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
@@ -14,15 +15,16 @@ use std::sync::Arc;
 /// What a server has to prove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Proof {
-    /// Nothing: those who listen learn nothing, whoever answers in its place does.
+    /// Nothing: protects against eavesdropping, but not against an impostor.
     Nothing,
-    /// That an authority which is trusted has given it a certificate.
+    /// That a trusted authority issued its certificate.
     Authority,
-    /// That, and that the certificate is for the name it was asked by.
+    /// That, and that the certificate is for the requested name.
     Name,
 }
 
-/// Trusts those in the file; without one, the system's authorities, or the web's where it has none.
+/// Trusts those in the file; without one, the system's authorities, or the bundled ones of the web if the system has
+/// none.
 pub(crate) fn config(proof: Proof, authorities: Option<&Path>) -> io::Result<ClientConfig> {
     let certificates = match authorities {
         Some(path) => certificates_in(path)?,
@@ -65,7 +67,8 @@ fn certificates_in(path: &Path) -> io::Result<Vec<CertificateDer<'static>>> {
 struct Verifier {
     proof: Proof,
     roots: RootCertStore,
-    /// Those that the operator has named: trusted as they are, too. A server's own certificate is often its authority.
+    /// The operator named these certificates, so they are also trusted directly. A server's own certificate is often
+    /// its authority.
     named: Vec<CertificateDer<'static>>,
     algorithms: WebPkiSupportedAlgorithms,
 }
@@ -116,16 +119,16 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// Why no encrypted connection came about, if it is not the network's fault: trying again will not help.
+/// Why no encrypted connection was possible, unless the network failed: retrying will not help.
 pub(crate) fn refusal(error: &io::Error) -> Option<String> {
     let cause = error.get_ref()?.downcast_ref::<Error>()?;
     let Error::InvalidCertificate(wrong) = cause else {
-        return Some(format!("no encrypted connection can be made: {cause}"));
+        return Some(format!("cannot set up an encrypted connection: {cause}"));
     };
     Some(match wrong {
-        CertificateError::UnknownIssuer => String::from(
-            "the server's certificate is not trusted: none of the known authorities has given it",
-        ),
+        CertificateError::UnknownIssuer => {
+            String::from("the server's certificate is not trusted: no known authority issued it")
+        }
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             format!("the server's certificate is for another host name: {wrong}")
         }

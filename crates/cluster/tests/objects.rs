@@ -422,7 +422,7 @@ fn disk_positions(disk: &Disk) -> Vec<Position> {
 }
 
 #[test]
-fn a_file_whose_name_is_taken_stays_and_is_told() {
+fn a_file_whose_name_is_taken_stays_and_is_reported() {
     on_directory(|objects| {
         let disk = Disk::new();
         let spool = disk.spool(Layout::Warc);
@@ -609,7 +609,7 @@ fn files_wait_while_the_store_is_away_and_follow_when_it_is_back_on_s3() {
     let (_, on_stored) = telling();
     let uploader = Uploader::start(spool.clone(), objects.clone(), options(Layout::Warc), on_stored).unwrap();
     let trouble = eventually("it is told that the store hangs", || uploader.status().trouble);
-    assert!(trouble.contains("cannot be reached"), "{trouble}");
+    assert!(trouble.contains("is unreachable"), "{trouble}");
     set.script(&["resume", "s3"]);
     eventually("it is uploaded", || (disk.files() == 0).then_some(()));
 }

@@ -25,17 +25,17 @@ fn on(set: &PrivateSet) -> Redis {
     Redis::new(set.address(SERVER), "crawler").unwrap()
 }
 
-fn bell(redis: &Redis) -> (ShardNotifier, Receiver<NotifierEvent>) {
-    let (heard, ears) = channel();
-    let notifier = ShardNotifier::start(redis, Box::new(move |what| drop(heard.send(what)))).unwrap();
-    (notifier, ears)
+fn listening_notifier(redis: &Redis) -> (ShardNotifier, Receiver<NotifierEvent>) {
+    let (sender, events) = channel();
+    let notifier = ShardNotifier::start(redis, Box::new(move |what| drop(sender.send(what)))).unwrap();
+    (notifier, events)
 }
 
-/// Waits until these have been rung, whatever else is heard.
-fn hear(ears: &Receiver<NotifierEvent>, shards: &[u16]) {
+/// Waits until these have been rung, whatever else is sender.
+fn expect_notified(events: &Receiver<NotifierEvent>, shards: &[u16]) {
     let mut missing: BTreeSet<u16> = shards.iter().copied().collect();
     while !missing.is_empty() {
-        match ears.recv_timeout(Duration::from_secs(60)) {
+        match events.recv_timeout(Duration::from_secs(60)) {
             Ok(NotifierEvent::Notified(rung)) => missing.retain(|shard| !rung.contains(shard)),
             Ok(_) => {}
             Err(error) => panic!("{missing:?} not rung: {error}"),
@@ -43,8 +43,8 @@ fn hear(ears: &Receiver<NotifierEvent>, shards: &[u16]) {
     }
 }
 
-fn hear_that(ears: &Receiver<NotifierEvent>, wanted: &NotifierEvent) {
-    while ears.recv_timeout(Duration::from_secs(60)).unwrap() != *wanted {}
+fn expect_event(events: &Receiver<NotifierEvent>, wanted: &NotifierEvent) {
+    while events.recv_timeout(Duration::from_secs(60)).unwrap() != *wanted {}
 }
 
 fn robots(text: &str) -> StoredRobots {
@@ -59,39 +59,39 @@ fn robots(text: &str) -> StoredRobots {
 #[test]
 fn a_ring_is_heard_by_the_owner_of_the_shard_on_redis() {
     let Some(redis) = shared("ring") else { return };
-    let (one, first) = bell(&redis);
-    let (two, second) = bell(&redis);
+    let (one, first) = listening_notifier(&redis);
+    let (two, second) = listening_notifier(&redis);
     one.listen_to([1, 2]);
     two.listen_to([3]);
-    hear(&first, &[1, 2]);
-    hear(&second, &[3]);
+    expect_notified(&first, &[1, 2]);
+    expect_notified(&second, &[3]);
     // Each was rung once when it was taken over; from here on rings come from the others.
     two.notify(2);
     two.notify(1);
-    hear(&first, &[1, 2]);
+    expect_notified(&first, &[1, 2]);
     one.notify(3);
-    hear(&second, &[3]);
+    expect_notified(&second, &[3]);
     assert!(first.try_recv().is_err());
     one.listen_to([2, 3]);
     two.listen_to([1]);
-    hear(&first, &[3]);
-    hear(&second, &[1]);
+    expect_notified(&first, &[3]);
+    expect_notified(&second, &[1]);
     two.notify(3);
-    hear(&first, &[3]);
+    expect_notified(&first, &[3]);
 }
 
 #[test]
 fn a_worker_does_not_hear_other_shards_on_redis() {
     let Some(redis) = shared("others") else { return };
-    let (notifier, ears) = bell(&redis);
+    let (notifier, events) = listening_notifier(&redis);
     notifier.listen_to([7]);
-    hear(&ears, &[7]);
+    expect_notified(&events, &[7]);
     for shard in 0..64 {
         notifier.notify(shard);
     }
-    assert_eq!(ears.recv_timeout(Duration::from_secs(60)).unwrap(), NotifierEvent::Notified(vec![7]));
+    assert_eq!(events.recv_timeout(Duration::from_secs(60)).unwrap(), NotifierEvent::Notified(vec![7]));
     notifier.notify(7);
-    assert_eq!(ears.recv_timeout(Duration::from_secs(60)).unwrap(), NotifierEvent::Notified(vec![7]));
+    assert_eq!(events.recv_timeout(Duration::from_secs(60)).unwrap(), NotifierEvent::Notified(vec![7]));
 }
 
 #[test]
@@ -160,9 +160,9 @@ fn a_server_that_is_not_there_is_left_alone_after_a_few_tries() {
     let redis = Redis::new(&format!("redis://127.0.0.1:{port}/0"), "crawler").unwrap();
     let first = redis.ping().unwrap_err();
     assert_eq!(first.kind, ServerErrorKind::Unavailable);
-    assert!(first.to_string().starts_with("storage.cache_url: Redis cannot be reached"), "{first}");
+    assert!(first.to_string().starts_with("storage.cache_url: Redis is unreachable"), "{first}");
     let texts: Vec<String> = (0..3).map(|_| redis.ping().unwrap_err().to_string()).collect();
-    assert!(texts.last().unwrap().contains("left alone"), "{texts:?}");
+    assert!(texts.last().unwrap().contains("pausing before the next attempt"), "{texts:?}");
 }
 
 #[test]
@@ -195,29 +195,29 @@ fn a_wrong_password_is_told_from_a_server_that_is_away_on_redis() {
 fn an_outage_is_told_and_ends_by_itself_on_redis() {
     let Some(set) = PrivateSet::start(SERVER) else { return };
     let redis = on(&set);
-    let (notifier, ears) = bell(&redis);
+    let (notifier, events) = listening_notifier(&redis);
     notifier.listen_to([1, 2]);
-    hear(&ears, &[1, 2]);
+    expect_notified(&events, &[1, 2]);
     set.script(&["stop", "redis"]);
-    hear_that(&ears, &NotifierEvent::Disconnected);
+    expect_event(&events, &NotifierEvent::Disconnected);
     assert_eq!(redis.robots("http://a").unwrap_err().kind, ServerErrorKind::Unavailable);
     notifier.notify(1);
     set.script(&["start", "redis"]);
-    hear_that(&ears, &NotifierEvent::Connected);
+    expect_event(&events, &NotifierEvent::Connected);
     // Rings may have been lost: all that is owned is rung.
-    assert_eq!(ears.recv_timeout(Duration::from_secs(60)).unwrap(), NotifierEvent::Notified(vec![1, 2]));
+    assert_eq!(events.recv_timeout(Duration::from_secs(60)).unwrap(), NotifierEvent::Notified(vec![1, 2]));
     eventually("the link is back", || redis.put_robots("http://a", &robots("x"), Millis(1000)).ok());
     notifier.notify(2);
-    hear(&ears, &[2]);
+    expect_notified(&events, &[2]);
 }
 
 #[test]
-fn a_server_that_hangs_keeps_nobody_waiting_on_redis() {
+fn a_hanging_server_does_not_block_callers_on_redis() {
     let Some(set) = PrivateSet::start(SERVER) else { return };
     let redis = on(&set);
-    let (notifier, ears) = bell(&redis);
+    let (notifier, events) = listening_notifier(&redis);
     notifier.listen_to([1]);
-    hear(&ears, &[1]);
+    expect_notified(&events, &[1]);
     set.script(&["pause", "redis"]);
     let mut answered = 0;
     let begun = Instant::now();
@@ -228,10 +228,10 @@ fn a_server_that_hangs_keeps_nobody_waiting_on_redis() {
     }
     eprintln!("100,000 operations on a hanging server took {:?}", begun.elapsed());
     assert_eq!(answered, 0);
-    hear_that(&ears, &NotifierEvent::Disconnected);
+    expect_event(&events, &NotifierEvent::Disconnected);
     set.script(&["resume", "redis"]);
-    hear_that(&ears, &NotifierEvent::Connected);
-    hear(&ears, &[1]);
+    expect_event(&events, &NotifierEvent::Connected);
+    expect_notified(&events, &[1]);
     eventually("the link is back", || redis.robots("http://a").ok());
 }
 
@@ -239,9 +239,9 @@ fn a_server_that_hangs_keeps_nobody_waiting_on_redis() {
 fn a_wiped_server_is_a_cache_that_misses_on_redis() {
     let Some(set) = PrivateSet::start(SERVER) else { return };
     let redis = on(&set);
-    let (notifier, ears) = bell(&redis);
+    let (notifier, events) = listening_notifier(&redis);
     notifier.listen_to([5]);
-    hear(&ears, &[5]);
+    expect_notified(&events, &[5]);
     redis.put_robots("http://a", &robots("x"), Millis(1000)).unwrap();
     let figures = WorkerFigures { name: String::from("w"), ..WorkerFigures::default() };
     redis.report(&figures).unwrap();
@@ -251,17 +251,17 @@ fn a_wiped_server_is_a_cache_that_misses_on_redis() {
     redis.report(&figures).unwrap();
     assert_eq!(redis.workers(Millis(0)).unwrap(), [figures]);
     notifier.notify(5);
-    hear(&ears, &[5]);
+    expect_notified(&events, &[5]);
 }
 
 #[test]
 fn a_doorbell_without_a_server_ends_when_it_is_dropped() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let redis = Redis::new(&format!("redis://127.0.0.1:{port}/0"), "crawler").unwrap();
-    let (notifier, ears) = bell(&redis);
+    let (notifier, events) = listening_notifier(&redis);
     notifier.listen_to([1]);
     notifier.notify(1);
-    hear_that(&ears, &NotifierEvent::Disconnected);
+    expect_event(&events, &NotifierEvent::Disconnected);
     drop(notifier);
-    assert!(ears.recv().is_err(), "both threads are gone");
+    assert!(events.recv().is_err(), "both threads are gone");
 }

@@ -1,4 +1,4 @@
-//! What a job logs in with: a `cookies.txt` file, and its login form with the values of variables.
+//! How a job logs in: a `cookies.txt` file, and its login form with variables replaced.
 
 use crate::environment::expand_text;
 use crate::failure::Failure;
@@ -37,7 +37,7 @@ pub fn read_cookies_text(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// Replaces the variables of a login form by their values.
+/// Replaces the variables of a login form.
 pub fn login_form(login: &Login, environment: Environment<'_>) -> Result<LoginForm, Failure> {
     let wrong = |problem: String| Failure::usage(format!("'login': {problem}"));
     let url_of = |text: &str| {

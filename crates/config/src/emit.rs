@@ -1,16 +1,15 @@
-//! Plain JSON values -> YAML as a person would write it, with secrets masked. What is written can be read back by
-//! `yaml`.
+//! Plain JSON values -> YAML as a person would write it, with secrets masked. `yaml` can read the output back.
 
 use serde_json::Value;
 use std::fmt::Write;
 
-/// What stands where a secret was.
+/// The replacement for a secret.
 const MASK: &str = "***";
-/// Where a list in brackets is broken.
+/// Where to break a list in brackets.
 const LINE: usize = 80;
-/// Keys whose values are secrets, wherever they stand.
+/// Keys whose values are secrets, wherever they occur.
 const SECRET_KEYS: [&str; 4] = ["password", "secret", "token", "kafka_sasl_password"];
-/// Sections whose values may all be secrets: what is sent along to sites.
+/// Sections whose values may all be secrets: what is sent to sites.
 const SECRET_SECTIONS: [&str; 2] = ["headers", "cookies"];
 
 /// Replaces passwords, cookies, header values and the passwords of URLs.
@@ -135,7 +134,7 @@ pub(crate) fn inline(value: &Value) -> String {
     }
 }
 
-/// Plain where no reader could take it for anything else, else quoted; a JSON string is a YAML string.
+/// Unquoted if no reader could misread it, else quoted; a JSON string is a YAML string.
 fn text(word: &str) -> String {
     let first = |c: char| c.is_ascii_alphanumeric() || "/._".contains(c);
     let rest = |c: char| c.is_ascii_alphanumeric() || "-_./+".contains(c);

@@ -1,6 +1,6 @@
 //! `${VAR}` in values is replaced from the environment. It happens in the parsed tree, not in the text, so that a
-//! variable's content can never change the structure of the file and errors keep their positions. `$${` stands for a
-//! plain `${`. A variable that is not set is no error yet: the value is left out, and whoever needs it says so.
+//! variable's content can never change the structure of the file, and errors keep their positions. `$${` stands for a
+//! plain `${`. An unset variable is not an error yet: the value is left out, and code that needs it reports it.
 
 use crate::error::{ConfigError, Position};
 use crate::yaml::{Node, NodeValue};
@@ -8,7 +8,7 @@ use crate::yaml::{Node, NodeValue};
 /// What could not be replaced.
 #[derive(Debug, Default)]
 pub(crate) struct Unreplaced {
-    /// References that are misspelt.
+    /// Invalid references.
     pub(crate) errors: Vec<ConfigError>,
     /// Scalars whose variable is not set, with its name.
     pub(crate) unset: Vec<(Position, String)>,
@@ -58,7 +58,7 @@ pub fn expand_text(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Res
     }
 }
 
-/// `None` where there is nothing to replace.
+/// `None` if there is nothing to replace.
 fn expand(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<String>, Problem> {
     if !text.contains("${") {
         return Ok(None);
@@ -76,7 +76,7 @@ fn expand(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Optio
         }
         out.push_str(before);
         let Some((name, tail)) = after.split_once('}') else {
-            let message = "'${' without '}'; write '$${' for the characters themselves";
+            let message = "'${' without '}'; write '$${' for a literal '${'";
             return Err(Problem::Misspelt(String::from(message)));
         };
         let named = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');

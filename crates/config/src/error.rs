@@ -41,8 +41,7 @@ impl From<Vec<ConfigError>> for Failure {
         let unreadable = errors.iter().any(|error| error.unreadable);
         let failure = Failure::usage_all(errors);
         if unreadable {
-            failure
-                .hint("name a file that is there; 'argiope config show' prints a configuration to start from")
+            failure.hint("name an existing file; 'argiope config show' prints a configuration to start from")
         } else {
             failure
         }

@@ -109,7 +109,7 @@ pub fn chain(error: &(dyn Error + 'static)) -> String {
 mod tests {
     use super::*;
 
-    /// An error with words of its own before those of its cause.
+    /// An error with additional text before that of its cause.
     #[derive(Debug)]
     struct Layer(&'static str, io::Error);
 

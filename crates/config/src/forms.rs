@@ -79,7 +79,7 @@ fn can_be_sent(set: impl FnOnce(&mut ProfileOptions)) -> bool {
     RequestProfile::new(&profile).is_ok()
 }
 
-/// Names are looked up in this form; a name in another form would never match.
+/// Names are looked up in this form; another form would never match.
 fn is_host_name(text: &str) -> bool {
     let name = text.trim_end_matches('.').to_ascii_lowercase();
     !name.contains('*')

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Hosts that nearly every page links to, and that say nothing of how sites are related.
+/// Hosts that nearly every page links to, and that say nothing about how sites are related.
 const EXCLUDED: [&str; 8] = [
     r"(^|\.)facebook\.com$",
     r"(^|\.)twitter\.com$",

@@ -1,8 +1,8 @@
 //! The keys of `argiope.yaml`, `job.yaml` and the graph's `config.json`, as people may write them. One table per
 //! section; the names are those of the typed structures, and a test compares the two.
 //!
-//! `docs/configuration.md` is made from these tables (`reference`). A new key needs `about`, and `unit` and `example`
-//! where they cannot be derived; then `argiope config docs > docs/configuration.md`.
+//! `docs/configuration.md` is generated from these tables (`reference`). A new key needs `about`, and `unit` and
+//! `example` if they cannot be derived; then run `argiope config docs > docs/configuration.md`.
 
 use crate::forms;
 use crate::politeness_keys::POLITENESS;
@@ -61,9 +61,10 @@ const NORMAL_FORM: &[Key] = &[
 macro_rules! with_trap_keys {
     ($($own:expr),* $(,)?) => {
         &[
-            Key::new("enabled", Kind::Flag).about("Detect spider traps."),
+            Key::new("enabled", Kind::Flag).about("Detect crawler traps."),
             Key::new("urls_per_pattern", U32)
-                .about("URLs of one pattern on one host, beyond which its pages must differ from each other.")
+                .about("Number of URLs with the same pattern on one host, beyond which its pages must differ \
+                        from each other.")
                 .unit("URLs")
                 .example("5000"),
             Key::new("pages_before_judgement", U32)
@@ -106,13 +107,13 @@ pub(crate) const BASIC_AUTH: &[Key] = &[
         .example("crawler"),
     Key::new("password", Kind::Text)
         .required()
-        .about("The password; better in a variable than in the file.")
+        .about("The password; better in an environment variable than in the file.")
         .example("\"${SITE_PASSWORD}\""),
 ];
 const LOGIN: &[Key] = &[
     Key::new("url", Kind::Text)
         .required()
-        .about("Where the form is posted to.")
+        .about("The URL that the form is posted to.")
         .example("https://example.com/login"),
     Key::new("page", Kind::Text)
         .about(
@@ -237,7 +238,7 @@ macro_rules! with_job_keys {
             Key::new("max_query_parameters", U32)
                 .about("URLs with more query parameters are not requested.").unit("parameters").example("8"),
             Key::new("strict", Kind::Flag).about("At most 3 query parameters."),
-            Key::new("traps", Kind::Section(TRAPS)).about("What counts as a spider trap."),
+            Key::new("traps", Kind::Section(TRAPS)).about("What counts as a crawler trap."),
             Key::new("authority", Kind::Named(forms::LISTED_DOMAIN, &PERCENT))
                 .about("Hosts and root domains whose URLs get a higher priority, by this much (0 to 100).").unit("points").example("{ example.com: 20 }"),
         ]

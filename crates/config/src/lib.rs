@@ -45,7 +45,7 @@ pub use job::{
     Difference, JobIdentity, SeedList, SeedProblem, SeedRules, StoredJob, address_hint, cannot_resume,
     check_address, compare_for_resume, hex, name_problem, parse_seed, parse_typed,
 };
-pub use options::{CrawlOptions, GlobalOptions, NetworkOptions};
+pub use options::{CrawlOptions, GlobalOptions, NO_PROXY, NetworkOptions, delay, proxy};
 pub use read::{
     CheckedFile, Environment, FileKind, JobFile, ReadConfig, check_file, process_environment, read_config,
     read_graph, read_job, retain_in_effect,

@@ -1,7 +1,9 @@
 //! What the command line (or another caller) gives on top of the files. Plain values: whoever parses options converts
 //! them into these.
 
-use argiope_model::{CookieJar, Resources, Scope};
+use argiope_fetch::{Proxies, Proxy};
+use argiope_model::{CookieJar, Resources, Scope, parse_duration};
+use argiope_politeness::robots::MAX_CRAWL_DELAY;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -60,4 +62,21 @@ pub struct CrawlOptions {
     pub name: Option<String>,
     pub fresh: bool,
     pub retry_failed: bool,
+}
+
+/// The word for no proxy at all, whatever the environment says.
+pub const NO_PROXY: &str = Proxies::NONE;
+
+/// The value of a proxy option: [`NO_PROXY`], or the URL of an HTTP proxy.
+pub fn proxy(text: &str) -> Result<String, String> {
+    if text != NO_PROXY {
+        Proxy::parse(text)?;
+    }
+    Ok(text.to_owned())
+}
+
+/// The delay between two requests to a host, with a unit.
+pub fn delay(text: &str) -> Result<Duration, String> {
+    let delay = parse_duration(text)?;
+    if delay > MAX_CRAWL_DELAY { Err(String::from("must be 24h at most")) } else { Ok(delay) }
 }

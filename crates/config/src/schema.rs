@@ -570,7 +570,7 @@ mod tests {
     }
 
     #[test]
-    fn a_section_that_lacks_what_it_needs_says_so() {
+    fn a_missing_required_key_is_reported() {
         let errors = check("crawl:\n  login:\n    user: a\n").unwrap_err();
         assert_eq!(errors, ["f.yaml:3:5: 'crawl.login' lacks 'password'"]);
     }

@@ -584,11 +584,11 @@ fn notices(
         }
     }
     if let Some(list) = list.filter(|list| list.unusable > 0) {
-        notices.extend(list.problems.iter().map(|problem| format!("warning: {problem}; left out")));
+        notices.extend(list.problems.iter().map(|problem| format!("warning: {problem}; ignored")));
         let more = list.unusable.saturating_sub(list.problems.len() as u64);
         if more > 0 {
             let lines = argiope_model::display::counted(more, "more line", "more lines");
-            notices.push(format!("warning: {}: {lines} left out", list.name()));
+            notices.push(format!("warning: {}: {lines} skipped", list.name()));
         }
     }
     notices

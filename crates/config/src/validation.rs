@@ -1,5 +1,5 @@
-//! Values that are valid one by one and do not fit together, or that only the crate that uses them can check. Problems
-//! are named by their path; the caller knows the line.
+//! Values that are valid one by one but not together, or that only the crate that uses them can check. Problems are
+//! named by their path; the caller knows the line.
 
 use crate::failure::chain;
 use crate::file::{ArchiveLayout, ClusterSection, ConfigFile, StorageSection, Transport};
@@ -30,7 +30,7 @@ pub(crate) fn of_config(keys: &Map<String, Value>, config: &ConfigFile) -> Vec<P
     let given = |section: &str, key: &str| keys.get(section).and_then(|section| section.get(key)).is_some();
     if given("crawl", "default_crawl_delay") && given("politeness", "default_delay") {
         let message =
-            "'politeness.default_delay' and 'crawl.default_crawl_delay' are the same; give one of them";
+            "'politeness.default_delay' and 'crawl.default_crawl_delay' are the same; set only one of them";
         problems.push(Problem::new("politeness.default_delay", message));
     }
     if let Err(errors) = PolitenessRules::compile(&politeness_of(config)) {
@@ -82,7 +82,7 @@ pub(crate) fn of_config(keys: &Map<String, Value>, config: &ConfigFile) -> Vec<P
     if least > most {
         problems.push(Problem::new(
             "topics.ngram_range",
-            "'topics.ngram_range' runs backwards; write the smaller first",
+            "'topics.ngram_range' is reversed; write the smaller number first",
         ));
     }
     if given("dns", "min_ttl") && config.dns.min_ttl > config.dns.max_ttl {
@@ -95,10 +95,7 @@ pub(crate) fn of_config(keys: &Map<String, Value>, config: &ConfigFile) -> Vec<P
 fn storage(storage: &StorageSection) -> Vec<Problem> {
     let mut problems = Vec::new();
     let needs = |key: &str, other: &str| {
-        Problem::new(
-            key,
-            format!("'{key}' has no effect without '{other}'; give that too, or leave both out"),
-        )
+        Problem::new(key, format!("'{key}' has no effect without '{other}'; set that too, or leave both out"))
     };
     if storage.html_bucket.is_none() {
         let depending = [
@@ -120,10 +117,10 @@ pub(crate) fn of_job(spec: &JobSpec) -> Vec<Problem> {
     let mut problems: Vec<Problem> = profile(spec, "").into_iter().collect();
     problems.extend(patterns(spec, ""));
     problems.extend(spec.login.iter().flat_map(login));
-    // Patterns that are none are told already.
+    // Invalid patterns are reported already.
     let Ok(rules) = SeedRules::of(spec, AddressPolicy::allowing_private()) else { return problems };
     for (at, seed) in spec.seeds.iter().enumerate() {
-        // Whether a private place may be crawled is for the command to say.
+        // The command decides whether a private address may be crawled.
         if let Err(SeedProblem::Unusable(why)) = parse_seed(seed, &rules) {
             problems.push(Problem { path: format!("seeds[{at}]"), message: why });
         }
@@ -146,8 +143,8 @@ fn login(login: &Login) -> Vec<Problem> {
         if is_secret && !value.contains("${") {
             let path = format!("login.fields.{name}");
             let message = format!(
-                "'{path}' has to come from the environment, as in \"${{SITE_PASSWORD}}\": what stands in the file is \
-                 stored with the job"
+                "'{path}' must come from the environment, as in \"${{SITE_PASSWORD}}\", because the file's text \
+                 is stored with the job"
             );
             problems.push(Problem { path, message });
         }
@@ -171,7 +168,7 @@ pub(crate) fn of_graph(file: &GraphFile) -> Vec<Problem> {
     }
     for (key, path) in [("db_path", &file.db_path), ("metrics_path", &file.metrics_path)] {
         if path.as_os_str().is_empty() {
-            problems.push(Problem::new(key, format!("'{key}' names no file")));
+            problems.push(Problem::new(key, format!("'{key}' does not name a file")));
         }
     }
     problems
@@ -188,12 +185,12 @@ fn kafka(cluster: &ClusterSection) -> Option<Problem> {
     if protocol.has_login() != matches!(login, (Some(_), Some(_)))
         || matches!(login, (Some(_), None) | (None, Some(_)))
     {
-        let message = "'cluster.kafka_security_protocol': those that begin with SASL, and no others, go with \
-                       'cluster.kafka_sasl_username' and 'cluster.kafka_sasl_password'";
+        let message = "'cluster.kafka_sasl_username' and 'cluster.kafka_sasl_password' are required with \
+                       'cluster.kafka_security_protocol' SASL_PLAINTEXT or SASL_SSL, and not allowed with others";
         return Some(Problem::new("cluster.kafka_security_protocol", message));
     }
     if cluster.kafka_ssl_ca.is_some() && !protocol.is_encrypted() {
-        let message = "'cluster.kafka_ssl_ca' goes with 'cluster.kafka_security_protocol': SSL or SASL_SSL";
+        let message = "'cluster.kafka_ssl_ca' requires 'cluster.kafka_security_protocol' SSL or SASL_SSL";
         return Some(Problem::new("cluster.kafka_ssl_ca", message));
     }
     let prefix = cluster.kafka_topic_prefix.as_deref()?;

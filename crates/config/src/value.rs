@@ -1,5 +1,5 @@
-//! One scalar: text -> a JSON value of the kind the schema asks for. Durations come out as text with a unit, sizes as
-//! bytes, which is how the typed structures take them.
+//! One scalar: text -> a JSON value of the kind in the schema. Durations become text with a unit, sizes become bytes,
+//! as the typed structures expect.
 
 use crate::schema::{Kind, Unit};
 use argiope_politeness::robots::MAX_CRAWL_DELAY;

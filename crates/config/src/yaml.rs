@@ -1,6 +1,6 @@
-//! YAML text -> a tree in which every key and value knows its line and column, so that whatever is wrong with it can
-//! be pointed at. The grammar is saphyr-parser's; the tree is ours because positions must outlive parsing. Values are
-//! still text here: `schema` gives them types.
+//! YAML text -> a tree in which every key and value knows its line and column, so that errors can point at it. The
+//! grammar is saphyr-parser's; the tree is ours because positions must outlive parsing. Values are still text here:
+//! `schema` gives them types.
 
 use crate::error::{ConfigError, Position};
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 const MAX_DEPTH: usize = 64;
 /// Nodes of a whole file, with aliases expanded: a bound on what an alias bomb can cost.
 const MAX_NODES: usize = 1_000_000;
-/// Text of so many bytes counts as a node more, for a long text can be repeated as well as a great tree.
+/// Text of this many bytes counts as another node, because a long text can be repeated as well as a large tree.
 const NODE_BYTES: usize = 128;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -38,7 +38,7 @@ pub(crate) struct Entry {
 }
 
 impl Node {
-    /// The value of a key, where this is a map.
+    /// The value of a key, if this is a map.
     pub(crate) fn entry(&mut self, key: &str) -> Option<&mut Node> {
         match &mut self.value {
             NodeValue::Map(entries) => {
@@ -52,7 +52,7 @@ impl Node {
         matches!(&self.value, NodeValue::Scalar { text, plain: true } if matches!(text.as_str(), "" | "~" | "null"))
     }
 
-    /// What the user wrote, in a word, for "expected ..., found ...".
+    /// The kind of value that the user wrote, for "expected ..., found ...".
     pub(crate) fn describe(&self) -> String {
         match &self.value {
             _ if self.is_null() => String::from("nothing"),
@@ -73,7 +73,7 @@ impl Node {
     }
 }
 
-/// Parses one document. `None` is a file without content. `file` is what errors call it.
+/// Parses one document. `None` is a file without content. `file` is its name in errors.
 pub(crate) fn parse(file: &str, text: &str) -> Result<Option<Node>, ConfigError> {
     let mut tree = Tree { file, open: Vec::new(), anchors: BTreeMap::new(), root: None, nodes: 0 };
     let mut parser = Parser::new_from_str(text.strip_prefix('\u{feff}').unwrap_or(text));
@@ -91,7 +91,7 @@ fn position(marker: Marker) -> Position {
     Position { line: small(marker.line()), column: small(marker.col()).saturating_add(1) }
 }
 
-/// A collection whose end has not been seen.
+/// A collection that is not complete yet.
 struct Open {
     at: Position,
     anchor: usize,
@@ -100,7 +100,7 @@ struct Open {
 
 enum OpenKind {
     List(Vec<Node>),
-    /// With the key that waits for its value.
+    /// With the key whose value is next.
     Map(Vec<Entry>, Option<(String, Position)>),
 }
 
@@ -116,7 +116,7 @@ impl Tree<'_> {
     fn take(&mut self, event: Event<'_>, at: Position) -> Result<(), ConfigError> {
         match event {
             Event::DocumentStart(_) if self.root.is_some() => {
-                Err(self.error(at, "a second document begins here; one file holds one document"))
+                Err(self.error(at, "a second document starts here; a file must hold one document"))
             }
             Event::Scalar(text, style, anchor, tag) => {
                 self.refuse_tag(tag.is_some(), at)?;
@@ -139,7 +139,7 @@ impl Tree<'_> {
                     self.count(copy.size(), at)?;
                     self.add(copy, 0)
                 }
-                None => Err(self.error(at, "an alias may not stand inside the value it names")),
+                None => Err(self.error(at, "an alias must not be inside the value it refers to")),
             },
             Event::Nothing
             | Event::StreamStart
@@ -178,7 +178,7 @@ impl Tree<'_> {
                 Some((key, at)) => entries.push(Entry { key, at, value: node }),
                 None => match node.value {
                     NodeValue::Scalar { text, .. } => *waiting = Some((text, node.at)),
-                    _ => return Err(self.error(node.at, "a key must be a word")),
+                    _ => return Err(self.error(node.at, "a key must be a single word")),
                 },
             },
         }
@@ -191,7 +191,7 @@ impl Tree<'_> {
     }
 
     fn refuse_tag(&self, tagged: bool, at: Position) -> Result<(), ConfigError> {
-        if tagged { Err(self.error(at, "tags (words with '!') have no meaning here")) } else { Ok(()) }
+        if tagged { Err(self.error(at, "tags (words with '!') are not supported")) } else { Ok(()) }
     }
 
     fn error(&self, at: Position, message: &str) -> ConfigError {

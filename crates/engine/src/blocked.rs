@@ -1,5 +1,4 @@
-//! What a job leaves behind where all that is left has to wait for long: on which hosts, why, until when, and with how many
-//! URLs.
+//! The URLs of a job that are blocked for long: on which hosts, why, until when, and how many.
 
 use crate::error::EngineError;
 use crate::job::JobContext;
@@ -12,20 +11,20 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Entries of a queue that are read at once.
 const ENTRIES: usize = 1000;
-/// Retries beyond this number are counted without their hosts.
+/// Retries beyond this number are counted without listing their hosts.
 const RETRIES: usize = 10_000;
-/// Hosts beyond this number are counted only.
+/// Hosts beyond this number are only counted.
 const HOSTS: usize = 100;
-/// Requests for one robots.txt that are looked through for the last one.
+/// Requests for one robots.txt that are searched for the last one.
 const ROBOTS_REQUESTS: usize = 1000;
 
-/// What URLs wait for.
+/// Why URLs are blocked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BlockedBy {
-    /// The host said so with a long Retry-After.
+    /// The host asked for it with a long Retry-After.
     RetryAfter,
     RobotsUnreachable,
-    /// Their own retries.
+    /// They wait for a retry.
     Retry,
 }
 
@@ -36,22 +35,22 @@ pub struct BlockedHost {
     pub until: Millis,
     /// Sitemaps are not counted.
     pub urls: u64,
-    /// What became of the last request for its robots.txt, where that is what is missing.
+    /// The result of the last request for robots.txt, if that is what is missing.
     pub cause: Option<String>,
 }
 
-/// Everything that waits for the same reason.
+/// URLs that are blocked for the same reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockedGroup {
     pub urls: u64,
-    /// When the first of it may be asked.
+    /// When the first of them is due.
     pub until: Millis,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Blocked {
     pub groups: BTreeMap<BlockedBy, BlockedGroup>,
-    /// The first of them, by name.
+    /// The first hosts, by name.
     pub hosts: Vec<BlockedHost>,
     pub host_count: u64,
 }
@@ -68,8 +67,8 @@ impl Blocked {
     }
 }
 
-/// Lists URLs that wait for an unreachable robots.txt as refused for now; they stay queued. Gives back what waits for
-/// long, and if `is_blocked`, which is to say that nothing else is left, also what waits for retries.
+/// Records URLs that wait for an unreachable robots.txt as skipped for now; they stay queued. Returns the blocked URLs
+/// and, if `is_blocked` (nothing else is left), also those that wait for retries.
 pub(crate) fn collect(
     frontier: &mut Frontier,
     state: &dyn ShardState,
@@ -79,7 +78,7 @@ pub(crate) fn collect(
     at: Millis,
 ) -> Result<Blocked, EngineError> {
     let mut blocked = Blocked::default();
-    // A graph keeps no history to look causes up in.
+    // A graph keeps no history in which to find causes.
     let reader = if job.graph.is_none() { Some(catalogue.reader()?) } else { None };
     let mut causes = Causes { reader, known: HashMap::new() };
     let mut retries = retries_by_host(frontier, state, job, at)?;
@@ -143,7 +142,7 @@ fn by_reason(reason: WaitReason) -> BlockedBy {
     }
 }
 
-/// Calls with the pages that a queue holds, some at a time.
+/// Calls `f` with the pages in a queue, a few at a time.
 fn each_page(
     state: &dyn ShardState,
     place: QueueAt,
@@ -157,19 +156,19 @@ fn each_page(
         let visits = entries
             .iter()
             .filter_map(|e| decode_visit(place.job, e.order.rank.saturating_sub(1), &e.value).ok());
-        let pages: Vec<Visit> = visits.filter(is_asked_for_itself).collect();
+        let pages: Vec<Visit> = visits.filter(is_page_or_resource).collect();
         each(&pages)?;
     }
 }
 
 /// A page, or a resource of one.
-fn is_asked_for_itself(visit: &Visit) -> bool {
+fn is_page_or_resource(visit: &Visit) -> bool {
     matches!(visit.kind, RequestKind::Page | RequestKind::Resource)
 }
 
 fn refused(visit: &Visit, host: &str, cause: Option<&str>) -> SkippedRow {
     let cause = cause.map(|cause| format!(" ({cause})")).unwrap_or_default();
-    // It stays in the catalogue while it waits, however often that is: no time is told.
+    // The row stays in the catalogue while it waits, however often it is retried, so it has no time.
     let detail = format!(
         "robots.txt of {host} is unreachable{cause}; the next crawl command asks for it again at once"
     );
@@ -177,7 +176,7 @@ fn refused(visit: &Visit, host: &str, cause: Option<&str>) -> SkippedRow {
     SkippedRow::new(visit.job, visit.scheduled_url(), skip, visit.source.as_ref())
 }
 
-/// URLs of one host that wait for the same.
+/// URLs of one host with the same reason.
 struct Waiting {
     urls: u64,
     /// When the first is due.
@@ -193,8 +192,8 @@ struct Retries {
     uncounted: u64,
 }
 
-/// A host with two origins is not blocked where the robots.txt of one of them is unreachable: the URLs of that origin
-/// are put off, each for itself, and are found here.
+/// A host with two origins is not blocked if the robots.txt of one of them is unreachable. URLs of that origin are
+/// delayed one by one and are found here.
 fn retries_by_host(
     frontier: &mut Frontier,
     state: &dyn ShardState,
@@ -215,7 +214,7 @@ fn retries_by_host(
             Some((reason, until)) => (by_reason(reason), until.max(delayed.due)),
             None => (BlockedBy::Retry, delayed.due),
         };
-        let visit = visit.filter(is_asked_for_itself);
+        let visit = visit.filter(is_page_or_resource);
         let waiting =
             retries.of_blocked.entry((host, by)).or_insert(Waiting { urls: 0, until, example: None });
         waiting.urls += u64::from(visit.is_some());
@@ -228,21 +227,21 @@ fn retries_by_host(
     Ok(retries)
 }
 
-/// What the last request for a robots.txt came to, by origin.
+/// The result of the last request for a robots.txt, by origin.
 struct Causes {
     reader: Option<Box<dyn CatalogueReader>>,
     known: HashMap<String, Option<String>>,
 }
 
 impl Causes {
-    /// That of the URL's own origin, or of the other one of its host where that is the one that was asked.
+    /// The result for the URL's own origin, or for the other origin of its host if that was requested.
     fn of(&mut self, url: &Url) -> Result<Option<String>, EngineError> {
         let Some(reader) = &self.reader else { return Ok(None) };
         if let Some(known) = self.known.get(url.origin()) {
             return Ok(known.clone());
         }
         let cause = match last_request(reader.as_ref(), url.origin())? {
-            Some(last) => told(last),
+            Some(last) => request_problem(last),
             None => self.of_host(url.host())?,
         };
         self.known.insert(url.origin().to_owned(), cause.clone());
@@ -255,7 +254,7 @@ impl Causes {
         for scheme in ["https", "http"] {
             last = last.max(last_request(reader.as_ref(), &format!("{scheme}://{host}"))?);
         }
-        Ok(last.and_then(told))
+        Ok(last.and_then(request_problem))
     }
 }
 
@@ -267,6 +266,6 @@ fn last_request(reader: &dyn CatalogueReader, origin: &str) -> Result<Option<Las
     Ok(requests.into_iter().map(|row| (row.timings.ended, row.status, row.error)).max())
 }
 
-fn told((_, status, error): LastRequest) -> Option<String> {
+fn request_problem((_, status, error): LastRequest) -> Option<String> {
     error.or_else(|| status.map(|status| format!("answered {status}")))
 }

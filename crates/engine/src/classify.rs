@@ -12,7 +12,7 @@ use http::HeaderMap;
 use http::header::RETRY_AFTER;
 use std::time::Duration;
 
-/// What follows for the visit, with the error that its record shows.
+/// What to do with the visit, and the error for its record.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Decision {
     pub(crate) completion: Completion,
@@ -46,7 +46,8 @@ pub(crate) struct Head<'a> {
     pub(crate) location: Option<&'a str>,
     pub(crate) retry_after: Option<Millis>,
     pub(crate) ended: Millis,
-    /// Whether another request to a URL of this chain of redirects would be the same as before: with other cookies it is not.
+    /// Whether another request to a URL of this chain of redirects would be the same as before. With other cookies it
+    /// would not.
     pub(crate) would_repeat: &'a dyn Fn(&Url) -> bool,
 }
 
@@ -60,7 +61,8 @@ pub(crate) fn answered(
     if let Some(location) = head.location {
         return redirected(job, visit, head, location);
     }
-    // Many servers get HEAD wrong: what looks broken is requested again with GET. A busy server is believed.
+    // Many servers handle HEAD wrongly: a resource that looks broken is requested again with GET. The response of an
+    // overloaded server is accepted.
     if sends_head(job, visit) && head.status >= 400 && !matches!(head.status, 429 | 503) {
         let error = Some(format!("http: {} to HEAD", head.status));
         return Decision { completion: Completion::Retry { due: head.ended }, error, dead_letter: false };
@@ -116,7 +118,8 @@ fn retry_due(head: &Head<'_>, wait: Duration) -> Millis {
     }
 }
 
-/// Each hop must pass the job's rules. A seed may lead to any host that is not blacklisted: the crawl begins there.
+/// Each hop must pass the job's rules. A seed may lead to any host that is not blacklisted, because the crawl starts
+/// there.
 fn redirected(job: &JobContext, visit: &Visit, head: &Head<'_>, location: &str) -> Decision {
     let target = Base::new(&visit.url).join(location, &job.normal);
     let to = match target {

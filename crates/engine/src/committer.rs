@@ -1,5 +1,5 @@
-//! The committer closes batches. For each: archive synced, links synced, catalogue committed; then frontier
-//! and followers are told. It sleeps until a batch is old or large enough, or somebody has nothing else to do.
+//! The committer closes batches. For each: archive synced, links synced, catalogue committed; then it notifies frontier
+//! and followers. It sleeps until a batch is old or large enough, or the crawl waits for it.
 
 use crate::duplicate_bodies::DuplicateBodies;
 use crate::error::EngineError;
@@ -23,26 +23,26 @@ use std::time::{Duration, Instant};
 /// Cookies that change with every page are not written with every batch.
 const KEEP_COOKIES_EVERY: Duration = Duration::from_secs(2);
 
-/// What waits for the next batch. Bounded by the scheduler, which asks for nothing while it is full.
+/// The queue of the next batch. The scheduler bounds it: it sends no requests while the queue is full.
 pub(crate) struct CommitQueue {
     room: usize,
     waiting: Mutex<Waiting>,
     wake: Condvar,
 }
 
-/// Runs on the catalogue's one writer.
+/// Runs on the catalogue's only writer.
 pub(crate) type CatalogueTask = Box<dyn FnOnce(&mut dyn Catalogue) + Send>;
 
-/// What a batch is made of. Two take turns, so that their memory is used again.
+/// The contents of a batch. Two of them alternate, so that their memory is reused.
 #[derive(Default)]
 pub(crate) struct Load {
     pub(crate) records: Vec<VisitRecord>,
-    /// Of the records, but for those that bring their own.
+    /// Buffers of the records, except those that bring their own.
     pub(crate) links: LinkBatch,
     pub(crate) jobs: Vec<JobUpdate>,
-    /// To be run when all of it is stored.
+    /// Tasks to run after all of it is stored.
     tasks: Vec<CatalogueTask>,
-    /// Of the records together, in visits: see [`VisitRecord::weight`].
+    /// The weight of all records, in visits: see [`VisitRecord::weight`].
     weight: usize,
 }
 
@@ -53,7 +53,7 @@ struct Waiting {
     closed: bool,
 }
 
-/// Memory beyond this is given back after a batch.
+/// Memory beyond this is freed after a batch.
 const KEPT_RECORDS: usize = 4096;
 const KEPT_LINK_BYTES: usize = 16 << 20;
 
@@ -86,7 +86,7 @@ impl CommitQueue {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Nobody is woken for a few records, unless they are waited for: the committer looks by itself.
+    /// A few records wake nobody, unless they are waited for: the committer has a timer.
     pub(crate) fn put_all(&self, records: Vec<VisitRecord>) {
         let mut waiting = self.lock();
         for mut record in records {
@@ -107,7 +107,7 @@ impl CommitQueue {
         self.lock().load.jobs.push(update);
     }
 
-    /// Runs a task when everything that was put before it is stored. It is dropped if the queue is closed.
+    /// Runs a task when everything queued before it is stored. It is dropped if the queue is closed.
     pub(crate) fn put_task(&self, task: CatalogueTask) {
         let mut waiting = self.lock();
         if !waiting.closed {
@@ -117,12 +117,12 @@ impl CommitQueue {
         }
     }
 
-    /// What is being stored does not count.
+    /// Records being stored do not count.
     pub(crate) fn is_full(&self) -> bool {
         self.lock().load.weight >= self.room
     }
 
-    /// Close the batch now, or with the next record: there are fetch slots, and nothing is ready.
+    /// Close the batch now, or with the next record: fetch slots are free, and no URL is ready.
     pub(crate) fn flush(&self) {
         self.lock().flush = true;
         self.wake.notify_one();
@@ -159,20 +159,20 @@ pub(crate) struct Committer {
     /// For the records of failures.
     pub(crate) appender: Option<Box<dyn Appender>>,
     pub(crate) links: Box<dyn Links>,
-    /// Told of every batch.
+    /// Notified of every batch.
     pub(crate) followers: Followers,
     pub(crate) output: Option<OutputFollower>,
-    /// Whose cookies may have to be kept.
+    /// The jobs whose cookies may have to be stored.
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) cookies_kept_at: Option<Instant>,
-    /// None where pages are no more than visits.
+    /// None if pages are only counted as visits.
     pub(crate) copies: Option<DuplicateBodies>,
     pub(crate) counters: Arc<ProcessCounters>,
     pub(crate) commit_queue: Arc<CommitQueue>,
     pub(crate) reports: Sender<Vec<Report>>,
     pub(crate) batch_age: Duration,
     pub(crate) batch_size: usize,
-    /// Others store pages of the same jobs.
+    /// Other processes store pages of the same jobs.
     pub(crate) in_cluster: bool,
 }
 
@@ -186,7 +186,7 @@ pub(crate) struct Stored {
 }
 
 impl Committer {
-    /// Until the queue is closed and empty. Gives the catalogue back for those who come after.
+    /// Runs until the queue is closed and empty. Returns the catalogue for later use.
     pub(crate) fn run(mut self) -> Result<Box<dyn Catalogue>, EngineError> {
         let result = self.commit_all();
         match result {
@@ -214,7 +214,7 @@ impl Committer {
         Ok(())
     }
 
-    /// Those that have changed, of the jobs that keep them.
+    /// Changed cookies of the jobs that store them.
     fn keep_cookies(&mut self) {
         self.cookies_kept_at = Some(Instant::now());
         for job in self.jobs.all() {
@@ -222,7 +222,7 @@ impl Committer {
         }
     }
 
-    /// Stores a batch in the order that makes it safe.
+    /// Stores a batch in the order that makes it crash-safe.
     pub(crate) fn commit(&mut self, load: &mut Load, recovered: bool) -> Result<Stored, EngineError> {
         let started = Instant::now();
         let Load { records, links, jobs, .. } = load;
@@ -341,7 +341,7 @@ impl Committer {
     }
 }
 
-/// A page that somebody else had stored before it lost the shard was taken from that one's budget.
+/// A page that another process stored before it lost the shard was charged to that one's budget.
 fn count_once(settled: &mut [Settlement], pages_of: &[Option<usize>], committed: &Committed) {
     for (settled, page) in settled.iter_mut().zip(pages_of) {
         let placed = page.and_then(|place| committed.pages.get(place));
@@ -419,7 +419,7 @@ mod tests {
         commit_queue.put(VisitRecord::default());
         commit_queue.flush();
         assert_eq!(take(3), Some(1));
-        // The answer was reported before its page was ready.
+        // The response was reported before its page was processed.
         commit_queue.flush();
         std::thread::scope(|scope| {
             let taken = scope.spawn(|| take(3));

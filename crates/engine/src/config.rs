@@ -1,4 +1,4 @@
-//! What the binary hands over: the adapters behind the ports, and the settings of this process.
+//! What the caller provides: the adapters of the ports, and the settings of this process.
 
 use argiope_fetch::{FetcherOptions, ResolverOptions, TlsOptions};
 use argiope_frontier::state::ShardState;
@@ -21,18 +21,18 @@ pub struct Ports {
 
 #[derive(Clone)]
 pub struct EngineConfig {
-    /// Begins what the catalogue says of who made a request; empty on one machine.
+    /// Prefix of the worker name in the catalogue; empty on one machine.
     pub name: String,
-    /// Nothing was ever asked from this place: no host has to be spared at the start.
+    /// No request was ever sent from this data directory: no host needs a delay at the start.
     pub is_new: bool,
-    /// How often hosts have failed is forgotten, and what their robots.txt said: `--fresh`.
+    /// Forgets how often hosts have failed, and their robots.txt: `--fresh`.
     pub forget_failures: bool,
-    /// What has failed of the jobs is queued again before they start.
+    /// Failed URLs of the jobs are queued again before they start.
     pub retry_failed: bool,
     pub shards: u16,
     /// Threads that fetch and extract.
     pub workers: usize,
-    /// Requests in flight in all.
+    /// Requests in flight in total.
     pub concurrency: usize,
     pub politeness: Arc<PolitenessRules>,
     pub fetcher: FetcherOptions,
@@ -40,15 +40,15 @@ pub struct EngineConfig {
     pub tls: TlsOptions,
     pub suffixes: Arc<PublicSuffixes>,
     pub fingerprint_key: FingerprintKey,
-    /// A batch closes when it is this old ...
+    /// A batch closes at this age ...
     pub batch_age: Duration,
-    /// ... or has this many visits.
+    /// ... or with this many visits.
     pub batch_size: usize,
-    /// Entries of each queue that are kept in memory beside the state.
+    /// Entries of each queue that are kept in memory in addition to the state.
     pub window: usize,
     /// Visits handed out and not yet completed.
     pub max_outstanding: usize,
-    /// How long a clean stop waits for requests that are under way.
+    /// How long a clean stop waits for requests in flight.
     pub grace: Duration,
 }
 

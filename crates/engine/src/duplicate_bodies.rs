@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn error_pages_and_empty_bodies_are_nobodys_copies() {
+    fn error_pages_and_empty_bodies_are_not_duplicates() {
         let mut copies = DuplicateBodies::default();
         for url in ["http://a.test/1", "http://a.test/2"] {
             let mut missing = row(1, url, b'c');

@@ -1,4 +1,4 @@
-//! [`Engine`]: a running crawl, from its start to its end. How to look at it and steer it is in [`crate::handle`].
+//! [`Engine`]: a running crawl, from start to end. [`crate::handle`] reads its status and controls it.
 
 use crate::blocked::Blocked;
 use crate::committer::CommitQueue;
@@ -54,7 +54,7 @@ pub enum JobOutcome {
 /// A crawl that has ended.
 pub struct Ended {
     pub jobs: Vec<(JobId, JobOutcome)>,
-    /// What each job leaves behind that is blocked for long.
+    /// The URLs of each job that are blocked for long.
     pub blocked: Vec<(JobId, Blocked)>,
     pub catalogue: Box<dyn Catalogue>,
     pub status: Status,
@@ -196,7 +196,7 @@ impl Engine {
         recovery: RecoverySummary,
     ) -> Result<Engine, EngineError> {
         let at = now();
-        // The first status is complete, too: a heartbeat may report it.
+        // Publishes a complete status first, because a heartbeat may report it.
         let process = ProcessMeter::default().figures();
         let status = Arc::new(Mutex::new(Status { at, started_at: at, process, ..Status::default() }));
         let Channels { reports_to, reports, commit_queue, .. } = channels;
@@ -243,8 +243,8 @@ impl Engine {
     }
 }
 
-/// What rules and frontier say of a URL, from the stored state alone: while no process crawls or, where shards are leased,
-/// beside the processes that do. Of leased shards only the URL's own is read.
+/// The decision of rules and frontier on a URL, from the stored state only: while no process crawls or, with leased
+/// shards, beside the processes that do. Only the URL's own shard is read.
 pub fn why_at_rest(
     config: &EngineConfig,
     state: &dyn ShardState,

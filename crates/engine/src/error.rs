@@ -15,10 +15,10 @@ pub enum EngineError {
     Settings(String),
     #[error("the login failed: {0}")]
     Login(String),
-    /// Nobody reads what is written to a pipe any more.
+    /// The reader of a pipe has closed it.
     #[error("{0}")]
     OutputClosed(String),
-    /// Others have taken over: nothing more may be written.
+    /// Another worker has taken over: nothing more may be written.
     #[error("{0}")]
     Fenced(String),
     #[error("a part of the crawl ended unexpectedly: {0}")]

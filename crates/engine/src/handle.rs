@@ -1,4 +1,4 @@
-//! [`EngineHandle`]: how other threads look at a running crawl and steer it.
+//! [`EngineHandle`]: how other threads read the status of a running crawl and control it.
 
 use crate::committer::CommitQueue;
 use crate::engine::Stop;
@@ -21,7 +21,8 @@ const COMMAND_LIMIT: Duration = Duration::from_secs(60);
 /// Deleting waits for the job's requests in flight.
 const DELETE_LIMIT: Duration = Duration::from_secs(300);
 
-/// Looks at a running crawl and steers it. Outlives it: commands to a crawl that has ended do nothing.
+/// Reads the status of a running crawl and controls it. It outlives the crawl: commands to a crawl that has ended do
+/// nothing.
 #[derive(Clone)]
 pub struct EngineHandle {
     reports: Sender<Vec<Report>>,
@@ -30,7 +31,7 @@ pub struct EngineHandle {
     followers: Followers,
 }
 
-/// A command that was not carried out.
+/// A command that was not executed.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
     #[error("the crawl is ending")]
@@ -55,7 +56,8 @@ impl EngineHandle {
         self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What follows the commits of this crawl. A follower that is added is woken by them and is in [`Status::followers`].
+    /// The followers of this crawl's commits. A follower that is added is woken by commits and appears in
+    /// [`Status::followers`].
     pub fn followers(&self) -> &Followers {
         &self.followers
     }
@@ -93,7 +95,7 @@ impl EngineHandle {
         self.command(Command::Hold(reason));
     }
 
-    /// Starts a job, new or known, beside those that run. Returns when its seeds are queued durably.
+    /// Starts a job, new or known, in addition to the running ones. Returns when its seeds are queued durably.
     pub fn add_job(&self, start: JobStart, forget_failures: bool) -> Result<(), CommandError> {
         let start = Box::new(start);
         self.job_command(COMMAND_LIMIT, |answer| JobCommand::Add { start, forget_failures, answer })
@@ -129,7 +131,7 @@ impl EngineHandle {
         self.job_command(DELETE_LIMIT, |answer| JobCommand::Delete { job, answer })
     }
 
-    /// Changes limits, delay and other settings that do not change what the job is.
+    /// Changes limits, delay and other settings that do not change the job's identity.
     pub fn change_spec(&self, job: JobId, spec: JobSpec) -> Result<(), CommandError> {
         let spec = Box::new(spec);
         self.job_command(COMMAND_LIMIT, |answer| JobCommand::ChangeSpec { job, spec, answer })
@@ -142,20 +144,19 @@ impl EngineHandle {
         answered.recv_timeout(COMMAND_LIMIT).ok()
     }
 
-    /// Requests every robots.txt again that was unreachable.
+    /// Fetches every robots.txt again that was unreachable.
     pub fn forget_robots_failures(&self) {
         self.command(Command::ForgetRobotsFailures);
     }
 
-    /// What rules and frontier say of a URL; None if the crawl is ending.
+    /// The decision of rules and frontier on a URL; None if the crawl is ending.
     pub fn why(&self, job: JobId, url: &Url) -> Option<Why> {
         let (answer, answered) = bounded(1);
         self.command(Command::Why { job, url: url.clone(), answer });
         answered.recv_timeout(Duration::from_secs(10)).ok()
     }
 
-    /// Runs a task on the one writer of the catalogue, after everything that was queued for it before. None if the crawl
-    /// is ending.
+    /// Runs a task on the catalogue's only writer, after everything queued before it. None if the crawl is ending.
     pub fn with_catalogue<R: Send + 'static>(
         &self,
         task: impl FnOnce(&mut dyn Catalogue) -> R + Send + 'static,

@@ -16,12 +16,12 @@ use crate::error::EngineError;
 use crate::graph::{self, GraphRules};
 use crate::status::Counters;
 
-/// A job to run: new, or one to go on with.
+/// A job to run: new or resumed.
 #[derive(Clone, Debug)]
 pub struct JobStart {
     pub id: JobId,
     pub spec: JobSpec,
-    /// In normal form; offered to the frontier, which knows those it has had.
+    /// In normal form; the frontier ignores those it has seen.
     pub seeds: Vec<Url>,
     /// It maps hosts instead of pages.
     pub graph: Option<GraphRules>,
@@ -36,18 +36,19 @@ pub(crate) struct JobContext {
     rules: RwLock<Arc<JobRules>>,
     /// Counts the changes of the rules.
     rules_version: AtomicU32,
-    /// For the hosts of the seeds, and for all others, which get no cookie and no password of the job.
+    /// Request profiles for the hosts of the seeds, and for all others, which get no cookies and no password of the
+    /// job.
     profile: Arc<RequestProfile>,
     stranger: Arc<RequestProfile>,
-    /// The hosts of the seeds, if there is something to keep from the others.
+    /// The hosts of the seeds, if anything is sent only to them.
     homes: Option<HashSet<Box<str>>>,
-    /// By the name of a domain entry of the configuration, and whether the host is a seed's.
+    /// Request profiles by domain entry of the configuration, and whether the host is a seed's.
     domain_profiles: Mutex<HashMap<(String, bool), Arc<RequestProfile>>>,
-    /// Shared with those that replace it when settings change.
+    /// Shared with the jobs that replace it when settings change.
     pub(crate) cookies: Arc<JobCookies>,
-    /// What this run has counted.
+    /// Counters of this run.
     pub(crate) counters: Arc<Counters>,
-    /// How robots.txt knows us.
+    /// The product token for robots.txt.
     pub(crate) agent: Box<str>,
 }
 
@@ -118,7 +119,7 @@ impl JobContext {
         })
     }
 
-    /// What the frontier keeps to.
+    /// The settings for the frontier.
     pub(crate) fn limits(&self) -> JobLimits {
         JobLimits {
             max_visits_per_host: self.graph.as_ref().map(|rules| rules.max_visits_per_host),
@@ -142,10 +143,10 @@ impl JobContext {
         self.rules_version.load(Ordering::Relaxed)
     }
 
-    /// Takes a host into a scope of hosts.
+    /// Adds a host to a scope of hosts.
     pub(crate) fn add_scope_host(&self, url: &Url, compile: impl FnOnce() -> Option<JobRules>) {
         let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
-        // Rules are shared and not cloned: they are made anew, which happens once per seed at most.
+        // Rules are shared and cannot be cloned: they are compiled again, at most once per seed.
         if rules.judge(url, 0).is_err()
             && let Some(mut fresh) = compile()
         {
@@ -155,7 +156,7 @@ impl JobContext {
         }
     }
 
-    /// How requests to a host present themselves: as the job says, or as the entry for its domain does.
+    /// The request headers for a host: those of the job, or of its domain entry.
     pub(crate) fn profile(&self, host: &HostRules, url: &Url) -> Arc<RequestProfile> {
         let is_home = self.homes.as_ref().is_none_or(|homes| homes.contains(url.host()));
         let own = if is_home { &self.profile } else { &self.stranger };
@@ -195,7 +196,7 @@ fn has_profile(domain: &DomainRules) -> bool {
         || domain.insecure.is_some()
 }
 
-/// A header that lets somebody in: it is for the hosts of the seeds, as cookies and passwords are.
+/// A header that grants access: sent only to the hosts of the seeds, like cookies and passwords.
 pub(crate) fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["auth", "cookie", "token", "secret", "key", "session", "password"].iter().any(|word| name.contains(word))

@@ -1,12 +1,13 @@
-//! What a start stores in the catalogue before anything else: its jobs run, and whether the run before it was killed.
+//! Written to the catalogue before anything else at start: its jobs are running, and whether the previous run was
+//! killed.
 
 use crate::error::EngineError;
 use crate::job::JobStart;
 use argiope_model::Millis;
 use argiope_store::catalogue::{Batch, Catalogue, JobState, JobUpdate, UncleanStop};
 
-/// The first batch of a run. `killed` is given if the run before this one did not end by itself: how many visits were
-/// completed from the archive. The jobs it ran are those that the catalogue still has as running.
+/// The first batch of a run. `killed` is set if the previous run did not end by itself: the number of visits completed
+/// from the archive. Its jobs are those that the catalogue still has as running.
 pub(crate) fn first_batch(
     catalogue: &dyn Catalogue,
     starts: &[JobStart],
@@ -24,12 +25,12 @@ pub(crate) fn first_batch(
         if batch.unclean_stops.is_empty() {
             batch.unclean_stops.push(stop(None));
         }
-        // One that does not go on now must not be taken for running when this run is killed, too.
+        // Jobs that are not resumed now must not count as running if this run is killed, too.
         let resting = known.iter().filter(|job| starts.iter().all(|start| start.id != job.id));
         batch.jobs.extend(resting.map(|job| JobUpdate {
             job: job.id,
             state: Some(JobState::Paused),
-            message: Some(String::from("the crawl was killed; the same command goes on with it")),
+            message: Some(String::from("the crawl was killed; run the same command to resume it")),
             spec: None,
             at,
         }));

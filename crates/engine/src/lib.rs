@@ -1,13 +1,13 @@
-//! Wires the rooms into running shards. It sees ports only: which state, catalogue and archive stand behind them is the
-//! binary's business.
+//! Connects the rooms into a running crawl. It sees ports only; the caller chooses the state, catalogue and archive
+//! behind them.
 //!
-//! Threads, and what goes between them (see [`pipeline`]):
+//! Threads and queues (see [`pipeline`]):
 //!
 //! * the scheduler owns the frontier and only decides;
 //! * workers, one per core, fetch, decode, extract, hash and archive, each with its own connections and archive file;
 //! * the committer closes batches: archive synced, links synced, catalogue committed;
 //! * followers pass on what is committed: the file of `-o` is one ([`argiope_store::follower`]);
-//! * the syncer makes the frontier's batches durable, so that nobody waits for the disk.
+//! * the syncer makes the frontier's batches durable, so that no other thread waits for the disk.
 //!
 //! The order for a page is archive, catalogue, frontier: any prefix of it can be repeated after a crash ([`recovery`]).
 

@@ -136,10 +136,10 @@ pub(crate) fn held(why: Option<&str>) {
     }
 }
 
-/// From the archive of a worker of a cluster that starts again.
+/// From the archive of a worker of a cluster that restarts.
 pub(crate) fn cut_off(cut: &Cut) {
     let (file, bytes, reason) = (&cut.now.file, cut.bytes, &cut.reason);
-    info!(%file, bytes, %reason, "uncommitted visits cut off the archive; they are fetched again");
+    info!(%file, bytes, %reason, "uncommitted visits cut off the archive; they will be fetched again");
 }
 
 pub(crate) fn stored(batch: &Batch, number: u64, took: Duration) {

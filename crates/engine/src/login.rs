@@ -74,7 +74,7 @@ impl Asking<'_> {
         let (url, answer) = self.send(frontier, page, None).await?;
         let status = answer.status.as_u16();
         if status >= 400 {
-            return Err(format!("the page with the form, {url}, answered {status}"));
+            return Err(format!("the page with the form, {url}, returned {status}"));
         }
         let decoded = decode(&answer.headers, &answer.body, MAX_BODY, &mut DecodeScratch::new());
         let names: Vec<&str> = self.form.fields.iter().map(|(name, _)| name.as_str()).collect();
@@ -108,7 +108,7 @@ impl Asking<'_> {
         let free = frontier.free_at(url.host(), now());
         let wait = free.since(now());
         if wait > LONGEST_WAIT {
-            return Err(format!("{} asks to be left alone for another {} s", url.host(), wait.as_secs()));
+            return Err(format!("{} asks for a pause of another {} s", url.host(), wait.as_secs()));
         }
         tokio::time::sleep(wait).await;
         let proxied = self.config.fetcher.proxies.of(url).is_some() || self.job.spec.proxy.is_some();
@@ -152,23 +152,23 @@ impl Asking<'_> {
     fn judge(&self, url: &Url, answer: &Fetched) -> Result<(), String> {
         let status = answer.status.as_u16();
         if status >= 400 {
-            return Err(format!("{url} answered {status}"));
+            return Err(format!("{url} returned {status}"));
         }
         let home = &self.form.url;
         if let Some(name) = &self.form.success_cookie
             && !self.job.cookies.has(name, home, now())
         {
-            return Err(format!("{url} answered {status}, but the cookie '{name}' was not set"));
+            return Err(format!("{url} returned {status}, but the cookie '{name}' was not set"));
         }
         if let Some(text) = &self.form.success_text {
             let decoded = decode(&answer.headers, &answer.body, MAX_BODY, &mut DecodeScratch::new());
             if !String::from_utf8_lossy(&decoded.bytes).contains(text.as_str()) {
-                return Err(format!("{url} answered {status}, but '{text}' is not in its answer"));
+                return Err(format!("{url} returned {status}, but '{text}' is not in its response"));
             }
         }
         let has_check = self.form.success_cookie.is_some() || self.form.success_text.is_some();
         if !has_check && self.job.cookies.header(None, home, now()).is_none() {
-            return Err(format!("{url} answered {status} and set no cookie"));
+            return Err(format!("{url} returned {status} and set no cookie"));
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
-//! `crawl -o` as a follower of what the committer commits. The position of the file goes with the committer's own
-//! batches: no second writer, no further sync, and a batch that takes a page back out of the catalogue also says that
-//! the file has to be written again.
+//! `crawl -o` as a follower of the committer. The position of the file is stored with the committer's own batches: no
+//! second writer and no extra sync, and a batch that removes a page from the catalogue also records that the file must
+//! be rewritten.
 
 use crate::error::EngineError;
 use crate::scheduler::Report;
@@ -20,7 +20,7 @@ pub(crate) struct OutputFollower {
 }
 
 impl OutputFollower {
-    /// Starts to write what the catalogue has beyond the file. An error that does not pass ends the crawl.
+    /// Starts to write the pages that the file lacks. A permanent error ends the crawl.
     pub(crate) fn start(
         output: Output,
         reader: Box<dyn CatalogueReader>,
@@ -46,7 +46,7 @@ impl OutputFollower {
         Ok(OutputFollower { progress, follower })
     }
 
-    /// To be stored with the next batch, which takes these jobs' pages out of the catalogue.
+    /// To be stored with the next batch, which removes pages of these jobs from the catalogue.
     pub(crate) fn position(&self, mut forgotten: impl Iterator<Item = JobId>) -> OutputPosition {
         if forgotten.any(|job| job == self.progress.job()) {
             self.progress.out_of_date();
@@ -54,7 +54,7 @@ impl OutputFollower {
         self.progress.position()
     }
 
-    /// Writes all that is committed. Gives the position to be stored then; none if it failed, which was reported.
+    /// Writes all committed pages. Returns the position to store; none if it failed, which was reported.
     pub(crate) fn finish(self) -> Result<Option<OutputPosition>, EngineError> {
         match self.follower.drain(None) {
             Outcome::CaughtUp => Ok(Some(self.progress.position())),

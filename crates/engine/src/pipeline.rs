@@ -1,4 +1,4 @@
-//! All threads of a crawl, started and stopped in one place. Every channel is named from -> to:
+//! Starts and stops all threads of a crawl. Every channel is named from -> to:
 //!
 //! | from -> to | what | bound |
 //! |---|---|---|
@@ -31,7 +31,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use tokio::sync::{Semaphore, mpsc};
 
-/// Starts all threads, waits for the end, and ends them in the order that loses nothing.
+/// Starts all threads, waits for the end, and stops them in an order that loses nothing.
 pub(crate) fn run(
     setup: EngineSetup,
     config: &EngineConfig,
@@ -113,7 +113,7 @@ pub(crate) fn run(
     let scheduling = spawn("scheduler", move || scheduler.run())?;
     let RunEnd { stop, jobs: ends, error, mut frontier, mut state, member } =
         scheduling.join().map_err(|_| EngineError::Panicked(String::from("scheduler")))?;
-    // The scheduler has gone, and the orders with it: workers end by themselves.
+    // The scheduler has ended and its orders with it: workers end by themselves.
     let mut first_error = error;
     for worker in workers {
         keep_first(&mut first_error, join(worker, "worker"));
@@ -136,7 +136,7 @@ pub(crate) fn run(
             failed.remove(&token);
         }
     }
-    // They were asked for, and nothing will tell any more that these were not their hosts' failures.
+    // These requests were sent, and nothing will show any more that their failures had another cause than their hosts.
     failed.into_values().for_each(|record| commit_queue.put(*record));
     interrupt_rest(&commit_queue, &jobs, &ends, stop.is_some() && member.is_none());
     commit_queue.close();
@@ -190,7 +190,7 @@ pub(crate) fn run(
         changes.marks.push((CLEAN.into(), 1));
     }
     state.apply(changes)?;
-    // Where others have the shards already, nothing of it is taken, and none of it waited for.
+    // If other workers own the shards already, nothing of it is stored or waited for.
     if !(is_member && stop == Some(Stop::Now)) {
         state.sync()?;
     }
@@ -199,7 +199,7 @@ pub(crate) fn run(
     Ok(Ended { jobs: outcomes, blocked, catalogue, status: last })
 }
 
-/// What rows are signed with that a thread of this process has made.
+/// The worker name in rows written by a thread of this process.
 fn name_of(process: &str, thread: &str) -> String {
     if process.is_empty() { format!("worker-{thread}") } else { format!("{process}/{thread}") }
 }
@@ -215,7 +215,7 @@ fn outcome_of(end: Option<&JobEnd>) -> JobOutcome {
     }
 }
 
-/// Jobs that were stopped in the middle are paused: they can go on.
+/// Jobs that were stopped midway are paused: they can be resumed.
 fn interrupt_rest(commit_queue: &CommitQueue, jobs: &Jobs, ends: &HashMap<JobId, JobEnd>, stopped: bool) {
     if !stopped {
         return;
@@ -231,7 +231,7 @@ fn interrupt_rest(commit_queue: &CommitQueue, jobs: &Jobs, ends: &HashMap<JobId,
     }
 }
 
-/// Makes batches durable one after the other; all that was applied meanwhile goes with the next one.
+/// Makes batches durable, one after the other; everything applied meanwhile goes with the next one.
 fn sync_loop(syncer: &dyn StateSync, asked: &Receiver<u64>, reports: &Sender<Vec<Report>>, tells: bool) {
     while let Ok(batches) = asked.recv() {
         if let Err(error) = syncer.sync() {
@@ -252,7 +252,7 @@ fn spawn<T: Send + 'static>(
 }
 
 pub(crate) fn thread_failed(error: std::io::Error) -> EngineError {
-    EngineError::Settings(format!("no thread can be started: {error}"))
+    EngineError::Settings(format!("cannot start a thread: {error}"))
 }
 
 fn join<T>(thread: JoinHandle<Result<T, EngineError>>, name: &str) -> Result<T, EngineError> {
@@ -265,7 +265,7 @@ fn keep_first<T>(first: &mut Option<EngineError>, result: Result<T, EngineError>
     }
 }
 
-/// Carries the sockets to the resolvers. Ends with the crawl.
+/// The runtime for DNS sockets. Ends with the crawl.
 struct DnsThread {
     handle: tokio::runtime::Handle,
     _stop: tokio::sync::oneshot::Sender<()>,

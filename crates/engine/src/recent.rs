@@ -1,6 +1,6 @@
-//! Links that a worker discovered or refused recently: the navigation of a site is on each of its pages and need not be judged
-//! every time. A link is added together with its page, and pages are committed in order, so a link that is left out here is
-//! committed already or will be first.
+//! Links that a worker discovered or skipped recently: the navigation of a site is on each of its pages and need not be
+//! checked every time. A link is added together with its page, and pages are committed in order, so a link that is left
+//! out here is committed already or will be first.
 
 use argiope_model::{Fingerprint, JobId};
 
@@ -16,7 +16,8 @@ impl Recent {
         Recent { slots: vec![0; ENTRIES] }
     }
 
-    /// Whether the link is known. `rules` is the version of the job's rules: links that older rules judged are judged again.
+    /// Whether the link is known. `rules` is the version of the job's rules: links checked by older rules are checked
+    /// again.
     pub(crate) fn check(&self, job: JobId, rules: u32, link: Fingerprint) -> bool {
         let key = key(job, rules, link);
         self.slots.get(slot(key)).is_some_and(|known| *known == key)
@@ -32,7 +33,7 @@ impl Recent {
 
 fn key(job: JobId, rules: u32, link: Fingerprint) -> u64 {
     let owner = (u64::from(job.0) << 32) | u64::from(rules);
-    // Never 0, which is what empty slots hold.
+    // Never 0, the value of empty slots.
     (link.0 ^ owner.wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1
 }
 

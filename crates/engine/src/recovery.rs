@@ -1,13 +1,13 @@
 //! After a crash: what the archive has beyond the frontier's marks is completed from it, without a second request.
 //!
-//! The archive is the log. The frontier stores, with every batch, how far the archive was when the visits of that batch
-//! were done; whatever complete visit lies beyond is committed to the catalogue (unless it is there) and ended in the
-//! frontier, links and all. What has no metadata record was in flight: it is still queued.
+//! The archive is the log. With every batch the frontier stores how far the archive was when the visits of that batch
+//! were done. Complete visits beyond that are committed to the catalogue (unless they are there) and completed in the
+//! frontier, with their links. Requests without a metadata record were in flight: they are still queued.
 //!
-//! A catalogue that is older than the frontier, restored from a backup or without its last transactions, is first brought
-//! up to it: the visits in between are ended, and only stored again.
+//! A catalogue that is older than the frontier, restored from a backup or without its last transactions, is first
+//! brought up to date: the visits in between are complete, and are only stored again.
 //!
-//! The archive is read twice: links may lead to what is itself among the visits, and those must be known first. A retry
+//! The archive is read twice: links may lead to URLs that are among the visits, and those must be known first. A retry
 //! or a hop may be there beside the visit it follows; then the last one of them counts.
 
 use crate::classify::{self, Decision};
@@ -41,23 +41,23 @@ use std::time::Duration;
 /// What was found after an unclean stop.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecoverySummary {
-    /// The last run did not end by itself. What was under way then is repeated; how many requests had left is not known.
+    /// The last run did not end by itself. Requests in flight at that time are repeated; their number is not known.
     pub unclean: bool,
     /// Visits completed from the archive.
     pub visits: u64,
-    /// Visits that the frontier had ended, put back into a catalogue that did not have them.
+    /// Visits that the frontier had completed, restored to a catalogue that lacked them.
     pub restored: u64,
-    /// Incomplete ones that were cut off.
+    /// Incomplete visits that were cut off.
     pub cuts: u64,
     /// Bytes of links beyond the catalogue that were cut.
     pub link_bytes: u64,
-    /// Failures that are queued again, because that was asked for.
+    /// Failures that are queued again on request.
     pub retried: u64,
 }
 
 const BATCH: usize = 500;
 
-/// Named in the rows as the worker.
+/// The worker name in the rows.
 const WORKER: &str = "recovery";
 
 pub(crate) struct Recoverer<'e> {
@@ -71,13 +71,13 @@ pub(crate) struct Recoverer<'e> {
     pub(crate) known: KnownVisits,
 }
 
-/// What is known of the visits that are recovered before their turn comes. As many as may be outstanding.
+/// What is known of the recovered visits before they are processed. As many as may be in progress.
 #[derive(Default)]
 pub(crate) struct KnownVisits {
-    /// How far each URL has come: its retries and hops so far.
+    /// The progress of each URL: its retries and hops so far.
     stages: HashMap<(JobId, Fingerprint), usize>,
     ended: HashSet<Ticket>,
-    /// Entries that wait for their time; looked up only if an entry is missing from its queue.
+    /// Delayed entries; searched only if an entry is missing from its queue.
     delayed: Option<HashMap<(QueueAt, OrderKey), Millis>>,
 }
 
@@ -106,7 +106,7 @@ impl Recoverer<'_> {
         Ok(RecoverySummary { visits: recovery.visits, restored, cuts, ..RecoverySummary::default() })
     }
 
-    /// Stores again what the frontier has ended, up to these lengths of the archive, and the catalogue does not have.
+    /// Stores visits that the frontier has completed, up to these lengths of the archive, and the catalogue lacks.
     fn catch_up(&mut self, ended: &HashMap<Arc<str>, u64>) -> Result<u64, EngineError> {
         let catalogued = self.committer.catalogue.reader()?.archive_positions()?.into_iter();
         let catalogued: HashMap<Arc<str>, u64> = catalogued.map(|p| (p.file.into(), p.length)).collect();
@@ -129,7 +129,7 @@ impl Recoverer<'_> {
         Ok(restored)
     }
 
-    /// Reads the wanted visits beyond these positions, as records, and hands them on in batches.
+    /// Reads the selected visits beyond these positions, as records, and passes them on in batches.
     fn replay(
         &mut self,
         known: &[Position],
@@ -219,7 +219,7 @@ impl Recoverer<'_> {
         })
     }
 
-    /// A visit as its worker would have handed it over. None if its job is not open: it stays where it is.
+    /// A visit as its worker would have passed it on. None if its job is not open: it stays where it is.
     fn record_of(
         &mut self,
         found: RecoveredVisit,
@@ -264,7 +264,7 @@ impl Recoverer<'_> {
         };
         record.position = position;
         if catalogued {
-            // Only the frontier had not heard of it: links and rows are stored.
+            // Only the frontier lacked it: links and rows are stored.
             let settlement = record.settlement.take();
             record = VisitRecord { settlement, position: record.position, ..VisitRecord::default() };
         }
@@ -274,7 +274,7 @@ impl Recoverer<'_> {
         Ok(Some(record))
     }
 
-    /// The host may have asked for patience, and been forgotten.
+    /// The host may have asked for a pause that was lost.
     fn tell_host(&mut self, visit: &Visit, fetched: &Fetched) {
         let (status, ended) = (fetched.status.as_u16(), fetched.timings.ended);
         let retry_after = classify::retry_after(&fetched.headers, status, ended);
@@ -282,8 +282,8 @@ impl Recoverer<'_> {
         self.frontier.answered_before(&visit.url, &Answer { ended, outcome }, now());
     }
 
-    /// A robots.txt is kept as if it had just come. One that was redirected is asked for again, and so is that of a host
-    /// for which nothing is queued any more: whoever asks then looks for its sitemaps, too.
+    /// Treats a robots.txt as if it had just arrived. One that was redirected is fetched again, and so is that of a
+    /// host without queued URLs: the next user also looks for its sitemaps.
     fn keep_robots(&mut self, job: &JobContext, visit: &Visit, fetched: &Fetched, record: &mut VisitRecord) {
         let Some(origin) = &visit.source else { return };
         if fetched.redirect().is_some() || !self.frontier.serves(job.id, origin.host()) {
@@ -324,7 +324,7 @@ fn decision_of(found: &RecoveredVisit) -> Decision {
             Completion::Redirect { to: to.clone(), status: metadata.status.unwrap_or(302) }
         }
     };
-    // Whatever was tried again and ended without a good answer had been tried as often as makes sense.
+    // A visit that was retried and ended without success had been retried as often as allowed.
     let bad = metadata.status.is_none_or(|status| matches!(status, 429 | 500..=599));
     let last = matches!(metadata.outcome, VisitOutcome::Final) && bad;
     let dead_letter = last && metadata.error.is_some() && metadata.visit.attempt > 0;
@@ -364,7 +364,7 @@ fn without_response(metadata: VisitMetadata, decision: Decision, ticket: Option<
     }
 }
 
-/// An answer as the archive has it.
+/// A response as archived.
 fn fetched_again(found: &RecoveredVisit, exchange: &StoredExchange) -> Fetched {
     let metadata = &found.metadata;
     Fetched {
@@ -382,7 +382,7 @@ fn fetched_again(found: &RecoveredVisit, exchange: &StoredExchange) -> Fetched {
     }
 }
 
-/// Header fields of a stored head; lines that are none are passed over.
+/// Header fields of a stored head; invalid lines are skipped.
 fn parse_head(head: &[u8]) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for line in head.split(|byte| *byte == b'\n').skip(1) {

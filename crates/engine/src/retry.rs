@@ -1,7 +1,7 @@
-//! Asking again for what has failed: pages go back from the catalogue into the queue.
+//! Retries: failed pages go back from the catalogue into the queue.
 //!
-//! The queue is durable before a page leaves the catalogue. A crash in between leaves a page in both, and saying it again
-//! mends that: a URL that is queued already is not queued twice.
+//! The queue is durable before a page leaves the catalogue. A crash in between leaves a page in both; repeating the
+//! retry fixes that, because a queued URL is not queued twice.
 
 use crate::error::EngineError;
 use argiope_frontier::state::ShardState;
@@ -10,10 +10,10 @@ use argiope_model::{JobId, Millis, NormalRules, RequestKind, Url, Visit};
 use argiope_store::catalogue::{CatalogueReader, PageKey, PageQuery, PageRow, StoredPage};
 use std::ops::ControlFlow;
 
-/// Pages that are put back at once.
+/// Pages that are queued again at once.
 pub(crate) const CHUNK: usize = 1000;
 
-/// The first failures of a job beyond a number of the catalogue, as many as are put back at once.
+/// The first failures of a job after a number of the catalogue, as many as are queued again at once.
 pub fn failures_after(
     reader: &dyn CatalogueReader,
     job: JobId,
@@ -30,8 +30,8 @@ pub fn failures_after(
     Ok(failed)
 }
 
-/// Queues pages again, in memory: the caller applies that. How many were not queued already, and which pages are to leave
-/// the catalogue then.
+/// Queues pages again, in memory: the caller applies that. Returns how many were not queued already, and which pages
+/// must then leave the catalogue.
 pub(crate) fn requeue(
     frontier: &mut Frontier,
     state: &dyn ShardState,
@@ -52,7 +52,7 @@ pub(crate) fn requeue(
     Ok((queued, keys))
 }
 
-/// The visit of a URL as if it had just been found. The rules are those of its job.
+/// The visit of a URL as if it had just been discovered. The rules are those of its job.
 pub fn visit_of(row: &PageRow, rules: &NormalRules) -> Option<Visit> {
     let url = |text: &str| Url::from_stored(text).and_then(|url| url.under(rules)).ok();
     Some(Visit {

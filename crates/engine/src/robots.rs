@@ -32,8 +32,8 @@ pub(crate) fn unqueued_visit(job: &JobContext, kind: RequestKind, url: &Url) -> 
     }
 }
 
-/// The rules in a robots.txt response, or what is wrong with it. An incomplete body is an error: the missing part may forbid
-/// something. Only a body over the size limit is used as far as it goes.
+/// The rules in a robots.txt response, or what is wrong with it. An incomplete body is an error: the missing part may
+/// forbid something. Only a body over the size limit is used as far as it was read.
 pub(crate) fn robots_body(fetched: &Fetched, scratch: &mut DecodeScratch) -> Result<Bytes, String> {
     let is_rules = fetched.status.is_success();
     if let Some(cut) =

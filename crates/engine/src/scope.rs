@@ -31,18 +31,18 @@ impl ScopeCompiler {
         scope
     }
 
-    /// What the configuration says of single domains.
+    /// The settings of single domains.
     pub(crate) fn domain_policy(&self) -> Arc<DomainPolicy> {
         Arc::clone(&self.policy.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// For jobs that are opened, and rules that are compiled, after a reload.
+    /// For jobs opened and rules compiled after a reload.
     pub(crate) fn set_domain_policy(&self, policy: Arc<DomainPolicy>) {
         *self.policy.write().unwrap_or_else(PoisonError::into_inner) = policy;
     }
 
     pub(crate) fn insert(&self, start: &JobStart) {
-        // Only a scope of hosts is ever made anew.
+        // Only a scope of hosts is ever compiled again.
         if start.graph.is_none() {
             let mut seeds = self.seeds.write().unwrap_or_else(PoisonError::into_inner);
             seeds.insert(start.id, start.seeds.clone());

@@ -1,4 +1,4 @@
-//! Everything before the threads of a crawl start: stores are opened, the frontier is restored, seeds are queued.
+//! Everything before the threads of a crawl start: opens stores, restores the frontier, queues seeds.
 
 use crate::committer::{CommitQueue, Committer};
 use crate::config::{EngineConfig, Ports};
@@ -30,8 +30,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 pub(crate) const CLEAN: &str = "clean";
-/// The mark that says when a process first began after one that had been killed. It stays: hosts that the state does not
-/// know may have been asked until then, and that is so after clean stops, too.
+/// The mark with the time of the first start after a kill. It stays: hosts without state may have been requested until
+/// then, which remains true after clean stops.
 const KILLED: &str = "killed";
 /// One in so many requests is handed out ahead, so that no connection waits for the scheduler.
 const AHEAD_SHARE: usize = 4;
@@ -79,8 +79,7 @@ fn last_stop(marks: &[(Box<str>, u64)], is_new: bool) -> LastStop {
     }
 }
 
-/// With an archive an old catalogue is brought up to the frontier from it. Without one nobody has the pages any more
-/// that are missing from it.
+/// With an archive, an old catalogue is brought up to date from it. Without one the missing pages are lost.
 fn check_not_behind(catalogue: &dyn Catalogue, state: &dyn ShardState) -> Result<(), EngineError> {
     let marks = state.marks()?;
     let told = marks.iter().find(|(name, _)| **name == *CATALOGUE).map_or(0, |(_, batch)| *batch);
@@ -196,7 +195,7 @@ impl EngineSetup {
         }
     }
 
-    /// First into the queue, for good, then out of the catalogue.
+    /// First durably into the queue, then out of the catalogue.
     pub(crate) fn put_back(&mut self, job: JobId, pages: &[StoredPage]) -> Result<u64, EngineError> {
         let at = now();
         let Some(job) = self.jobs.get(job) else { return Ok(0) };
@@ -215,7 +214,7 @@ impl EngineSetup {
         Ok(queued)
     }
 
-    /// A job that has ended goes on if something of it is queued.
+    /// A job that has ended is resumed if it has queued URLs.
     pub(crate) fn reopen(&mut self, job: JobId) -> Result<(), EngineError> {
         let changes = self.frontier.take_changes();
         self.state.apply(changes)?;
@@ -245,8 +244,8 @@ impl EngineSetup {
         Ok(recovery)
     }
 
-    /// What an earlier process of this member left in the archive is cut to what the catalogue has. Visits beyond are not
-    /// completed: their URLs are queued still, maybe at another member, and are fetched again.
+    /// What an earlier process of this member left in the archive is cut to what the catalogue has. Later visits are
+    /// not completed: their URLs are still queued, maybe at another member, and are fetched again.
     fn take_up_archive(&mut self) -> Result<RecoverySummary, EngineError> {
         let summary = RecoverySummary { link_bytes: self.link_bytes, ..RecoverySummary::default() };
         let Some(archive) = &self.committer.archive else { return Ok(summary) };
@@ -258,7 +257,7 @@ impl EngineSetup {
         Ok(RecoverySummary { cuts: cuts.len() as u64, ..summary })
     }
 
-    /// Before anything is stored of a job: one that cannot log in does not begin.
+    /// Before anything of a job is stored: a job that cannot log in does not start.
     pub(crate) fn log_in(&mut self, config: &EngineConfig, starts: &[JobStart]) -> Result<(), EngineError> {
         for start in starts {
             if let (Some(form), Some(job)) = (&start.session.login, self.jobs.get(start.id)) {
@@ -269,7 +268,7 @@ impl EngineSetup {
         Ok(())
     }
 
-    /// The jobs run from here on: the state is no longer clean, seeds are offered, output is opened.
+    /// From here on the jobs run: the state is no longer clean, seeds are offered, output is opened.
     pub(crate) fn begin(
         &mut self,
         starts: &[JobStart],
@@ -277,7 +276,7 @@ impl EngineSetup {
         recovered: u64,
     ) -> Result<(), EngineError> {
         let at = now();
-        // First of all: a file that cannot be written to leaves the job as it was.
+        // First of all: a file that cannot be written leaves the job as it was.
         if let Some(OutputFile { job, path }) = output {
             let noindex = self.jobs.get(job).is_some_and(|job| job.spec.index_noindex);
             let Committer { catalogue, followers, reports, .. } = &mut self.committer;

@@ -1,5 +1,5 @@
-//! A scheduler in a cluster: its shards come and go, others send it what they find, and pages of a job's budget are
-//! granted to it.
+//! A scheduler in a cluster: its shards come and go, others send it URLs, and pages of a job's budget are granted to
+//! it.
 
 use crate::cookies::Session;
 use crate::error::EngineError;
@@ -15,25 +15,25 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often pages that nobody needs here, and jobs that are blocked here, are looked for.
+/// How often to check for pages that are not needed here, and for jobs that are blocked here.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// What a member keeps in mind.
+/// The state of a member.
 #[derive(Default)]
 pub(crate) struct MemberState {
     owned: BTreeSet<u16>,
     /// To be handed over as soon as they are quiet.
     leaving: BTreeSet<u16>,
-    /// To be handed over as soon as so many batches of the frontier are durable.
+    /// To be handed over as soon as this many batches of the frontier are durable.
     storing: BTreeMap<u16, u64>,
-    /// Jobs for which pages were asked and not granted yet.
+    /// Jobs for which pages were requested and not granted yet.
     asked: HashSet<JobId>,
-    /// What was said of jobs that are blocked, of each shard: how far its log was applied, and until when.
+    /// The reports about blocked jobs, for each shard: how far its log was applied, and until when.
     said_blocked: BTreeMap<(JobId, u16), (Option<u64>, Millis)>,
     next_look: Millis,
-    /// Of the lease, as it was last told: what is asked for belongs to it.
+    /// The current term of the lease; new requests belong to it.
     term: u64,
-    /// Answers of an earlier term whose shards may have been taken by others, with the worker that holds each.
+    /// Responses of an earlier term whose shards others may have taken, with the worker that holds each.
     late: Vec<(usize, Token)>,
 }
 
@@ -96,7 +96,7 @@ impl Scheduler {
         let limits = context.limits();
         self.scope.insert(start);
         self.jobs.insert(Arc::new(context));
-        // A job that somebody has handed in, or goes on with, asks again where robots.txt was unreachable.
+        // A job that somebody submitted or resumed fetches unreachable robots.txt files again.
         let begins = activity == Activity::Running && self.frontier.activity(id) != Some(activity);
         self.frontier.restore_job(self.state.as_ref(), id, limits, at)?;
         self.frontier.set_activity(id, activity);
@@ -111,7 +111,7 @@ impl Scheduler {
     }
 
     fn deliver(&mut self, shard: u16, messages: &[(u64, Vec<u8>)], at: Millis) -> Result<(), EngineError> {
-        // A shard that was lost meanwhile is its next owner's, and so is what is sent to it.
+        // A shard that was lost meanwhile belongs to its next owner, with all messages to it.
         if !self.shards.owned.contains(&shard) {
             return Ok(());
         }
@@ -139,13 +139,13 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Not without a lease, nor before it is known what has become of the shards while there was none.
+    /// Not without a lease, nor before it is known what happened to the shards while there was none.
     pub(crate) fn may_ask(&self) -> bool {
         self.lease.holds() && self.lease.term() == self.shards.term
     }
 
-    /// An answer came after the end of its term. If nobody has taken its shard meanwhile, nobody has asked its host either,
-    /// and it is as good as any; else the next owner asks again, and has it for itself.
+    /// A response came after the end of its term. If nobody has taken its shard meanwhile, nobody has sent requests to
+    /// its host, and it is valid; else the next owner sends the request again.
     pub(crate) fn late(&mut self, worker: usize, token: Token, at: Millis) {
         if self.lease.term() != self.shards.term {
             return self.shards.late.push((worker, token));
@@ -157,7 +157,7 @@ impl Scheduler {
         self.order(worker, Order::Late { token, is_kept });
     }
 
-    /// Once a turn: shards that may go, pages that are missing or left over.
+    /// Once per turn: shards that may be handed over, budget that is missing or not needed.
     pub(crate) fn keep_membership(&mut self, at: Millis) -> Result<(), EngineError> {
         if self.member.is_none() {
             return Ok(());
@@ -172,7 +172,7 @@ impl Scheduler {
         Ok(())
     }
 
-    /// What is not stored yet is waited for beside the crawl: that may take as long as a server is away.
+    /// Waiting for storage happens beside the crawl: it may take as long as a server is unavailable.
     fn hand_over_quiet(&mut self, at: Millis) -> Result<(), EngineError> {
         let quiet: Vec<u16> =
             self.shards.leaving.iter().copied().filter(|shard| self.frontier.is_quiet(*shard)).collect();
@@ -193,7 +193,7 @@ impl Scheduler {
         Ok(())
     }
 
-    /// So many batches are durable: whoever takes these shards next reads what is written now.
+    /// This many batches are durable: the next owner of these shards reads what is written now.
     pub(crate) fn hand_over_stored(&mut self, batches: u64, at: Millis) {
         let stored = self.shards.storing.iter().filter(|(_, needed)| **needed <= batches);
         for shard in stored.map(|(shard, _)| *shard).collect::<Vec<_>>() {
@@ -204,7 +204,7 @@ impl Scheduler {
         }
     }
 
-    /// A job whose every shard says that nothing of it can be asked for long is not waited for.
+    /// A job ends without waiting if every shard reports that all of its URLs are blocked for long.
     fn say_blocked(&mut self, at: Millis) -> Result<(), EngineError> {
         let mut says = false;
         for job in self.jobs.all().iter().map(|job| job.id) {

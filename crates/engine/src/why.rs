@@ -1,4 +1,4 @@
-//! Why a URL was, or was not, fetched: the very functions that decide, in an explaining mode.
+//! Why a URL was, or was not, fetched: runs the functions that decide, in an explaining mode.
 
 use crate::error::EngineError;
 use crate::job::JobContext;
@@ -8,10 +8,10 @@ use argiope_frontier::{Frontier, QueueView, RobotsView};
 use argiope_model::{Decision, FingerprintKey, Millis, Url};
 use serde::{Deserialize, Serialize};
 
-/// Entries that are looked through for the time at which a URL is due, the earliest first.
+/// Entries that are searched for the due time of a URL, earliest first.
 const RETRIES: usize = 10_000;
 
-/// One step of the way to a decision.
+/// One step of the decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhyStep {
     pub step: String,
@@ -32,7 +32,7 @@ pub struct Why {
     pub steps: Vec<WhyStep>,
 }
 
-/// As far as rules and frontier know. What the catalogue has of the URL comes before it.
+/// The part that rules and frontier know. The caller puts the catalogue's part before it.
 pub(crate) fn of_frontier(
     frontier: &Frontier,
     state: &dyn ShardState,
@@ -45,7 +45,7 @@ pub(crate) fn of_frontier(
     let mut steps = Vec::new();
     let mut decision = None;
     let admitted = frontier.queue_view(job.id, url, key.of(url.normal(), 0)) == QueueView::Seen;
-    // A URL that was admitted has passed, whatever depth one would guess for it now.
+    // A URL that was admitted has passed, whatever depth is assumed for it now.
     if !admitted {
         for step in rules.explain(url, 0) {
             steps.push(WhyStep::new(step.name, step.passed, step.detail));
@@ -82,7 +82,7 @@ pub(crate) fn of_frontier(
     Ok(Why { url: url.as_str().to_owned(), decision: decision.unwrap_or(fallback), steps })
 }
 
-/// When a URL that waits for a time of its own is due.
+/// When a delayed URL is due.
 fn retry_step(
     frontier: &Frontier,
     state: &dyn ShardState,
@@ -124,7 +124,7 @@ fn robots_step(view: &RobotsView) -> (bool, String, Option<Decision>) {
         }
         RobotsView::Unreachable { until } => {
             let detail = format!(
-                "robots.txt is unreachable; a crawl that runs asks for it again at {}",
+                "robots.txt is unreachable; a running crawl requests it again at {}",
                 until.rfc3339()
             );
             (false, detail, Some(Decision::RobotsUnreachable))

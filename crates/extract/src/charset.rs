@@ -1,5 +1,5 @@
-//! Which encoding the bytes of a page are in: byte order mark, header, declaration in the first kilobyte, and only
-//! then a guess. UTF-8, which most pages are, is parsed where it lies.
+//! Detects the encoding of a page: byte order mark, header, declaration in the first kilobyte, and only then a guess.
+//! UTF-8, which most pages are, is parsed in place.
 
 use crate::Media;
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
@@ -7,7 +7,7 @@ use encoding_rs::{Encoding, ISO_2022_JP, UTF_8, WINDOWS_1252};
 
 /// How much of a page is searched for a declaration; the HTML standard says 1024.
 const PRESCANNED_BYTES: usize = 1024;
-/// How much of a page is shown to the detector. Enough text to be sure, and no more time than that.
+/// The size of the sample for the detector: enough text to be sure, without taking too long.
 const DETECTED_BYTES: usize = 64 * 1024;
 const ESCAPE: u8 = 0x1b;
 
@@ -76,8 +76,8 @@ fn declared_in_markup(head: &[u8]) -> Option<&'static Encoding> {
     None
 }
 
-/// The value of the first `name = value` in a tag, whichever attribute holds it: `charset=x` and
-/// `content="text/html; charset=x"` read the same.
+/// The value of the first `name = value` in a tag, in any attribute: `charset=x` and `content="text/html; charset=x"`
+/// give the same.
 fn value_of<'t>(tag: &'t [u8], name: &[u8]) -> Option<&'t [u8]> {
     let at = tag.windows(name.len()).position(|window| window.eq_ignore_ascii_case(name))?;
     let rest = tag.get(at + name.len()..)?.trim_ascii_start().strip_prefix(b"=")?.trim_ascii_start();
@@ -93,7 +93,7 @@ fn value_of<'t>(tag: &'t [u8], name: &[u8]) -> Option<&'t [u8]> {
     rest.get(..end.unwrap_or(rest.len()))
 }
 
-/// A declaration that can be read as ASCII cannot be in UTF-16, whatever it says.
+/// A declaration that can be read as ASCII cannot be in UTF-16, whatever it claims.
 fn declared(label: &[u8]) -> Option<&'static Encoding> {
     let encoding = Encoding::for_label(label.trim_ascii())?;
     match encoding.name() {
@@ -108,21 +108,21 @@ fn guess(body: &[u8], host_name: &str) -> &'static Encoding {
     match std::str::from_utf8(head) {
         Ok(_) if memchr::memchr(ESCAPE, head).is_none() => return UTF_8,
         Ok(_) => return seven_bits(head, head.len() == body.len()),
-        // A cut character at the end of the sample says nothing against UTF-8.
+        // An incomplete character at the end of the sample does not rule out UTF-8.
         Err(error) if error.error_len().is_none() && head.len() < body.len() => return UTF_8,
         Err(_) => {}
     }
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
     detector.feed(head, head.len() == body.len());
     let top_level = host_name.rsplit('.').next().map(str::to_ascii_lowercase).unwrap_or_default();
-    // The detector wants a label of lower-case letters or none.
+    // The detector requires a label of lower-case letters, or none.
     let hint =
         (!top_level.is_empty() && top_level.bytes().all(|b| b.is_ascii_lowercase())).then_some(top_level);
     detector.guess(hint.as_ref().map(|label| label.as_bytes()), Utf8Detection::Deny)
 }
 
-/// Text of seven bits with escapes in it is ISO-2022-JP if it can be read as that. Browsers do not guess it, since it may
-/// hide scripts from filters; a crawler runs none.
+/// 7-bit text with escape sequences is ISO-2022-JP if it can be decoded as that. Browsers do not detect it, because it
+/// may hide scripts from filters; a crawler runs none.
 fn seven_bits(head: &[u8], whole: bool) -> &'static Encoding {
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
     detector.feed(head, whole);
@@ -191,7 +191,7 @@ mod tests {
         let japanese = iso_2022_jp(text);
         assert_eq!(of(&[b"<title>", japanese.as_slice(), b"</title>"].concat(), None), "ISO-2022-JP");
         assert_eq!(ISO_2022_JP.decode(&japanese).0, text);
-        // Longer than what is looked at, and cut within a character.
+        // Longer than the sample, and cut within a character.
         for shift in 0..2 {
             let lines = [japanese.as_slice(), b"\n"].concat().repeat(9);
             let long = ["a".repeat(DETECTED_BYTES - 99 - shift).as_bytes(), &lines].concat();
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(of("\u{1b}$B \u{e9}".as_bytes(), None), "UTF-8");
     }
 
-    /// Two bytes for each character, between escapes. The library encodes this charset only for forms.
+    /// Two bytes per character, between escape sequences. The library encodes this charset only for forms.
     fn iso_2022_jp(text: &str) -> Vec<u8> {
         let (bytes, _, _) = encoding_rs::EUC_JP.encode(text);
         let seven_bits = bytes.iter().map(|byte| byte & 0x7f);

@@ -1,7 +1,7 @@
-//! What the tags of a page mean: the tokenizer calls, once per tag and piece of text, in the order of the page.
+//! Interprets the tags of a page: the tokenizer calls it once per tag and piece of text, in page order.
 //!
-//! There is no tree. What a tree would know and this must, is kept as a few flags: inside a template, inside
-//! noscript, inside foreign content, inside an anchor or a heading. Character references in text arrive decoded.
+//! There is no tree. What is needed of one is kept in a few flags: inside a template, inside noscript, inside foreign
+//! content, inside an anchor or a heading. Character references in text are already decoded.
 
 use crate::element::{Element, Embedding, Fallback, Raw};
 use crate::links::{LinkCollection, LinkElement};
@@ -22,7 +22,7 @@ pub(crate) struct HeadingRange {
     pub(crate) end: u32,
 }
 
-/// Where text goes.
+/// The target of text.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 enum Destination {
     #[default]
@@ -36,7 +36,7 @@ enum Destination {
 pub(crate) struct Collector {
     pub(crate) text: Text,
     pub(crate) links: LinkCollection,
-    /// Counted and limited by themselves, so that pictures do not take the places of links.
+    /// Counted and limited separately, so that images do not use up the limit of links.
     pub(crate) resources: LinkCollection,
     pub(crate) metadata: Metadata,
     pub(crate) headings: Vec<HeadingRange>,
@@ -46,9 +46,9 @@ pub(crate) struct Collector {
     foreign: u32,
     noscript: bool,
     noframes: bool,
-    /// Position of the open link and where its text begins.
+    /// Position of the open link and the start of its text.
     anchor: Option<(u32, u32)>,
-    /// The open link stands in `noscript` or `noframes`: its text is that of the link, and none of the page's.
+    /// The open link is in `noscript` or `noframes`: its text belongs to the link, but not to the page's text.
     is_anchor_hidden: bool,
     heading: Option<(u8, u32)>,
     xhtml: bool,
@@ -59,7 +59,7 @@ pub(crate) struct Collector {
     agent: String,
 }
 
-/// What one page is collected with.
+/// The settings for one page.
 pub(crate) struct Plan<'a> {
     pub(crate) xhtml: bool,
     pub(crate) most_links: usize,
@@ -95,15 +95,15 @@ impl Collector {
         self.agent.push_str(plan.agent);
     }
 
-    /// Ends what the page left open.
+    /// Closes what the page left open.
     pub(crate) fn finish(&mut self) {
         self.end_title();
         self.end_anchor();
         self.end_heading();
     }
 
-    /// A start tag, complete. If no markup follows it up to its end tag, the answer is how to read that; the end tag
-    /// then is for [`Collector::end_raw`].
+    /// A complete start tag. If no markup follows up to its end tag, the return value says how to read that text; the
+    /// end tag is then passed to [`Collector::end_raw`].
     #[inline]
     pub(crate) fn start_tag(&mut self, tag: &Tag<'_>) -> Option<Raw> {
         let element = tag.element;
@@ -147,7 +147,7 @@ impl Collector {
                     self.heading = Some((level, self.text.position()));
                 }
             }
-            // An empty element; only `iframe` has content, and none of it is markup.
+            // An empty element; only `iframe` has content, and that has no markup.
             Element::Frame => self.add_link(tag, Attribute::Src, LinkElement::Frame),
             Element::Iframe => {
                 self.add_link(tag, Attribute::Src, LinkElement::Frame);
@@ -180,12 +180,12 @@ impl Collector {
         None
     }
 
-    /// Without the tree of a browser: a slash ends an element in XHTML and in foreign content only.
+    /// Without the tree of a browser: a slash ends an element only in XHTML and in foreign content.
     fn is_closed(&self, tag: &Tag<'_>) -> bool {
         tag.self_closing && self.is_in_foreign_content()
     }
 
-    /// Whether what a page may hold here is XML rather than HTML.
+    /// Whether the page may have XML rather than HTML here.
     pub(crate) fn is_in_foreign_content(&self) -> bool {
         self.xhtml || self.foreign > 0
     }
@@ -236,13 +236,13 @@ impl Collector {
         self.noscript || self.noframes
     }
 
-    /// Whether text that comes now is kept.
+    /// Whether the current text is kept.
     #[inline]
     pub(crate) fn keeps_text(&self) -> bool {
         self.destination != Destination::Nowhere
     }
 
-    /// Where text goes outside of raw elements.
+    /// The target of text outside raw elements.
     fn aim(&mut self) {
         let hidden = self.templates > 0 || (self.is_in_fallback() && !self.is_anchor_hidden);
         self.destination = if hidden { Destination::Nowhere } else { Destination::Visible };
@@ -307,7 +307,7 @@ impl Collector {
         }
     }
 
-    /// A picture speaks for a link that has no words of its own.
+    /// The alternative text of an image counts for a link without words of its own.
     fn take_alternative_text(&mut self, tag: &Tag<'_>) {
         if let Some((position, start)) = self.anchor
             && self.text.between(start, self.text.position()).is_empty()
@@ -340,7 +340,7 @@ impl Collector {
             rel.split(u8::is_ascii_whitespace).any(|part| part.eq_ignore_ascii_case(word.as_bytes()))
         };
         let Some(href) = tag.value(Attribute::Href) else {
-            // A preloaded picture may be one of several, and have no reference of its own.
+            // A preloaded image may have several candidates and no reference of its own.
             if self.wants_resources && says("preload") {
                 self.add_resource_set(tag, Attribute::ImageSrcset);
             }
@@ -415,12 +415,12 @@ impl Collector {
             Embedding::Svg if self.is_in_foreign_content() => {
                 self.add_resource(self.reference(tag), LinkKind::Image);
             }
-            // What browsers take for a misspelt `img`.
+            // Browsers treat this as a misspelt `img`.
             Embedding::Svg => self.add_resource(source, LinkKind::Image),
         }
     }
 
-    /// A reference to nothing, or into the page itself, is no resource.
+    /// An empty reference, or one into the page itself, is not a resource.
     fn add_resource(&mut self, href: Option<Cow<'_, [u8]>>, kind: LinkKind) {
         let Some(href) = href.filter(|_| self.templates == 0) else { return };
         if !matches!(href.trim_ascii_start().first(), None | Some(b'#')) {

@@ -1,4 +1,4 @@
-//! The SHA-256 of a body: what makes two pages the same page.
+//! The SHA-256 of a body, which identifies pages with the same content.
 
 use argiope_model::ContentHash;
 use sha2::block_api::compress256;
@@ -10,8 +10,8 @@ pub fn content_hash(body: &[u8]) -> ContentHash {
 const BLOCK: usize = 64;
 const LENGTH: usize = 8;
 
-/// A SHA-256 that is worked out block by block, when others say so. Each block waits for the one before and leaves the
-/// processor idle most of the time: between other work it costs little.
+/// A SHA-256 that is computed block by block on request. Each block depends on the previous one and leaves the
+/// processor idle most of the time, so interleaved with other work it costs little.
 pub(crate) struct Hashing<'b> {
     state: [u32; 8],
     blocks: &'b [[u8; BLOCK]],
@@ -25,7 +25,7 @@ impl<'b> Hashing<'b> {
         Hashing { state: FIRST_STATE, blocks, rest, bits: (bytes.len() as u64).wrapping_mul(8) }
     }
 
-    /// One block more, if there is one.
+    /// Processes one more block, if there is one.
     #[inline]
     pub(crate) fn step(&mut self) {
         if let Some((block, others)) = self.blocks.split_first() {
@@ -34,7 +34,7 @@ impl<'b> Hashing<'b> {
         }
     }
 
-    /// What is left, and the length, as the standard has it.
+    /// Processes the rest and the length, as the standard requires.
     pub(crate) fn finish(mut self) -> ContentHash {
         compress256(&mut self.state, self.blocks);
         let mut last = [[0; BLOCK]; 2];

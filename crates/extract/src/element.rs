@@ -1,4 +1,4 @@
-//! The elements that mean something to extraction. All others only separate words.
+//! The elements that matter to extraction. All others only separate words.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Element {
@@ -12,13 +12,13 @@ pub(crate) enum Element {
     Img,
     Link,
     Meta,
-    /// What is read where something else is not: text that is not shown, links that are links.
+    /// Fallback content: its text is not shown, its links are links.
     Fallback(Fallback),
-    /// Brings something from elsewhere into the page.
+    /// Embeds something in the page.
     Embedding(Embedding),
-    /// Its text is shown, its tags are not tags: `textarea`, `xmp`, `plaintext`.
+    /// Its text is shown, its tags are text: `textarea`, `xmp`, `plaintext`.
     Shown(Raw),
-    /// Neither its text nor its tags are for people: `script`, `style`, `noembed`.
+    /// Neither its text nor its tags are shown: `script`, `style`, `noembed`.
     Hidden(Raw),
     Foreign,
     Template,
@@ -39,18 +39,18 @@ pub(crate) enum Fallback {
 pub(crate) enum Embedding {
     Object,
     Embed,
-    /// Of a picture, a video or an audio.
+    /// For a picture, a video or an audio.
     Source,
     Video,
     /// Sound, and the captions of a video.
     Audio,
-    /// A button may be a picture.
+    /// A button may be an image.
     Input,
     /// `image` and `use`, of SVG.
     Svg,
 }
 
-/// How the tokenizer reads what follows the start tag.
+/// How the tokenizer reads the text after the start tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Raw {
     /// Character references are decoded, tags are not.
@@ -173,8 +173,8 @@ const KNOWN: &[(&[u8], Element)] = &[
 const SLOTS_LOG2: u32 = 8;
 const SLOTS: usize = 1 << SLOTS_LOG2;
 
-/// [`KNOWN`] by the hash of the packed name. The names are few and the slots many, so that the first that is looked at
-/// is mostly the right one, or free.
+/// [`KNOWN`] by the hash of the packed name. There are few names and many slots, so the first slot is usually the right
+/// one, or free.
 static SLOTTED: [(u64, Element); SLOTS] = slotted();
 
 #[allow(clippy::indexing_slicing, reason = "runs while compiling: an index out of bounds does not build")]

@@ -1,15 +1,15 @@
-//! The form of a login page: hidden fields, such as a token against forged requests, have to be sent along with what a user
-//! types. Not on the path of crawled pages.
+//! The form of a login page: hidden fields, such as a token against forged requests, must be sent along with the user's
+//! fields. Not used for crawled pages.
 
 use html5gum::{DefaultEmitter, EndTag, StartTag, Token, Tokenizer};
 
-/// Hidden fields of one form beyond these are not sent.
+/// Further hidden fields of a form are not sent.
 const MOST_FIELDS: usize = 100;
 
-/// The hidden fields of the first form that has one of these fields, without those that are named here.
+/// The hidden fields of the first form that has one of these fields, except those named here.
 pub fn hidden_fields(page: &[u8], names: &[&str]) -> Vec<(String, String)> {
     let mut emitter = DefaultEmitter::default();
-    // So that what looks like a tag in a script is none.
+    // So that what looks like a tag in a script is not treated as one.
     emitter.naively_switch_states(true);
     let mut form: Option<Form> = None;
     for Ok(token) in Tokenizer::new_with_emitter(page, emitter) {

@@ -14,15 +14,15 @@ pub struct InspectedLink {
     pub rel: Option<String>,
 }
 
-/// What a page is shown with.
+/// Resources of the page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct InspectedResource {
     pub url: String,
     pub kind: &'static str,
 }
 
-/// The fields of the page record that a body and its headers tell, and what the record has no room for. `links` is
-/// the list here, where the record has its length.
+/// The fields of the page record that come from body and headers, and details that the record does not have. `links` is
+/// the list here; the record has its length.
 #[derive(Clone, Debug, Serialize)]
 pub struct Inspection {
     pub url: String,
@@ -68,8 +68,8 @@ fn as_map<S: Serializer>(pairs: &[(String, String)], to: S) -> Result<S::Ok, S::
     map.end()
 }
 
-/// Reads a page and says everything about it. `fetched` holds what is known from fetching it: its status, times and
-/// the like; what the body says is filled in.
+/// Reads a page and returns everything about it. `fetched` has the fields of the fetch: status, times and the like;
+/// those of the body are filled in.
 pub fn inspect_page(input: &Input<'_>, rules: &NormalRules, fetched: Page) -> Inspection {
     let wants = crate::Wants::ALL;
     let mut scratch = Scratch::new();

@@ -1,10 +1,9 @@
-//! Bytes in, links, metadata, text and fingerprints out. Nothing here does I/O, reads a clock or keeps anything
-//! but buffers between pages; whatever the net sends, it answers with what it could find.
+//! Extracts links, metadata, text and fingerprints from bytes. Nothing here does I/O, reads a clock or keeps anything
+//! but buffers between pages; for any input, it returns what it could find.
 //!
-//! A page walks through the modules in this order: `charset` says how its bytes are read, `tokenizer` takes them
-//! apart in one pass, `collector` fills `text`, `links` and `metadata` with what it finds; `simhash` and
-//! `content_hash` sum it up; [`resolve`] turns references into URLs. `sitemap` reads the other thing that holds
-//! URLs, and `inspect` shows a page to a person.
+//! A page passes through the modules in this order: `charset` detects its encoding, `tokenizer` splits it in one pass,
+//! `collector` fills `text`, `links` and `metadata`; `simhash` and `content_hash` compute fingerprints; [`resolve`]
+//! turns references into URLs. `sitemap` reads lists of URLs, and `inspect` shows a page to a person.
 
 mod charset;
 mod collector;

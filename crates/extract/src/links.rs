@@ -1,4 +1,4 @@
-//! The references of a page as they stand in it, each once. Turning them into URLs is the next step, `resolve`.
+//! The references of a page as written, each once. The next step, `resolve`, turns them into URLs.
 
 use crate::text::{collapsed, offset};
 use argiope_model::{LinkKind, Rel};
@@ -9,17 +9,18 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// A reference longer than this cannot become a URL that is crawled.
 const LONGEST_HREF: usize = 8 * 1024;
-/// As much as is kept of such a reference to say what was left out.
+/// How much of such a reference is kept to report it.
 const KEPT_OF_LONG: usize = 64 * 1024;
 /// How many of those are kept.
 const LONG_SAMPLE: usize = 20;
 /// Longest anchor text that is kept, white space collapsed.
 const LONGEST_ANCHOR: usize = 1024;
-/// As much of an anchor as is looked at: a hostile page makes no more work than this for a link.
+/// How much of an anchor is examined: a hostile page cannot cause more work than this per link.
 const LONGEST_RAW_ANCHOR: usize = 16 * 1024;
-/// References beyond the limit that are kept to say what was left out.
+/// References beyond the limit that are kept to report them.
 const BEYOND_SAMPLE: usize = 1000;
-/// Room for so many positions is kept from page to page: a page of a million links does not cost the next ones anything.
+/// Capacity for this many positions is kept from page to page, so that a page of a million links does not slow down the
+/// next ones.
 pub(crate) const KEPT_POSITIONS: usize = 1 << 15;
 /// The position of a reference beyond the limit.
 const BEYOND: u32 = u32::MAX;
@@ -35,7 +36,7 @@ pub(crate) enum LinkElement {
     Frame,
     /// `<meta http-equiv=refresh>`.
     Refresh,
-    /// A part of the page: it is loaded with the page, not followed.
+    /// A resource: it is loaded with the page, not followed.
     Resource(LinkKind),
 }
 
@@ -51,7 +52,7 @@ impl LinkElement {
         }
     }
 
-    /// What the element itself says; its `rel` attribute adds to it.
+    /// What the element itself states; its `rel` attribute adds to it.
     fn rel(self) -> Rel {
         match self {
             LinkElement::Canonical => Rel::CANONICAL,
@@ -66,7 +67,7 @@ impl LinkElement {
     }
 }
 
-/// What a `rel` attribute says about following the link.
+/// What a `rel` attribute states about following the link.
 fn follow_words(rel: &[u8]) -> Rel {
     let mut flags = Rel::default();
     for word in rel.split(u8::is_ascii_whitespace) {
@@ -81,7 +82,7 @@ fn follow_words(rel: &[u8]) -> Rel {
     flags
 }
 
-/// One reference. Its strings lie in the arena of the [`FoundLinks`] it belongs to.
+/// One reference. Its strings are in the arena of its [`FoundLinks`].
 #[derive(Clone, Copy, Debug)]
 pub struct FoundLink {
     href: (u32, u32),
@@ -89,25 +90,25 @@ pub struct FoundLink {
     rel_text: (u32, u32),
     pub rel: Rel,
     pub kind: LinkKind,
-    /// One of the elements that have it is an `<a>`, whatever the first one was.
+    /// One of its elements is an `<a>`, whatever the first one was.
     pub in_anchor: bool,
 }
 
-/// All references of a page, no two alike, fragments cut off, in the order of the page.
+/// All distinct references of a page, without fragments, in page order.
 #[derive(Clone, Debug, Default)]
 pub struct FoundLinks {
     arena: String,
     items: Vec<FoundLink>,
-    /// Link elements seen, repetitions included.
+    /// Link elements seen, including repetitions.
     pub seen: u32,
-    /// Different links dropped because the page has too many.
+    /// Distinct links dropped because the page has too many.
     pub over_limit: u32,
     beyond: Vec<(u32, u32)>,
     /// References that are too long to become a URL.
     pub too_long: u32,
-    /// The first of those, as far as they are kept, with their whole length.
+    /// The first of those, as far as they are kept, with their full length.
     long: Vec<((u32, u32), u32)>,
-    /// References to mail addresses, scripts, telephones and other things that are not fetched.
+    /// References to mail addresses, scripts, telephone numbers and other schemes that are not fetched.
     pub not_crawlable: u32,
 }
 
@@ -129,7 +130,7 @@ impl FoundLinks {
         self.beyond.iter().map(|range| self.string(*range))
     }
 
-    /// The first of those too long, as far as they are kept, with their whole length.
+    /// The first of those that are too long, as far as they are kept, with their full length.
     pub fn long(&self) -> impl ExactSizeIterator<Item = (&str, u32)> {
         self.long.iter().map(|(range, length)| (self.string(*range), *length))
     }
@@ -152,7 +153,7 @@ impl FoundLinks {
     }
 }
 
-/// Collects the links of one page and knows which were there already.
+/// Collects the links of one page and detects repetitions.
 #[derive(Default)]
 pub(crate) struct LinkCollection {
     found: FoundLinks,
@@ -169,7 +170,7 @@ impl LinkCollection {
         self.limit = limit;
     }
 
-    /// Hands over what was found. The next page is likely to need as much room.
+    /// Returns the collected links. The next page is likely to need as much room.
     pub(crate) fn take(&mut self) -> FoundLinks {
         let next = FoundLinks {
             arena: String::with_capacity(self.found.arena.len().min(1 << 16)),
@@ -179,7 +180,7 @@ impl LinkCollection {
         std::mem::replace(&mut self.found, next)
     }
 
-    /// Notes a reference and gives its position, if it is kept and had no anchor text yet.
+    /// Records a reference and returns its position, if it is kept and had no anchor text yet.
     pub(crate) fn add(&mut self, href: &[u8], rel: &[u8], element: LinkElement) -> Option<u32> {
         let found = &mut self.found;
         found.seen = found.seen.saturating_add(1);
@@ -267,7 +268,7 @@ fn push(arena: &mut String, bytes: &[u8]) -> (u32, u32) {
     (start, offset(arena.len()))
 }
 
-/// Most anchors are one line of plain words and need no second look.
+/// Most anchors are one line of plain words and need no further processing.
 fn is_collapsed(text: &[u8]) -> bool {
     let mut previous = b' ';
     text.iter().all(|byte| {
@@ -294,8 +295,8 @@ fn without_fragment(href: &[u8]) -> &[u8] {
     memchr::memchr(b'#', href).and_then(|at| href.get(..at)).unwrap_or(href)
 }
 
-/// `mailto:`, `javascript:` and any other scheme but http and https. A colon after the first slash or question mark
-/// belongs to no scheme.
+/// `mailto:`, `javascript:` and any other scheme but http and https. A colon after the first slash or question mark is
+/// not part of a scheme.
 fn has_foreign_scheme(href: &[u8]) -> bool {
     let end = href.iter().position(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.')));
     let Some((scheme, [b':', ..])) = end.and_then(|end| href.split_at_checked(end)) else { return false };

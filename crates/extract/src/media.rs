@@ -1,4 +1,4 @@
-//! What kind of body this is, as far as extraction cares.
+//! The kind of a body, as far as extraction needs it.
 
 use crate::charset::without_bom;
 
@@ -10,11 +10,11 @@ pub enum Media {
     Xhtml,
     /// `text/plain`: text, no links.
     Text,
-    /// Anything else: only its hash is taken.
+    /// Anything else: only hashed.
     Other,
 }
 
-/// How far into a body without a type to look for signs of HTML.
+/// How much of a body without a type is searched for signs of HTML.
 const SNIFFED_BYTES: usize = 1024;
 
 impl Media {
@@ -23,7 +23,7 @@ impl Media {
         match essence {
             None | Some("") => Media::sniffed(body),
             Some(kind) if kind.eq_ignore_ascii_case("text/html") => {
-                // Servers without a type for feeds send them as pages.
+                // Servers that know no type for feeds send them as pages.
                 if has_root(body, &FEED_ROOTS) { Media::Other } else { Media::Html }
             }
             Some(kind) if kind.eq_ignore_ascii_case("application/xhtml+xml") => Media::Xhtml,
@@ -57,7 +57,7 @@ impl Media {
     }
 }
 
-/// A feed or a sitemap, by its root element: such have titles, too.
+/// A feed or a sitemap, by its root element: these have titles, too.
 fn is_list(body: &[u8]) -> bool {
     has_root(body, &FEED_ROOTS) || has_root(body, &[b"urlset", b"sitemapindex"])
 }
@@ -68,7 +68,7 @@ const FEED_ROOTS: [&[u8]; 3] = [b"rss", b"feed", b"rdf:rdf"];
 fn has_root(body: &[u8], roots: &[&[u8]]) -> bool {
     let body = without_bom(body);
     let mut rest = body.get(..SNIFFED_BYTES).unwrap_or(body).trim_ascii_start();
-    // What may stand before the root: the declaration, style sheets, a doctype, comments.
+    // What may precede the root: the declaration, style sheets, a doctype, comments.
     loop {
         let end: &[u8] = match rest {
             [b'<', b'?', ..] => b"?>",

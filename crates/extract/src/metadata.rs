@@ -1,4 +1,4 @@
-//! What the head of a page says about it: title, `<meta>`, `<base>`, language, canonical reference. The first to speak
+//! Metadata from the head of a page: title, `<meta>`, `<base>`, language, canonical reference. The first occurrence
 //! counts, as in browsers; only robots directives add up.
 
 use crate::robots::{RobotsDirectives, names_us};
@@ -43,7 +43,7 @@ impl Metadata {
         }
     }
 
-    /// Takes what a `<meta>` says; the answer is the reference it refreshes to, if it does.
+    /// Processes a `<meta>`; returns the target of a refresh, if it is one.
     pub(crate) fn read_meta(
         &mut self,
         tag: &Tag<'_>,
@@ -104,7 +104,7 @@ fn reference(href: &[u8]) -> String {
     String::from_utf8_lossy(href).trim().to_owned()
 }
 
-/// `5; url='/next'` -> `/next`. Browsers take almost anything between the number and the URL.
+/// `5; url='/next'` -> `/next`. Browsers accept almost anything between the number and the URL.
 fn refresh_target(content: &[u8]) -> Option<&[u8]> {
     let content = content.trim_ascii_start();
     let after_number = content.iter().position(|b| !(b.is_ascii_digit() || *b == b'.'))?;

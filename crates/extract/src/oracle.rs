@@ -1,9 +1,9 @@
-//! Our tokenizer against that of html5gum, which passes the tests of the standard: whatever the bytes are, a page read
-//! with either comes to the same. A longer comparison: `PROPTEST_CASES=100000 cargo test -p argiope-extract oracle`.
+//! Compares our tokenizer with that of html5gum, which passes the tests of the standard: for any bytes, both give the
+//! same page. A longer comparison: `PROPTEST_CASES=100000 cargo test -p argiope-extract oracle`.
 //!
-//! One thing is not held to be the same, as it concerns only what is cut off in the end: html5gum hands on text in other
-//! pieces, and a piece that is nothing but white space is kept as one blank. So anchors and titles beyond 16 KB, cut before
-//! white space is collapsed, may be cut elsewhere. The pages compared here have none so long.
+//! One difference is accepted, as it concerns only text that is cut off in the end: html5gum splits text differently,
+//! and a piece of only white space becomes one blank. So anchors and titles over 16 KB, which are cut before white
+//! space is collapsed, may be cut elsewhere. The pages compared here have none that long.
 
 use crate::collector::Collector;
 use crate::element::{Element, Raw};
@@ -48,7 +48,7 @@ impl Oracle<'_> {
     }
 }
 
-/// The collector decodes values: these have been.
+/// The collector decodes values: these are decoded already.
 fn escaped(value: &[u8]) -> Vec<u8> {
     let mut escaped = Vec::new();
     for byte in value {
@@ -166,7 +166,7 @@ impl Emitter for Oracle<'_> {
     fn push_doctype_system_identifier(&mut self, _part: &[u8]) {}
 }
 
-/// All that is known about a page, from our tokenizer and from the other.
+/// The complete results of both tokenizers.
 fn both(page: &[u8], xhtml: bool) -> (Extracted, Extracted) {
     let url = Url::parse("https://example.com/a/b", &NormalRules::default()).unwrap();
     let input = Input {
@@ -194,7 +194,7 @@ fn assert_same(page: &[u8]) {
     }
 }
 
-/// What means something to a tokenizer, in small pieces and in whole constructs, so that most mixtures get somewhere.
+/// Significant input for a tokenizer, as small pieces and as whole constructs, so that most mixtures reach deep states.
 const PIECES: &[&str] = &[
     "<",
     "<",
@@ -372,10 +372,10 @@ fn soup() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
 }
 
-/// A page as pages are.
+/// A realistic page.
 const PAGE: &str = include_str!("oracle/page.html");
 
-/// A page that is mostly whole: bytes of it replaced, cut out and put in.
+/// A mostly intact page: some bytes replaced, removed and inserted.
 fn broken_page() -> impl Strategy<Value = Vec<u8>> {
     let edit = (any::<prop::sample::Index>(), 0usize..20, prop::sample::select(PIECES));
     prop::collection::vec(edit, 1..12).prop_map(|edits| {
@@ -389,7 +389,7 @@ fn broken_page() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// Some thousands without being asked, more if asked.
+/// Some thousands by default, more on request.
 fn cases(times: u32) -> ProptestConfig {
     let config = ProptestConfig::default();
     ProptestConfig { cases: config.cases.saturating_mul(times), ..config }

@@ -1,4 +1,4 @@
-//! One page in, everything that is known about it out.
+//! One page in, all extracted data out.
 
 use crate::charset;
 use crate::collector::{Collector, Plan};
@@ -15,21 +15,21 @@ use encoding_rs::{Encoding, UTF_8};
 use serde::Serialize;
 use std::borrow::Cow;
 
-/// A fetched body with what is needed to read it.
+/// A fetched body and what is needed to parse it.
 #[derive(Clone, Copy)]
 pub struct Input<'a> {
     /// After content decoding.
     pub body: &'a [u8],
-    /// Before content decoding, if its hash is wanted, too: that costs less while the body is hashed. The body itself
-    /// where there was nothing to decode.
+    /// Before content decoding, if its hash is wanted, too: hashing both together is cheaper. The body itself if there
+    /// was no content encoding.
     pub payload: Option<&'a [u8]>,
     /// The `Content-Type` header.
     pub content_type: Option<&'a str>,
-    /// Where the body came from, after redirects.
+    /// The URL of the body, after redirects.
     pub url: &'a Url,
     /// The values of all `X-Robots-Tag` headers.
     pub x_robots_tag: &'a [&'a str],
-    /// Our product token, as robots rules name us.
+    /// Our product token, for robots rules.
     pub agent: &'a str,
     pub limits: Limits,
     pub wants: Wants,
@@ -37,7 +37,7 @@ pub struct Input<'a> {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Links beyond this many different ones are dropped and counted.
+    /// Distinct links beyond this number are dropped and counted.
     pub max_links: usize,
 }
 
@@ -47,14 +47,14 @@ impl Default for Limits {
     }
 }
 
-/// The parts that cost memory and are not always needed. Word count and SimHash come in any case.
+/// Optional parts that cost memory. Word count and SimHash are always computed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wants {
     pub text: bool,
     pub headings: bool,
     pub open_graph: bool,
     pub anchors: bool,
-    /// What the page is shown with: pictures, styles, scripts.
+    /// Resources of the page: images, styles, scripts.
     pub resources: bool,
 }
 
@@ -72,11 +72,11 @@ pub struct Heading {
     pub text: String,
 }
 
-/// What a page says. References are as they stand in the page; [`crate::resolve`] makes URLs of them.
+/// The contents of a page. References are as written; [`crate::resolve`] turns them into URLs.
 #[derive(Clone, Debug)]
 pub struct Extracted {
     pub media: Media,
-    /// The name of the encoding the body was read in; none where it was not read as text.
+    /// The name of the encoding; none if the body was not read as text.
     pub charset: Option<&'static str>,
     pub title: Option<String>,
     pub description: Option<String>,
@@ -89,22 +89,22 @@ pub struct Extracted {
     pub base: Option<String>,
     /// Meta tags and headers together.
     pub robots: RobotsDirectives,
-    /// Property and value, the first value of each property, in the order of the page.
+    /// Property and value, the first value of each property, in page order.
     pub open_graph: Vec<(String, String)>,
     pub headings: Vec<Heading>,
-    /// Visible text, white space collapsed; only if wanted.
+    /// Visible text, white space collapsed; only on request.
     pub text: Option<String>,
-    /// Words of the visible text; none where there is no text to read.
+    /// Words of the visible text; none without text.
     pub word_count: Option<u32>,
-    /// None where there is no word.
+    /// None without words.
     pub simhash: Option<SimHash>,
-    /// The SimHash with all words alike that have a digit in them: the same for pages that differ in numbers only.
+    /// The SimHash with all words that contain a digit treated alike: the same for pages that differ only in numbers.
     pub simhash_without_numbers: Option<SimHash>,
     pub content_hash: ContentHash,
-    /// Of the body before content decoding, where that was given.
+    /// Of the body before content decoding, if that was given.
     pub payload_hash: Option<ContentHash>,
     pub links: FoundLinks,
-    /// What the page is shown with, if that is wanted; under the same limit as the links, and not among them.
+    /// Resources of the page, on request; with the same limit as the links, and not among them.
     pub resources: FoundLinks,
 }
 
@@ -121,7 +121,7 @@ impl Scratch {
     }
 }
 
-/// Reads a page. Whatever the bytes are, the time is linear in their number and so is the memory.
+/// Reads a page. For any bytes, time and memory are linear in their number.
 pub fn extract(input: &Input<'_>, scratch: &mut Scratch) -> Extracted {
     extract_by(tokenize, input, scratch)
 }
@@ -162,7 +162,7 @@ pub(crate) fn extract_by(
     assemble(input, media, encoding, scratch)
 }
 
-/// UTF-8 is taken where it lies, broken or not; what is broken is replaced in the values that are kept.
+/// UTF-8 is parsed in place, valid or not; invalid sequences are replaced in the values that are kept.
 fn readable<'b>(body: &'b [u8], encoding: &'static Encoding) -> Cow<'b, [u8]> {
     if encoding == UTF_8 {
         return Cow::Borrowed(charset::without_bom(body));
@@ -173,7 +173,7 @@ fn readable<'b>(body: &'b [u8], encoding: &'static Encoding) -> Cow<'b, [u8]> {
     }
 }
 
-/// A body as text, in the encoding in which it is extracted; none if it is no text.
+/// A body decoded for extraction; none if it is not text.
 pub fn text_of<'b>(body: &'b [u8], content_type: Option<&str>, host_name: &str) -> Option<Cow<'b, str>> {
     let media = Media::of(content_type, body);
     (media != Media::Other).then(|| charset::detect(body, content_type, media, host_name).decode(body).0)

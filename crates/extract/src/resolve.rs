@@ -1,5 +1,5 @@
-//! References become URLs: joined to the page's base, each once, whatever its spelling. Resolving again what every page of a
-//! site repeats was measured to cost no more than remembering it.
+//! Turns references into URLs: joined to the page's base, each once, in any spelling. Measured: resolving repeated
+//! references of a site again costs no more than caching them.
 
 use crate::links::{FoundLinks, KEPT_POSITIONS, Passed};
 use crate::page::{Extracted, Scratch};
@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// A link of a page, in the spelling that stands first in it.
+/// A link of a page, in its first spelling.
 #[derive(Clone, Debug)]
 pub struct Link<'e> {
     pub url: Url,
@@ -18,36 +18,36 @@ pub struct Link<'e> {
     pub rel_text: &'e str,
     pub rel: Rel,
     pub kind: LinkKind,
-    /// It stands in an `<a>`, be it among others.
+    /// One of its elements is an `<a>`.
     pub in_anchor: bool,
 }
 
-/// The links of a page, each URL once, in the order of the page.
+/// The links of a page, each URL once, in page order.
 #[derive(Debug)]
 pub struct Resolved<'e> {
     pub links: Vec<Link<'e>>,
-    /// What the page is shown with, likewise. A URL may be among the links as well.
+    /// Resources of the page, likewise. A URL may be among the links as well.
     pub resources: Vec<Link<'e>>,
     pub canonical: Option<Url>,
-    /// Further spellings of URLs that are among the links, each as it stands in the page, with the place of that link.
+    /// Further spellings of URLs that are among the links, as written, with the position of that link.
     pub respelled: Vec<(usize, Url)>,
-    /// References that are no URL that can be crawled.
+    /// References that are not URLs that can be crawled.
     pub not_crawlable: u32,
     /// The first of the references beyond the limit on links.
     pub beyond: Vec<Url>,
-    /// URLs that are too long, and how many more there are of them.
+    /// URLs that are too long, and how many more there are.
     pub too_long: Vec<LongUrl>,
     pub more_too_long: u32,
 }
 
-/// URLs that are too long: so many of a page are kept, to be told what was left out.
+/// URLs that are too long: this many per page are kept to report them.
 const LONG_SAMPLE: usize = 20;
 
-/// Which URLs a page has already linked to: hash -> position. URLs are compared as well, so that a collision costs a
+/// URLs that a page has already linked to: hash -> position. URLs are compared as well, so that a collision costs a
 /// repetition and never a link.
 pub(crate) type Positions = HashMap<u64, u32, BuildHasherDefault<Passed>>;
 
-/// Makes URLs of the references of a page. `page` is where it came from, after redirects.
+/// Turns the references of a page into URLs. `page` is its URL, after redirects.
 pub fn resolve<'e>(
     extracted: &'e Extracted,
     page: &Url,
@@ -55,13 +55,13 @@ pub fn resolve<'e>(
     scratch: &mut Scratch,
 ) -> Resolved<'e> {
     let own = Base::new(page);
-    // A `<base>` that is no URL counts as none.
+    // An invalid `<base>` is ignored.
     let rebased = extracted.base.as_deref().and_then(|href| own.rebase(href).ok());
     let base = rebased.as_ref().unwrap_or(&own);
     let mut long = LongUrls { page, base: extracted.base.as_deref(), urls: Vec::new(), more: 0 };
     let positions = &mut scratch.positions;
     let (links, respelled, not_crawlable) = each_once(&extracted.links, base, rules, positions, &mut long);
-    // Resources are not followed: nobody misses one that is too long.
+    // Resources are not followed, so those that are too long need no report.
     let mut unwanted = LongUrls { page, base: None, urls: Vec::new(), more: 0 };
     let (resources, _, _) = each_once(&extracted.resources, base, rules, positions, &mut unwanted);
     let canonical = extracted.canonical.as_deref().and_then(|href| base.join(href, rules).ok());
@@ -82,7 +82,7 @@ pub fn resolve<'e>(
     }
 }
 
-/// The URLs of these references, further spellings of them, and how many references are no URL.
+/// The URLs of these references, further spellings of them, and the number of invalid references.
 fn each_once<'e>(
     all: &'e FoundLinks,
     base: &Base,
@@ -135,7 +135,7 @@ fn each_once<'e>(
     (links, respelled, not_crawlable)
 }
 
-/// The URLs of a page that are too long, as they come up.
+/// Collects the URLs of a page that are too long.
 struct LongUrls<'p> {
     page: &'p Url,
     base: Option<&'p str>,

@@ -1,9 +1,9 @@
-//! What a page is shown with: which elements name pictures, styles, scripts, fonts and media, and which of the things
-//! that are embedded in a page are pages themselves.
+//! Resources of a page: which elements name images, styles, scripts, fonts and media, and which embedded objects are
+//! pages themselves.
 
 use argiope_model::LinkKind;
 
-/// The kind of resource that a `<link>` names, by its `rel` and, where it only asks to have something loaded, its `as`.
+/// The kind of resource that a `<link>` names, by its `rel` and, if it only preloads, its `as`.
 pub(crate) fn kind_of_link(rel: &[u8], loaded_as: Option<&[u8]>) -> Option<LinkKind> {
     let mut kind = None;
     for word in rel.split(u8::is_ascii_whitespace) {
@@ -34,8 +34,8 @@ fn kind_of_destination(loaded_as: &[u8]) -> LinkKind {
     }
 }
 
-/// Whether what `<object>` or `<embed>` shows is a page or a document, to be followed like the content of a frame: by its
-/// type, and without one by how its name ends.
+/// Whether `<object>` or `<embed>` shows a page or a document, which is followed like the content of a frame: by its
+/// type, or without one by the extension.
 pub(crate) fn is_document(kind: Option<&[u8]>, href: &[u8]) -> bool {
     let essence = kind.and_then(|kind| kind.split(|b| *b == b';').next()).unwrap_or_default().trim_ascii();
     let documents: [&[u8]; 3] = [b"text/html", b"application/xhtml+xml", b"application/pdf"];
@@ -49,7 +49,7 @@ pub(crate) fn is_document(kind: Option<&[u8]>, href: &[u8]) -> bool {
     extensions.iter().any(|known| extension.eq_ignore_ascii_case(known))
 }
 
-/// The references of a `srcset`: each may have a width or density behind it, and commas of its own within.
+/// The references of a `srcset`: each may be followed by a width or density, and may contain commas.
 pub(crate) fn candidates(set: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = set;
     std::iter::from_fn(move || {
@@ -63,7 +63,7 @@ pub(crate) fn candidates(set: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// What follows the comma that ends the descriptors of a candidate. Commas within parentheses end nothing.
+/// The text after the comma that ends the descriptors of a candidate. Commas within parentheses do not count.
 fn past_descriptors(bytes: &[u8]) -> &[u8] {
     let mut inside = false;
     for (at, byte) in bytes.iter().enumerate() {

@@ -1,8 +1,8 @@
-//! What a page asks of robots: `<meta name=robots>` and `X-Robots-Tag`.
+//! Robots directives of a page: `<meta name=robots>` and `X-Robots-Tag`.
 
 use serde::Serialize;
 
-/// The strictest of all that applies to us.
+/// The strictest of all that apply to us.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RobotsDirectives {
     /// Fetched, links followed, but neither exported nor searchable.
@@ -12,14 +12,14 @@ pub struct RobotsDirectives {
 }
 
 impl RobotsDirectives {
-    /// The content of a robots meta tag that is meant for us.
+    /// The content of a robots meta tag that applies to us.
     pub fn merge(&mut self, directives: &str) {
         for directive in directives.split(',') {
             self.merge_one(directive.trim());
         }
     }
 
-    /// One value of `X-Robots-Tag`. An agent named before a colon makes what follows in this value its own.
+    /// One value of `X-Robots-Tag`. After an agent name and a colon, the rest of the value applies only to that agent.
     pub fn merge_header(&mut self, value: &str, agent: &str) {
         let mut for_us = true;
         for part in value.split(',') {
@@ -43,7 +43,7 @@ impl RobotsDirectives {
     }
 }
 
-/// Whether a robots rule for `name` is a rule for us.
+/// Whether a robots rule for `name` applies to us.
 pub(crate) fn names_us(name: &str, agent: &str) -> bool {
     name == "*"
         || name.eq_ignore_ascii_case("robots")

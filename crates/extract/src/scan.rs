@@ -1,5 +1,5 @@
-//! Searches for one or two bytes. Most of what a page has between two tags or quotes is short: that is walked eight
-//! bytes at a time, as a vectorized search is not worth setting up for it.
+//! Searches for one or two bytes. Most text between two tags or quotes is short, so it is read eight bytes at a time;
+//! setting up a vectorized search does not pay off.
 
 const WALKED_WORDS: usize = 4;
 
@@ -43,7 +43,7 @@ const fn splat(byte: u8) -> u64 {
     0x0101_0101_0101_0101 * byte as u64
 }
 
-/// Marks the zero bytes of a word. A byte above a zero byte may be marked wrongly, the lowest mark is right.
+/// Marks the zero bytes of a word. A byte above a zero byte may be marked wrongly, but the lowest mark is right.
 #[inline(always)]
 const fn zero_bytes(word: u64) -> u64 {
     word.wrapping_sub(0x0101_0101_0101_0101) & !word & 0x8080_8080_8080_8080

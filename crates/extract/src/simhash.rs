@@ -1,14 +1,13 @@
-//! 64-bit SimHash over shingles of three words: pages whose texts differ a little have hashes that differ in few
-//! bits. One hash per word, three of them mixed per shingle, counted in bit-sliced counters: 64 counters are
-//! advanced by a handful of word operations.
+//! 64-bit SimHash over shingles of three words: similar texts have hashes that differ in few bits. One hash per word,
+//! three of them mixed per shingle, counted in bit-sliced counters: a handful of word operations advances 64 counters.
 //!
-//! The values are stored and compared across runs: whatever changes them makes old pages strangers.
+//! The values are stored and compared across runs: a change here makes old pages incomparable.
 
 use crate::text::{Finished, PADDING, Text, Word};
 use argiope_model::SimHash;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The SimHash of a text, its words being what white space separates; `None` if it has none.
+/// The SimHash of a text whose words are separated by white space; `None` if it has none.
 pub fn simhash_of_text(text: &str) -> Option<SimHash> {
     let mut words = Text::default();
     words.push(text.as_bytes());
@@ -17,17 +16,17 @@ pub fn simhash_of_text(text: &str) -> Option<SimHash> {
 
 const SHINGLE_WORDS: u32 = 3;
 
-/// What the words of a text come to.
+/// The hashes of a text's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fingerprints {
     pub(crate) word_count: u32,
     pub(crate) simhash: Option<SimHash>,
-    /// The same with all words alike that have a digit in them.
+    /// The same with all words that contain a digit treated alike.
     pub(crate) without_numbers: Option<SimHash>,
 }
 
 impl Fingerprints {
-    /// Leaves the text in lower case. `beside` is called now and then: for work that waits most of the time.
+    /// Leaves the text in lower case. `beside` is called now and then: for work that is mostly waiting.
     pub(crate) fn of(text: &mut Finished<'_>, mut beside: impl FnMut()) -> Fingerprints {
         text.lower();
         let mut counters = Counters::default();
@@ -74,7 +73,7 @@ impl Fingerprints {
     }
 }
 
-/// The shingles with a number in them, which are few: as they are, and with all numbers alike.
+/// The shingles with a number in them, which are few: unchanged, and with all numbers alike.
 #[derive(Default)]
 struct Numbers {
     as_they_are: Counters,
@@ -93,13 +92,13 @@ impl Numbers {
 #[derive(Clone, Copy, Default)]
 struct Hashed {
     hash: u64,
-    /// The high bit of each byte is set where a letter is a digit; the other bits mean nothing. Looked at for three words
+    /// The high bit of each byte is set if a letter is a digit; the other bits are undefined. Checked for three words
     /// together.
     digits: u64,
 }
 
 impl Hashed {
-    /// What every word with a digit in it is taken for.
+    /// The common replacement for words with a digit.
     const NUMBER: u64 = 0x9e6c_63d0_876a_9a62;
 
     fn has_digit(self) -> bool {
@@ -111,7 +110,7 @@ impl Hashed {
     }
 }
 
-/// The hash of a short text, a title, with all words alike that have a digit in them.
+/// The hash of a short text, a title, with all words that contain a digit treated alike.
 pub fn hash_without_numbers(text: &str) -> u64 {
     let mut words = Text::default();
     words.push(text.as_bytes());
@@ -122,7 +121,7 @@ pub fn hash_without_numbers(text: &str) -> u64 {
     })
 }
 
-/// ASCII, in lower case, is hashed sixteen letters at a time in two registers, most words so without a branch on their
+/// Lower-case ASCII is hashed sixteen letters at a time in two registers, for most words without a branch on their
 /// length.
 #[inline(always)]
 fn hash_of_word(raw: &[u8], word: Word) -> Hashed {
@@ -139,10 +138,10 @@ fn hash_of_word(raw: &[u8], word: Word) -> Hashed {
     Hashed { hash: hash_of_sixteen(0, low, high), digits: !(others(low) & others(high)) }
 }
 
-/// The high bit of each byte that is no digit. All bytes are ASCII.
+/// The high bit of each byte that is not a digit. All bytes are ASCII.
 #[inline(always)]
 fn others(letters: u64) -> u64 {
-    // 0 to 9 for digits, 10 and more for others, which then reach the high bit; no byte runs over into the next.
+    // 0 to 9 for digits, 10 and more for others, which then set the high bit; no byte overflows into the next.
     (letters ^ 0x3030_3030_3030_3030).wrapping_add(0x7676_7676_7676_7676)
 }
 
@@ -153,7 +152,7 @@ fn hash_of_unusual_word(raw: &[u8], word: Word) -> Hashed {
     Hashed { hash, digits: if word.iter().any(u8::is_ascii_digit) { HIGH_BITS } else { 0 } }
 }
 
-/// What a word of so many letters occupies of two registers.
+/// The part of two registers that a word of this length occupies.
 const MASKS: [(u64, u64); PADDING + 1] = {
     let mut masks = [(0, 0); PADDING + 1];
     let mut rest = masks.as_mut_slice();
@@ -188,7 +187,7 @@ fn folded_product(a: u64, b: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-/// Words of other letters pass through a small buffer: a text without a blank is no reason for a second copy of it.
+/// Words with other letters go through a small buffer, so that a text without blanks is not copied a second time.
 fn hash_beyond_ascii(word: &[u8]) -> u64 {
     const BUFFER: usize = 256;
     let mut hash = 0;
@@ -244,7 +243,7 @@ impl Counters {
         self.ripple(hash, 0);
     }
 
-    /// Eight hashes are summed by carry-save adders before they reach the higher planes.
+    /// Carry-save adders sum eight hashes before they reach the higher planes.
     #[inline]
     fn add_eight(&mut self, hashes: [u64; 8]) {
         self.total = self.total.saturating_add(8);
@@ -289,7 +288,7 @@ impl Counters {
     /// The bits set in more than half of the hashes.
     fn majority(self) -> u64 {
         let half = self.total / 2;
-        // All counters are compared at once, from their highest bits on.
+        // Compares all counters at once, from the highest bits on.
         let (mut more, mut equal) = (0, u64::MAX);
         for (weight, plane) in self.planes.iter().enumerate().rev() {
             let half_bit = if (half >> weight) & 1 == 1 { u64::MAX } else { 0 };
@@ -311,7 +310,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Text of `count` words drawn from a vocabulary like a language's: few words frequent, many rare.
+    /// Text of `count` words from a vocabulary with the frequencies of a language: few words frequent, many rare.
     fn prose(count: usize, seed: u64) -> Vec<String> {
         let mut state = seed;
         (0..count)

@@ -1,6 +1,5 @@
-//! The lists of URLs that sites offer: sitemaps and their indexes, plain lists, RSS, RDF and Atom feeds, any of them
-//! gzipped. What is broken gives what could be read before it broke; indexes inside indexes are the caller's to
-//! follow or not.
+//! URL lists of sites: sitemaps and their indexes, plain lists, RSS, RDF and Atom feeds, all optionally gzipped. A
+//! broken file gives what was read before the damage; the caller decides whether to follow indexes inside indexes.
 
 mod date;
 mod xml;
@@ -12,7 +11,7 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::io::Read;
 
-/// The protocol's limits, which hold for what is read, not for what is sent.
+/// The protocol's limits, applied to what is read, not to what is sent.
 const MOST_URLS: usize = 50_000;
 const MOST_BYTES: usize = 50 * 1024 * 1024;
 /// No URL that is crawled is longer.
@@ -34,7 +33,7 @@ pub struct SitemapUrl {
     pub loc: String,
     /// As written.
     pub lastmod: Option<String>,
-    /// The same as an instant, if it is one.
+    /// The same as a timestamp, if it is valid.
     #[serde(skip)]
     pub modified_at: Option<Millis>,
     pub changefreq: Option<String>,
@@ -56,22 +55,22 @@ pub struct SitemapContents {
     pub kind: SitemapKind,
     pub urls: Vec<SitemapUrl>,
     pub sitemaps: Vec<SitemapReference>,
-    /// There was more: over the limits, or beyond the place where the file is broken.
+    /// There was more: over the limits, or after the damage.
     pub truncated: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SitemapErrorKind {
-    /// Says it is gzip and is not.
+    /// Claims to be gzip and is not.
     Compression,
-    /// Broken before the first entry.
+    /// Damaged before the first entry.
     Malformed,
-    /// Something else: an HTML page, an image, a document of another kind.
+    /// Something else: an HTML page, an image, another kind of document.
     NotASitemap,
 }
 
-/// Why a body is no sitemap. Asking again brings the same bytes, so none of these is worth a retry; which URL it was
-/// is the caller's to add.
+/// Why a body is not a sitemap. Another request brings the same bytes, so none of these is worth a retry; the caller
+/// adds the URL.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {detail}", match kind {
     SitemapErrorKind::Compression => "the sitemap cannot be decompressed",
@@ -95,7 +94,7 @@ impl SitemapError {
     }
 }
 
-/// Reads a sitemap of any kind. `content_type` only matters for plain lists, which nothing else marks.
+/// Reads a sitemap of any kind. `content_type` only matters for plain lists, which have no other mark.
 pub fn parse_sitemap(body: &[u8], content_type: Option<&str>) -> Result<SitemapContents, SitemapError> {
     let (bytes, cut) = decompressed(body)?;
     let text = decoded(&bytes, content_type);
@@ -105,8 +104,8 @@ pub fn parse_sitemap(body: &[u8], content_type: Option<&str>) -> Result<SitemapC
     Ok(contents)
 }
 
-/// At most [`MOST_BYTES`] of the body, and whether that cut something off. A gzip stream that breaks off gives what
-/// came before.
+/// At most [`MOST_BYTES`] of the body, and whether that cut something off. A truncated gzip stream gives what it
+/// contains.
 fn decompressed(body: &[u8]) -> Result<(Cow<'_, [u8]>, bool), SitemapError> {
     if !body.starts_with(&[0x1f, 0x8b]) {
         let kept = body.get(..MOST_BYTES).unwrap_or(body);
@@ -167,7 +166,7 @@ fn is_location(text: &str) -> bool {
     text.len() <= LONGEST_LOCATION && (starts("http://") || starts("https://"))
 }
 
-/// A reference that is relative to the file it stands in.
+/// A reference relative to its file.
 fn is_reference(text: &str) -> bool {
     let scheme = text.find([':', '/', '?', '#']).is_some_and(|at| text.as_bytes().get(at) == Some(&b':'));
     !text.is_empty() && !scheme && text.len() <= LONGEST_LOCATION

@@ -1,13 +1,13 @@
-//! A start tag: which element it begins and those of its attributes that are read, as they stand in the page.
+//! A start tag: its element and the attributes that are needed, as written.
 
 use crate::element::{Element, packed};
 use crate::tokenizer::decode_value;
 use std::borrow::Cow;
 
-/// Longest attribute value that is kept. URLs and descriptions are far shorter; the rest is cut off.
+/// The longest attribute value that is kept. URLs and descriptions are far shorter; the rest is cut off.
 const VALUE_CAPACITY: usize = 64 * 1024;
 
-/// The attributes that are read, of whichever element.
+/// The attributes that are read, for any element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Attribute {
     Href,
@@ -80,7 +80,7 @@ impl Attribute {
 pub(crate) struct Tag<'p> {
     pub(crate) element: Element,
     pub(crate) self_closing: bool,
-    /// As they stand between the quotes, indexed by attribute.
+    /// As written between the quotes, indexed by attribute.
     values: [Option<&'p [u8]>; ATTRIBUTES],
 }
 
@@ -95,7 +95,7 @@ impl<'p> Tag<'p> {
         self.element.has_attributes_to_read()
     }
 
-    /// Of two attributes with one name the first counts.
+    /// Of two attributes with the same name the first counts.
     #[inline]
     pub(crate) fn set(&mut self, attribute: Attribute, value: &'p [u8]) {
         if let Some(known) = self.values.get_mut(attribute as usize)
@@ -105,7 +105,7 @@ impl<'p> Tag<'p> {
         }
     }
 
-    /// The value of an attribute, as it is meant.
+    /// The decoded value of an attribute.
     #[inline]
     pub(crate) fn value(&self, attribute: Attribute) -> Option<Cow<'p, [u8]>> {
         let value = self.values.get(attribute as usize).copied().flatten()?;

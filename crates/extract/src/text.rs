@@ -1,22 +1,22 @@
-//! Visible text. While a page is taken apart its pieces are only put one behind the other; white space is collapsed,
-//! and words are found, at the end: first the blanks, 64 bytes at a time, then from word to word.
+//! Visible text. During parsing its pieces are only appended; at the end white space is collapsed and words are found:
+//! first the blanks, 64 bytes at a time, then word by word.
 
 /// Words are what white space separates.
 #[derive(Default)]
 pub(crate) struct Text {
     raw: Vec<u8>,
-    /// A bit for each byte that is blank, when words have been asked for.
+    /// A bit for each byte that is blank, once words were requested.
     blanks: Vec<[u8; 8]>,
 }
 
-/// Buffers above this are given back after a page.
+/// Larger buffers are freed after a page.
 const KEPT_BYTES: usize = 1 << 20;
 const BLOCK: usize = 64;
-/// The bytes a word may be read past its end, see [`Words`].
+/// How many bytes may be read past the end of a word, see [`Words`].
 pub(crate) const PADDING: usize = 16;
 
-/// The length of the blank that `bytes` begin with, 0 if they do not. Control characters are blanks, and so are the
-/// no-break space, the ideographic space and their like.
+/// The length of the blank at the start of `bytes`, 0 if there is none. Control characters, the no-break space, the
+/// ideographic space and similar ones are blanks.
 #[inline]
 fn blank_length(bytes: &[u8]) -> usize {
     match bytes {
@@ -37,7 +37,7 @@ impl Text {
         self.blanks.shrink_to(KEPT_BYTES / BLOCK);
     }
 
-    /// A piece of text; it need not end where a word ends.
+    /// A piece of text; it need not end at a word boundary.
     #[inline]
     pub(crate) fn push(&mut self, piece: &[u8]) {
         // Between tags there is mostly a line break and indentation.
@@ -55,25 +55,25 @@ impl Text {
         }
     }
 
-    /// A position to ask [`Text::between`] with.
+    /// A position for [`Text::between`].
     pub(crate) fn position(&self) -> u32 {
         offset(self.raw.len())
     }
 
-    /// What was pushed between two positions, white space as it came.
+    /// The text between two positions, with its original white space.
     pub(crate) fn between(&self, start: u32, end: u32) -> &[u8] {
         self.raw.get(start as usize..end as usize).unwrap_or_default().trim_ascii()
     }
 
-    /// Takes back what was pushed from a position on.
+    /// Removes the text from a position on.
     pub(crate) fn truncate(&mut self, position: u32) {
         self.raw.truncate(position as usize);
     }
 
-    /// Closes the text: nothing is pushed to it any more.
+    /// Closes the text: nothing is added any more.
     pub(crate) fn finish(&mut self) -> Finished<'_> {
         let length = self.raw.len();
-        // Blanks to the end of the last block and beyond close the last word and spare all cases of half blocks.
+        // Blanks to the end of the last block and beyond end the last word and avoid special cases for partial blocks.
         self.raw.resize(length.next_multiple_of(BLOCK) + BLOCK, b' ');
         self.blanks.clear();
         let mut pending = 0;
@@ -94,16 +94,16 @@ impl Text {
     }
 }
 
-/// A text in which words can be looked for.
+/// A text that can be split into words.
 pub(crate) struct Finished<'t> {
-    /// With blanks behind its end.
+    /// Followed by blanks.
     raw: &'t mut [u8],
     blanks: &'t [u8],
     length: u32,
 }
 
 impl Finished<'_> {
-    /// All letters of ASCII in lower case, for whoever compares words.
+    /// Converts ASCII letters to lower case, for comparing words.
     pub(crate) fn lower(&mut self) {
         self.raw.make_ascii_lowercase();
     }
@@ -140,7 +140,7 @@ impl Finished<'_> {
     }
 }
 
-/// Where a word lies in the text.
+/// The position of a word in the text.
 #[derive(Clone, Copy)]
 pub(crate) struct Word {
     pub(crate) start: u32,
@@ -154,7 +154,7 @@ impl Word {
     }
 }
 
-/// The words of a text, one after the other. The text goes on for at least [`PADDING`] bytes after each.
+/// The words of a text, one after the other. At least [`PADDING`] bytes follow each.
 #[derive(Clone, Copy)]
 pub(crate) struct Words<'t> {
     blanks: &'t [u8],
@@ -165,7 +165,7 @@ pub(crate) struct Words<'t> {
 impl Iterator for Words<'_> {
     type Item = Word;
 
-    /// Most words are short, and one blank is before the next: that takes one look at the blanks.
+    /// Most words are short and preceded by one blank: then one step is enough.
     #[inline(always)]
     fn next(&mut self) -> Option<Word> {
         let start = self.at;
@@ -180,7 +180,7 @@ impl Iterator for Words<'_> {
     }
 }
 
-/// As far as one look goes, which is 57 bytes or more.
+/// Within one step, which covers 57 bytes or more.
 #[inline(always)]
 fn length_before_blank(blanks: &[u8], start: u32) -> u32 {
     let place = (start / 8) as usize;
@@ -191,7 +191,7 @@ fn length_before_blank(blanks: &[u8], start: u32) -> u32 {
     (u64::from_le_bytes(seen) >> (start % 8)).trailing_zeros()
 }
 
-/// One after several blanks, or a long one, or none.
+/// A word after several blanks, a long one, or none.
 #[inline(never)]
 fn unusual_word(blanks: &[u8], mut start: u32, length_of_text: u32) -> Option<Word> {
     const SURELY_SEEN: u32 = 57;
@@ -219,7 +219,7 @@ fn push_run(text: &mut Vec<u8>, run: &[u8]) {
     text.extend_from_slice(run);
 }
 
-/// Bit `i` says whether byte `i` is blank as far as one byte can tell, and whether all are ASCII.
+/// Bit `i` is set if byte `i` alone is a blank; and whether all bytes are ASCII.
 #[inline]
 fn blank_bits(block: &[u8; BLOCK]) -> (u64, bool) {
     const HIGH: u64 = 0x8080_8080_8080_8080;
@@ -229,7 +229,7 @@ fn blank_bits(block: &[u8; BLOCK]) -> (u64, bool) {
     for (at, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
         high |= word;
-        // The top bit of each byte that is 0x21 or more; no sum reaches the next byte.
+        // The top bit of each byte that is 0x21 or more; no sum overflows into the next byte.
         let not_blank = ((word & !HIGH) + 0x5f5f_5f5f_5f5f_5f5f) | word;
         let bits = ((!not_blank & HIGH) >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56;
         blanks |= bits << (at * 8);
@@ -237,8 +237,8 @@ fn blank_bits(block: &[u8; BLOCK]) -> (u64, bool) {
     (blanks, high & HIGH == 0)
 }
 
-/// The same for blanks of more than one byte that begin in the first block of `rest`; the second answer is for those
-/// of their bytes that lie in the next block.
+/// The same for multi-byte blanks that begin in the first block of `rest`; the second value is for their bytes in the
+/// next block.
 fn wide_blank_bits(rest: &[u8]) -> (u64, u64) {
     let mut bits = 0u128;
     let block = rest.get(..BLOCK).unwrap_or(rest);
@@ -249,12 +249,12 @@ fn wide_blank_bits(rest: &[u8]) -> (u64, u64) {
     (bits as u64, (bits >> 64) as u64)
 }
 
-/// Bodies are limited far below 4 GB by whoever fetched them; a larger one loses positions, not memory safety.
+/// The fetcher limits bodies far below 4 GB; a larger one loses positions, not memory safety.
 pub(crate) fn offset(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
-/// White space collapsed and trimmed, for titles and the like; `None` if nothing is left.
+/// White space collapsed and trimmed, for titles and similar; `None` if nothing is left.
 pub(crate) fn collapsed(text: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(text);
     let mut words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());

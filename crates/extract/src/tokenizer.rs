@@ -1,9 +1,9 @@
-//! Takes a page apart as the HTML standard says (its section on tokenization), in one pass over bytes that are all
-//! there. What is found goes straight to the collector, as slices of the page; what the collector has no use for
-//! (comments, doctypes, hidden text, attributes nobody reads) is stepped over in as few steps as finding its end takes.
+//! Splits a page as the HTML standard defines (section on tokenization), in one pass over complete input. Results go
+//! directly to the collector, as slices of the page; what the collector does not use (comments, doctypes, hidden text,
+//! unneeded attributes) is skipped in as few steps as finding its end takes.
 //!
-//! Line ends are not normalized beforehand, as the standard would have it: a carriage return is white space wherever a
-//! line feed is, and in the values that are kept it becomes one.
+//! Line ends are not normalized beforehand, as the standard requires: a carriage return counts as white space like a
+//! line feed, and becomes one in the values that are kept.
 
 mod reference;
 mod script;
@@ -15,7 +15,7 @@ use crate::tag::{Attribute, Tag};
 use reference::decode_in_text;
 pub(crate) use reference::decode_value;
 
-/// Reads a page from its first byte to its last. Each byte is looked at a bounded number of times.
+/// Reads a page from the first byte to the last. Each byte is examined a bounded number of times.
 pub(crate) fn tokenize(page: &[u8], collector: &mut Collector) {
     let mut rest = page;
     loop {
@@ -24,7 +24,7 @@ pub(crate) fn tokenize(page: &[u8], collector: &mut Collector) {
         rest = match markup {
             [b'a'..=b'z' | b'A'..=b'Z', ..] => start_tag(markup, collector),
             [b'/', b'a'..=b'z' | b'A'..=b'Z', ..] => end_tag(markup.get(1..).unwrap_or_default(), collector),
-            // At the end of the page this is text, and so is a lone `<` below.
+            // At the end of the page this is text, like a lone `<` below.
             [b'/', _, ..] => past_end(b'>', markup),
             [b'!', declaration @ ..] => markup_declaration(declaration, collector),
             [b'?', ..] => past_end(b'>', markup),
@@ -63,12 +63,12 @@ fn character_reference<'p>(page: &'p [u8], collector: &mut Collector) -> &'p [u8
     page.get(length..).unwrap_or_default()
 }
 
-/// From the name of a start tag to the end of the tag; of elements that hold no markup, to the end of the element.
+/// From the name of a start tag to the end of the tag; for elements without markup, to the end of the element.
 #[inline]
 fn start_tag<'p>(markup: &'p [u8], collector: &mut Collector) -> &'p [u8] {
     let (name, attributes) = split_name(markup);
     let mut tag = Tag::new(Element::of(name));
-    // A tag that does not end is none.
+    // A tag without end is ignored.
     let Some(rest) = read_attributes(attributes, &mut tag) else { return b"" };
     match collector.start_tag(&tag) {
         None => rest,
@@ -84,7 +84,7 @@ fn end_tag<'p>(markup: &'p [u8], collector: &mut Collector) -> &'p [u8] {
     rest
 }
 
-/// The end of an end tag: its attributes mean nothing, but one may hold a `>`.
+/// The end of an end tag: its attributes mean nothing, but one may contain a `>`.
 #[inline]
 fn end_of_tag(attributes: &[u8]) -> Option<&[u8]> {
     match attributes {
@@ -120,8 +120,7 @@ fn skip_spaces(mut bytes: &[u8]) -> &[u8] {
     bytes
 }
 
-/// From behind the name of a tag to behind its `>`, noting those values that the tag is read for; `None` if the page
-/// ends before.
+/// From after the name of a tag to after its `>`, recording the needed values; `None` if the page ends before.
 #[inline]
 fn read_attributes<'p>(page: &'p [u8], tag: &mut Tag<'p>) -> Option<&'p [u8]> {
     let mut rest = page;
@@ -135,7 +134,7 @@ fn read_attributes<'p>(page: &'p [u8], tag: &mut Tag<'p>) -> Option<&'p [u8]> {
             }
             [byte, after @ ..] if is_space(*byte) || *byte == b'/' => rest = after,
             [_, after @ ..] => {
-                // An equals sign may begin a name, and only there be part of it.
+                // An equals sign may start a name, and only there be part of it.
                 let more = after.iter().position(|b| ends_name(*b) || *b == b'=').unwrap_or(after.len());
                 let (name, after) = rest.split_at_checked(1 + more)?;
                 rest = skip_spaces(after);
@@ -146,7 +145,7 @@ fn read_attributes<'p>(page: &'p [u8], tag: &mut Tag<'p>) -> Option<&'p [u8]> {
     }
 }
 
-/// From the beginning of a value to behind it.
+/// From the start of a value to its end.
 #[inline]
 fn read_value<'p>(page: &'p [u8], name: &[u8], tag: &mut Tag<'p>) -> Option<&'p [u8]> {
     let (value, rest) = match page {
@@ -154,7 +153,7 @@ fn read_value<'p>(page: &'p [u8], name: &[u8], tag: &mut Tag<'p>) -> Option<&'p 
             let (value, rest) = quoted.split_at_checked(scan::length_before(*quote, quoted))?;
             (value, rest.get(1..)?)
         }
-        // No value at all; what is left ends the tag.
+        // No value at all; the rest ends the tag.
         [b'>', ..] => return Some(page),
         _ => {
             let end = page.iter().position(|b| is_space(*b) || *b == b'>')?;
@@ -169,8 +168,8 @@ fn read_value<'p>(page: &'p [u8], name: &[u8], tag: &mut Tag<'p>) -> Option<&'p 
     Some(rest)
 }
 
-/// From behind `<!` to behind the comment, doctype or section that begins there. Doctypes end at the first `>`,
-/// whatever they quote, as do comments that are none.
+/// From after `<!` to the end of the comment, doctype or section. Doctypes end at the first `>`, even in quotes, and so
+/// do malformed comments.
 fn markup_declaration<'p>(declaration: &'p [u8], collector: &mut Collector) -> &'p [u8] {
     if let Some(comment) = declaration.strip_prefix(b"--") {
         return past_comment(comment);
@@ -185,7 +184,7 @@ fn markup_declaration<'p>(declaration: &'p [u8], collector: &mut Collector) -> &
     }
 }
 
-/// Comments end at `-->` and at `--!>`; directly after their beginning `>` and `->` do.
+/// Comments end at `-->` and at `--!>`; directly after their start also at `>` and `->`.
 fn past_comment(comment: &[u8]) -> &[u8] {
     if let [b'>', rest @ ..] | [b'-', b'>', rest @ ..] = comment {
         return rest;
@@ -206,7 +205,7 @@ fn past_end(end: u8, page: &[u8]) -> &[u8] {
     memchr::memchr(end, page).and_then(|at| page.get(at + 1..)).unwrap_or_default()
 }
 
-/// Whether what follows a `<` is the end tag of an element that nothing else ends.
+/// Whether the text after a `<` is the end tag of an element that nothing else ends.
 #[inline]
 fn is_end_tag(markup: &[u8], name: &[u8]) -> bool {
     let Some((b'/', tag)) = markup.split_first() else { return false };
@@ -215,7 +214,7 @@ fn is_end_tag(markup: &[u8], name: &[u8]) -> bool {
     })
 }
 
-/// From behind the start tag of an element without markup to behind its end tag.
+/// From after the start tag of an element without markup to after its end tag.
 fn raw_text<'p>(page: &'p [u8], raw: Raw, name: &[u8], collector: &mut Collector) -> &'p [u8] {
     let rest = match raw {
         Raw::Plain => {
@@ -226,7 +225,7 @@ fn raw_text<'p>(page: &'p [u8], raw: Raw, name: &[u8], collector: &mut Collector
         Raw::Text => text_element(page, name, false, collector),
         Raw::Escapable => text_element(page, name, true, collector),
     };
-    // Behind the slash and the name.
+    // After the slash and the name.
     match rest.get(1 + name.len()..).and_then(end_of_tag) {
         Some(rest) => {
             collector.end_raw();
@@ -236,7 +235,7 @@ fn raw_text<'p>(page: &'p [u8], raw: Raw, name: &[u8], collector: &mut Collector
     }
 }
 
-/// Hands on the text of an element; the answer is what follows the `<` of its end tag, or nothing.
+/// Passes on the text of an element; returns what follows the `<` of its end tag, or nothing.
 fn text_element<'p>(page: &'p [u8], name: &[u8], decoded: bool, collector: &mut Collector) -> &'p [u8] {
     let kept = collector.keeps_text();
     let mut rest = page;
@@ -262,7 +261,7 @@ fn text_element<'p>(page: &'p [u8], name: &[u8], decoded: bool, collector: &mut 
     }
 }
 
-/// NUL is a blank in the text of a page; where there is no markup it becomes U+FFFD.
+/// NUL is a blank in the text of a page; in elements without markup it becomes U+FFFD.
 fn push_without_nul(text: &[u8], collector: &mut Collector) {
     let mut pieces = text.split(|b| *b == 0);
     if let Some(first) = pieces.next() {

@@ -66,7 +66,7 @@ impl Capture {
         while let Some(end) = end_of_head(&self.received, self.searched) {
             self.searched = 0;
             if is_interim(&self.received) {
-                // The answer proper is still to come; an interim one is not archived.
+                // The final response is still to come; interim ones are not archived.
                 let _ = self.received.split_to(end);
                 self.drop_leading_newlines();
                 continue;

@@ -89,8 +89,8 @@ impl ServerCertVerifier for NamingVerifier {
                     names => Untrusted::Issuer(names.and_then(|names| names.issuer())),
                 }
             }
-            // What `openssl req -x509` makes is the certificate of an authority, and servers use it as their own.
-            Err(Error::InvalidCertificate(CertificateError::Other(told))) if is_authority(&told) => {
+            // `openssl req -x509` creates the certificate of an authority, and servers use it as their own.
+            Err(Error::InvalidCertificate(CertificateError::Other(text))) if is_authority(&text) => {
                 match Names::of(end_entity) {
                     Some(names) if names.are_equal() => Untrusted::SelfSigned(names.subject()),
                     names => Untrusted::Authority(names.and_then(|names| names.subject())),
@@ -101,9 +101,9 @@ impl ServerCertVerifier for NamingVerifier {
         if !self.given.contains(end_entity) {
             return Err(untrusted.error());
         }
-        // Whoever gave this very certificate vouches for it. webpki has looked at its period before it refused it (a test
-        // holds it to that); of an authority it has not looked at the purposes (extended key usage), and of none at the
-        // issuer's signature.
+        // The operator named this very certificate, so it is trusted. webpki checked its validity period before it
+        // refused it (a test verifies that). It did not check the purposes of an authority's certificate (extended key
+        // usage), nor the issuer's signature of any.
         verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
         Ok(ServerCertVerified::assertion())
     }
@@ -142,12 +142,12 @@ const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
 const ORGANIZATION: &[u8] = &[0x55, 0x04, 0x0a];
 
 /// Whether webpki refused an authority's certificate that is used as a server's. Its error type is private to it.
-fn is_authority(told: &OtherError) -> bool {
-    told.to_string().contains("CaUsedAsEndEntity")
+fn is_authority(text: &OtherError) -> bool {
+    text.to_string().contains("CaUsedAsEndEntity")
 }
 
 /// Why a certificate is not valid, in plain words. None if the library's own message is good enough.
-pub(crate) fn told(error: &CertificateError) -> Option<String> {
+pub(crate) fn explain(error: &CertificateError) -> Option<String> {
     let day = |time: &UnixTime| {
         let text = Millis(time.as_secs().saturating_mul(1000)).rfc3339();
         text.get(..16).unwrap_or(&text).replace('T', " ") + " UTC"
@@ -168,8 +168,8 @@ pub(crate) fn told(error: &CertificateError) -> Option<String> {
                 ),
             }
         }
-        CertificateError::Other(OtherError(told)) if told.downcast_ref::<Untrusted>().is_some() => {
-            told.to_string()
+        CertificateError::Other(OtherError(text)) if text.downcast_ref::<Untrusted>().is_some() => {
+            text.to_string()
         }
         _ => return None,
     })
@@ -201,12 +201,12 @@ impl<'b> Names<'b> {
     fn of(certificate: &'b [u8]) -> Option<Names<'b>> {
         let mut certificate = Der(certificate).take(SEQUENCE)?;
         let mut signed = certificate.take(SEQUENCE)?;
-        // A certificate of the first version does not tell it.
+        // A certificate of version 1 does not state it.
         let _ = signed.take(VERSION);
         signed.take(INTEGER)?;
         signed.take(SEQUENCE)?;
         let issuer = signed.take(SEQUENCE)?;
-        // Between them is the period that it is valid in.
+        // The validity period is between them.
         signed.take(SEQUENCE)?;
         let subject = signed.take(SEQUENCE)?;
         Some(Names { issuer, subject })
@@ -331,7 +331,7 @@ mod tests {
         params.self_signed(&KeyPair::generate().unwrap()).unwrap().der().clone()
     }
 
-    /// What is told of a server with this certificate, where one was given with `--ca-file`.
+    /// The error text for a server with this certificate, if one was given with `--ca-file`.
     fn verified(given: &CertificateDer<'static>, server: &CertificateDer<'static>, name: &str) -> String {
         let mut roots = rustls::RootCertStore::empty();
         roots.add(given.clone()).unwrap();
@@ -342,7 +342,7 @@ mod tests {
         let now = UnixTime::since_unix_epoch(std::time::Duration::from_secs(1_800_000_000));
         match verifier.verify_server_cert(server, &[], &name, &[], now) {
             Ok(_) => String::from("trusted"),
-            Err(Error::InvalidCertificate(error)) => told(&error).unwrap_or_else(|| format!("{error:?}")),
+            Err(Error::InvalidCertificate(error)) => explain(&error).unwrap_or_else(|| format!("{error:?}")),
             Err(error) => format!("{error:?}"),
         }
     }
@@ -373,13 +373,13 @@ mod tests {
     #[test]
     fn a_self_signed_certificate_that_was_not_given_is_called_that() {
         let given = authority(|_| ());
-        let told = "the certificate is self-signed ('Desk') and not trusted; trust it with --ca-file FILE";
-        assert_eq!(verified(&given, &authority(|_| ()), "good.test"), told);
+        let text = "the certificate is self-signed ('Desk') and not trusted; trust it with --ca-file FILE";
+        assert_eq!(verified(&given, &authority(|_| ()), "good.test"), text);
         let other = |params: &mut CertificateParams| {
             params.is_ca = IsCa::NoCa;
             params.distinguished_name.push(DnType::OrganizationName, "Other");
         };
-        assert_eq!(verified(&given, &authority(other), "good.test"), told);
+        assert_eq!(verified(&given, &authority(other), "good.test"), text);
     }
 
     #[test]
@@ -394,15 +394,15 @@ mod tests {
         let server = params.signed_by(&key, &issuer).unwrap().der().clone();
         assert_eq!(verified(&server, &server, "good.test"), "trusted");
         assert!(verified(&server, &server, "bad.test").contains("not for bad.test"));
-        let told = verified(&authority(|_| ()), &server, "good.test");
-        assert!(told.starts_with("the certificate is issued by 'Lab CA', which is not trusted"), "{told}");
+        let text = verified(&authority(|_| ()), &server, "good.test");
+        assert!(text.starts_with("the certificate is issued by 'Lab CA', which is not trusted"), "{text}");
     }
 
     #[test]
     fn many_names_are_counted() {
         let names: Vec<String> = (0..8).map(|n| format!("DnsName(\"{n}.test\")")).collect();
-        let told = "0.test, 1.test, 2.test, 3.test, 4.test and 3 more";
-        assert_eq!(names_in_words(&names).as_deref(), Some(told));
+        let text = "0.test, 1.test, 2.test, 3.test, 4.test and 3 more";
+        assert_eq!(names_in_words(&names).as_deref(), Some(text));
     }
 
     fn issuer_of(certificate: &[u8]) -> Option<String> {

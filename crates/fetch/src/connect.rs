@@ -1,7 +1,7 @@
 //! From addresses to a connected stream: TCP under the address guard, the tunnel of a proxy, TLS.
 
 use crate::capture::Capture;
-use crate::certificate::told;
+use crate::certificate::explain;
 use crate::clock::Stopwatch;
 use crate::descriptors::{Descriptors, ran_out};
 use crate::error::{ConnectFailure, Failure, FetchFailure, Stage};
@@ -227,7 +227,7 @@ fn handshake_error(error: &io::Error, url: &Url) -> String {
             };
             format!("the server does not speak TLS here; try http://{}{port}{path}", url.host_name())
         }
-        Some(Error::InvalidCertificate(wrong)) => told(wrong).unwrap_or_else(|| error.to_string()),
+        Some(Error::InvalidCertificate(wrong)) => explain(wrong).unwrap_or_else(|| error.to_string()),
         _ => error.to_string(),
     }
 }
@@ -301,18 +301,18 @@ pub(crate) async fn tunnel(
     }
     request.extend_from_slice(b"\r\n");
     let broken = |error: io::Error| {
-        let told = match error.kind() {
+        let text = match error.kind() {
             io::ErrorKind::UnexpectedEof => String::from("closed before the response to CONNECT"),
             _ => error.to_string(),
         };
-        Failure::caused(FetchFailure::Proxy(format!("{}: {told}", proxy.place())), error)
+        Failure::caused(FetchFailure::Proxy(format!("{}: {text}", proxy.place())), error)
     };
     stream.write_all(&request).await.map_err(broken)?;
     let mut head = Vec::with_capacity(256);
     while !head.ends_with(b"\r\n\r\n") {
         if head.len() >= MAX_TUNNEL_HEAD {
-            let told = format!("{}: its response to CONNECT does not end", proxy.place());
-            return Err(FetchFailure::Proxy(told).into());
+            let text = format!("{}: its response to CONNECT does not end", proxy.place());
+            return Err(FetchFailure::Proxy(text).into());
         }
         // Byte by byte, since whatever follows the head belongs to the host. Once per connection.
         head.push(stream.read_u8().await.map_err(broken)?);

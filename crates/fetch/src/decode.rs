@@ -196,7 +196,8 @@ fn gunzip_at_once(body: &Bytes, limit: usize, scratch: &mut DecodeScratch) -> Op
     if announced > limit || announced > body.len().saturating_mul(MAX_DEFLATE_RATIO) {
         return None;
     }
-    // A second member would be passed over in silence. Its magic number may also be chance: the stream will tell.
+    // A second member would be ignored silently. Its magic number may also be a coincidence: the streaming decoder
+    // decides.
     let rest = body.get(GZIP_MAGIC.len()..)?;
     if memmem::find(rest, &GZIP_MAGIC).is_some() {
         return None;
@@ -225,7 +226,7 @@ fn gunzip(body: &[u8], limit: usize) -> Decoded {
 
 fn unbrotli(body: &[u8], limit: usize) -> Output {
     let mut reader = brotli_decompressor::Decompressor::new(body, 4096);
-    // Windows beyond the standard's 16 MB are no part of the web's brotli.
+    // Windows beyond the standard's 16 MB are not part of brotli on the web.
     reader.set_parameter(brotli_decompressor::BrotliDecoderParameter::BROTLI_DECODER_PARAM_LARGE_WINDOW, 0);
     Output::read(reader, limit)
 }
@@ -472,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn a_truncated_body_gives_what_it_has_and_says_so() {
+    fn a_truncated_body_is_decoded_as_far_as_possible_and_reported() {
         let text = text();
         let zstd = zstd::encode_all(text.as_slice(), 3).unwrap();
         for (encoding, body) in

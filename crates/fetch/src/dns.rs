@@ -1,4 +1,5 @@
-//! What DNS answers mean to a crawl, and their cache. Pure, time passed in; [`crate::resolver`] sends the queries.
+//! What DNS responses mean to a crawl, and their cache. Pure: time is an argument; [`crate::resolver`] sends the
+//! queries.
 
 use argiope_model::Millis;
 use std::collections::{HashMap, VecDeque};
@@ -21,7 +22,7 @@ pub struct Resolved {
 pub enum Fault {
     /// The host does not exist; valid for its negative TTL.
     Host,
-    /// No resolver gave an answer: many of these at once mean that the network is down.
+    /// No resolver answered: many of these at once mean that the network is down.
     Resolver,
 }
 
@@ -31,13 +32,13 @@ pub enum DnsError {
     NxDomain { retry_at: Millis },
     #[error("the host has no address")]
     NoAddress { retry_at: Millis },
-    #[error("not a name that DNS can hold")]
+    #[error("not a valid DNS name")]
     InvalidName,
     #[error("the resolver failed: {0}")]
     ServFail(String),
-    #[error("no answer from any resolver in time")]
+    #[error("no resolver answered in time")]
     Timeout,
-    #[error("no resolver can be reached: {0}")]
+    #[error("no resolver is reachable: {0}")]
     Unreachable(String),
     #[error("no resolver is configured")]
     NoResolver,

@@ -16,9 +16,9 @@ use std::time::Duration;
 ///
 /// # Contract
 ///
-/// * **One request.** A fetch sends at most one request for its URL and returns the response to it. It follows no redirect
-///   and does not retry: when a host may be requested again is not its decision. (A kept connection that turns out to
-///   be closed before any byte of the request was sent may be replaced by a new one.)
+/// * **One request.** A fetch sends at most one request for its URL and returns the response to it. It follows no
+///   redirect and does not retry: others decide when a host may be requested again. (A kept connection that turns out
+///   to be closed before any byte of the request was sent may be replaced by a new one.)
 /// * **Address guard.** It connects only to [`FetchRequest::addresses`], or to the proxy of the request, and checks each
 ///   address right before it connects. An address that the guard refuses is
 ///   [`FetchFailure::PrivateAddress`](crate::FetchFailure::PrivateAddress), without a connection.

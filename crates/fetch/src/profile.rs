@@ -107,7 +107,7 @@ impl RequestProfile {
     pub fn problem_with_header(name: &str) -> Option<&'static str> {
         match HeaderName::try_from(name) {
             _ if name.is_empty() => Some("the name before the colon is missing"),
-            Err(_) => Some("is not a name of a header"),
+            Err(_) => Some("is not a valid header name"),
             Ok(parsed) => RESERVED.contains(&parsed).then_some("is set by the crawler itself"),
         }
     }

@@ -56,7 +56,7 @@ impl Proxy {
 /// The value of an `Authorization` or `Proxy-Authorization` header.
 pub(crate) fn basic(user: &[u8], password: &[u8]) -> Result<HeaderValue, String> {
     if user.contains(&b':') {
-        return Err(String::from("a user name of basic authentication cannot hold a colon"));
+        return Err(String::from("a user name of basic authentication cannot contain a colon"));
     }
     let encoded = BASE64_STANDARD.encode([user, b":", password].concat());
     let mut value =

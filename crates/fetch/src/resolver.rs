@@ -1,5 +1,5 @@
-//! Looks up the addresses of hosts: overrides, literals and the cache first, then the configured resolvers in order. One
-//! [`Resolver`] serves all threads. [`crate::dns`] says what an answer means.
+//! Looks up the addresses of hosts: overrides, literals and the cache first, then the configured resolvers in order.
+//! One [`Resolver`] serves all threads. [`crate::dns`] interprets the responses.
 
 use crate::clock;
 use crate::dns::{Answer, AnswerCache, DnsError, Fault, Resolved, TtlBounds};
@@ -188,7 +188,7 @@ impl Shared {
         self.servers.is_empty() && (has_route(PUBLIC_V4) || has_route(PUBLIC_V6))
     }
 
-    /// The longest time for one query to one resolver, all attempts and a switch to TCP included.
+    /// The longest time for one query to one resolver, including all attempts and a switch to TCP.
     fn patience(&self) -> Duration {
         self.options
             .timeout
@@ -277,7 +277,7 @@ impl Question {
         };
         self.answered = true;
         for sender in waiting {
-            // Whoever asked may have gone.
+            // The caller may be gone.
             let _ = sender.send(answer.clone());
         }
     }
@@ -285,7 +285,7 @@ impl Question {
 
 impl Drop for Question {
     fn drop(&mut self) {
-        // Once answered, whoever waits under this name waits for another question.
+        // Once answered, callers that wait under this name wait for another query.
         if !self.answered {
             self.shared.state().waiting.remove(&self.name);
         }

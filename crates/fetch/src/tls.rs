@@ -65,7 +65,7 @@ fn system_roots() -> RootCertStore {
     }
     roots.add_parsable_certificates(found.certs);
     if roots.is_empty() {
-        tracing::debug!("the system has no certificate authorities, the bundled ones of the web are used");
+        tracing::debug!("the system has no certificate authorities; using the bundled ones of the web");
         roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     }
     roots

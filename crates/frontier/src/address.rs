@@ -1,4 +1,4 @@
-//! Requests in flight per address: many names may share one server, which knows nothing of names.
+//! Requests in flight per IP address: many host names may share one server.
 
 use crate::hash::FastMap;
 use crate::ready::{HostIndex, Stamp};
@@ -25,7 +25,7 @@ impl AddressBook {
         self.slots.entry(address).or_default().in_flight += 1;
     }
 
-    /// The host is to be told when a request to this address ends.
+    /// Wake the host when a request to this address ends.
     pub(crate) fn wait(&mut self, address: IpAddr, host: HostIndex, stamp: Stamp) {
         self.slots.entry(address).or_default().waiting.push_back((host, stamp));
     }
@@ -40,7 +40,7 @@ impl AddressBook {
         }
     }
 
-    /// The first host in line for the address, which leaves it.
+    /// Removes the first host in line for the address.
     pub(crate) fn next_waiting(
         &mut self,
         address: IpAddr,

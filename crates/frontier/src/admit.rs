@@ -1,5 +1,5 @@
-//! What was discovered comes in. Admission is idempotent: a URL that was seen is nothing new, so the links of a page
-//! may be offered again after a crash.
+//! Admits discovered URLs. Admission is idempotent: a known URL is ignored, so the links of a page may be offered again
+//! after a crash.
 
 use crate::admission::pattern::PatternTable;
 use crate::codec::{VisitFacts, encode_visit};
@@ -25,15 +25,15 @@ pub struct Found {
     pub previous: Option<Box<PreviousFetch>>,
 }
 
-/// URLs of one source: the links of a page, a sitemap, a list of seeds.
+/// URLs from one source: the links of a page, a sitemap, a seed list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Discovery {
     pub job: JobId,
     pub round: u32,
     pub depth: u32,
-    /// The page they stand on; seeds have none, and are not held to the rate of new URLs.
+    /// The page with the links. Seeds have none and are not subject to the rate of new URLs.
     pub source: Option<Url>,
-    /// When they are due: they are admitted at once and requested no earlier. At once if there is none.
+    /// When they are due: they are admitted at once but not requested before. Default: at once.
     pub not_before: Option<Millis>,
     pub found: Vec<Found>,
 }
@@ -48,13 +48,13 @@ pub struct Refused {
 }
 
 impl Frontier {
-    /// Admits what is new. Returns what it refused and how many were new. Where shards are leased, what a visit has found
-    /// goes through [`Frontier::discover_in`], and this is for shards that are here.
+    /// Admits new URLs. Returns the skipped ones and the number of new ones. With leased shards, use
+    /// [`Frontier::discover_in`] for the links of a visit; this function is for shards owned here.
     pub fn discover(&mut self, discovery: Discovery, now: Millis) -> (Vec<Refused>, usize) {
         self.admit_found(discovery, None, now)
     }
 
-    /// Whatever does not belong to the shard `only` is refused, if there is one.
+    /// Skips everything that does not belong to the shard `only`, if given.
     pub(crate) fn admit_found(
         &mut self,
         discovery: Discovery,
@@ -64,7 +64,7 @@ impl Frontier {
         let Discovery { job, round, depth, source, not_before, found } = discovery;
         let mut refused = Vec::new();
         let mut new = 0;
-        // A page's links mostly lead to one shard.
+        // Most links of a page lead to one shard.
         let mut fresh: Vec<(u16, Vec<Fingerprint>)> = Vec::new();
         let mut last: Option<HostIndex> = None;
         let mut remember =
@@ -102,8 +102,8 @@ impl Frontier {
                 }
                 continue;
             }
-            // What is refused below is known too from now on, so that it is told once; it is not stored, so that a later
-            // run may decide anew.
+            // A URL skipped below counts as seen from now on, so that it is reported once. That is not stored, so a
+            // later run may decide differently.
             if !self.seen.insert(job, shard, one.fingerprint) {
                 if let Some((skip, fingerprint)) = self.merge_spelling(job, shard, &one, round) {
                     remember(shard, fingerprint);
@@ -131,8 +131,8 @@ impl Frontier {
         (refused, new)
     }
 
-    /// A host that was never heard of gets its place in the table, unless its domain has as many in this job as it may:
-    /// whoever makes up names by the million costs nothing then.
+    /// An unknown host gets a place in the table, unless its domain has reached its limit in this job. So made-up names
+    /// by the million cost nothing.
     fn admit_host(&mut self, job: JobId, name: &str) -> Result<HostIndex, (u16, Skip)> {
         if let Some(state) = self.jobs.get(&job)
             && let Some(limit) = state.limits.max_subdomains_per_root
@@ -176,7 +176,8 @@ impl Frontier {
         }
         let rate = state.limits.new_urls_per_source;
         let allowed = match source {
-            // A host's own pages are fetched at its own pace, however many it names: only others have to be spared.
+            // A host's own pages are fetched at its own pace, however many links it has; the limit protects other
+            // hosts.
             Some(source) if source.host() != one.url.host() => {
                 self.source_allows(source, rate.per_second, rate.burst, now)
             }
@@ -203,7 +204,8 @@ impl Frontier {
         Ok(())
     }
 
-    /// Former runs of a job visited a host so often: it has its place among those of its domain, and fewer visits left.
+    /// Earlier runs of a job visited a host this many times: it keeps its place among the hosts of its domain, with
+    /// fewer visits left.
     pub fn visited_host(&mut self, job: JobId, name: &str, visits: u32) {
         let index = self.host_index(name);
         let (Some(state), Some(host)) = (self.jobs.get_mut(&job), self.hosts.get(index as usize)) else {
@@ -215,7 +217,7 @@ impl Frontier {
         }
     }
 
-    /// When a new URL of this source may be served: now, or later if the source brings more than its rate.
+    /// When a new URL of this source may be served: now, or later if the source exceeds its rate.
     fn source_allows(&mut self, source: &Url, per_second: u32, burst: u32, now: Millis) -> Millis {
         let index = self.host_index(source.host());
         let rate = match self.hosts.get_mut(index as usize) {
@@ -225,7 +227,7 @@ impl Frontier {
         rate.take(per_second, burst, now)
     }
 
-    /// Puts an entry on disk and, as far as there is room, into memory.
+    /// Stores an entry on disk and, if there is room, in memory.
     pub(crate) fn enqueue(
         &mut self,
         index: HostIndex,
@@ -242,12 +244,12 @@ impl Frontier {
                 if not_before > now { counts.delayed += 1 } else { counts.queued += 1 }
             });
         }
-        // The host's record names the jobs that have something queued here.
+        // The host's record lists the jobs that have URLs queued here.
         let renamed = host.queue(job).is_none_or(|q| q.queue.is_finished());
         if host.queue(job).is_none() {
             let traps = self.jobs.get(&job).map(|job| job.limits.traps.of_host(&host.name));
             let patterns = traps.map(|traps| PatternTable::new(&traps)).unwrap_or_default();
-            // Mostly the only one: a vector by itself would make room for four.
+            // Usually the only one; a vector would allocate room for four.
             host.queues.reserve_exact(1);
             host.queues.push(HostQueue::new(JobQueue::new(job), patterns));
         }
@@ -277,7 +279,7 @@ impl Frontier {
         }
     }
 
-    /// A redirect goes on at the head of its target host's queue, or where that host belongs.
+    /// Puts a redirect at the head of its target host's queue, or sends it to the shard of that host.
     pub(crate) fn continue_at(&mut self, from: u16, visit: Visit, to: Url, status: u16, now: Millis) {
         let to_shard = self.sent_to(from, &to);
         let visit = hop(visit, to, status);
@@ -287,7 +289,7 @@ impl Frontier {
         }
     }
 
-    /// The seen-set is not asked.
+    /// The seen-set is not consulted.
     pub(crate) fn queue_continuation(&mut self, visit: &Visit, now: Millis) {
         let index = self.host_index(visit.url.host());
         let rank = OrderKey::continuation_of(visit.kind);
@@ -300,7 +302,7 @@ impl Frontier {
 fn not_here(only: Option<u16>, url: &Url) -> String {
     match only {
         Some(shard) => wrong_shard(shard, url),
-        None => format!("the shard of {} is not here", url.host()),
+        None => format!("the shard of {} is not owned here", url.host()),
     }
 }
 
@@ -313,12 +315,12 @@ struct Origin<'d> {
     not_before: Option<Millis>,
 }
 
-/// Counted once it is admitted: a visit in the queue is one that will be made.
+/// Counted when admitted: every visit in the queue will be made.
 fn within_visit_limit(job: &Job, host: &Host, index: HostIndex) -> Result<(), Skip> {
     match job.limits.max_visits_per_host {
         Some(limit) if job.host_visits.get(&index).is_some_and(|visits| *visits >= limit) => {
             let times = plural(u64::from(limit), "time", "times");
-            let detail = format!("{} is visited {times}, as often as it may", host.name);
+            let detail = format!("{} has {times}, the limit of visits per host", host.name);
             Err(Skip::new(SkipReason::OverBudget, detail))
         }
         _ => Ok(()),
@@ -336,5 +338,5 @@ fn within_subdomain_limit(job: &mut Job, host: &Host, index: HostIndex) -> Resul
 
 fn too_many_hosts(root: &str, limit: u32) -> Skip {
     let hosts = plural(u64::from(limit), "host", "hosts");
-    Skip::new(SkipReason::OutOfScope, format!("{root} has {hosts} in this job already"))
+    Skip::new(SkipReason::OutOfScope, format!("{root} has reached the limit of {hosts} in this job"))
 }

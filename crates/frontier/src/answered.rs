@@ -1,5 +1,5 @@
-//! Requests that have ended: the host is free for the next one after its delay. Requests that were given up go back to
-//! their queue.
+//! Requests that have ended: the host is free for the next one after its delay. Aborted requests go back to their
+//! queue.
 
 use crate::flights::{EndedRequest, InFlight};
 use crate::frontier::Frontier;
@@ -20,20 +20,20 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// When the request was made, but for the time its body took.
+    /// When the request was made, excluding the time for its body.
     fn asked_at(&self) -> Millis {
         let latency_ms = u64::try_from(self.outcome.latency.as_millis()).unwrap_or(u64::MAX);
         Millis(self.ended.0.saturating_sub(latency_ms))
     }
 
-    /// Nobody was reached: the host's fault, or the network's.
+    /// The host was not reached: because of the host, or of the network.
     fn is_unreachable(&self) -> bool {
         use FailureKind::{Connect, NameUnresolved, Reset, Timeout};
         matches!(self.outcome.result, AnswerResult::Failed(Timeout | Connect | NameUnresolved | Reset))
     }
 }
 
-/// What the caller does with an answer's record.
+/// What the caller does with the record of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disposition {
     Record,
@@ -55,7 +55,7 @@ impl Frontier {
             self.flights.remove(token);
         }
         if index == NO_HOST {
-            return self.answered_for_nobody(answer, now);
+            return self.answered_without_shard(answer, now);
         }
         let rules = self.rules_of(index);
         let base = self.base_delay_of(index, &rules, now);
@@ -76,14 +76,14 @@ impl Frontier {
             self.decide(verdicts, now);
             return Disposition::Record;
         }
-        // robots.txt has retries of its own: nothing of it is held.
+        // robots.txt has its own retries; its failures are not held.
         let verdicts = self.network.failed(index, (!is_robots).then_some(token), is_witness, now);
         self.decide(verdicts, now);
         if is_robots { Disposition::Record } else { Disposition::Hold }
     }
 
-    /// The shard has gone: all that counts is whether the network is there.
-    fn answered_for_nobody(&mut self, answer: &Answer, now: Millis) -> Disposition {
+    /// The shard is gone; the result only shows whether the network works.
+    fn answered_without_shard(&mut self, answer: &Answer, now: Millis) -> Disposition {
         if !answer.is_unreachable() {
             let verdicts = self.network.succeeded(answer.asked_at());
             self.decide(verdicts, now);
@@ -91,7 +91,7 @@ impl Frontier {
         Disposition::Record
     }
 
-    /// Whoever is reached by way of a proxy says nothing of the network.
+    /// A connection through a proxy says nothing about the network.
     fn note_witness(&mut self, token: Token, now: Millis) {
         let Some(flight) = self.flights.get(token).filter(|flight| flight.address.is_some()) else {
             return;
@@ -103,7 +103,7 @@ impl Frontier {
         }
     }
 
-    /// Takes a request out of those under way. The host it was for.
+    /// Removes a request from those in flight. Returns its host.
     pub(crate) fn free(&mut self, token: Token, now: Millis) -> Option<HostIndex> {
         let EndedRequest { host: index, address, lane } = self.flights.end_request(token)?;
         if let Some(host) = self.host_mut(index) {
@@ -130,7 +130,7 @@ impl Frontier {
         }
     }
 
-    /// The visit did not happen: its entry is served again.
+    /// The visit did not happen: its entry is queued again.
     pub(crate) fn put_back(&mut self, token: Token, now: Millis) {
         self.free(token, now);
         let Some(InFlight { host: index, entry, robots, reserved, orphan_of, .. }) =
@@ -139,7 +139,7 @@ impl Frontier {
             return;
         };
         if let Some(request) = robots {
-            // Nobody will answer it: as if the host had not.
+            // Its response will never arrive: treated as if the host had not answered.
             self.robots_ended(index, &request, RobotsAnswer::NoAnswer, Vec::new(), now);
         }
         if let Some(id) = orphan_of {
@@ -160,14 +160,15 @@ impl Frontier {
         self.reschedule(index, now);
     }
 
-    /// Nothing of the visit is stored, and nothing will be: instead of [`Frontier::completed`]. If its shard is still here
-    /// it is served again.
+    /// Nothing of the visit is stored, and nothing will be. Call it instead of [`Frontier::completed`]. If the shard is
+    /// still owned here, the visit is queued again.
     pub fn abandon(&mut self, token: Token, now: Millis) {
         self.put_back(token, now);
     }
 
-    /// A request was not made, or was given up, because the lease did not hold: what was asked for is served again, with
-    /// nothing held against its host. One that was `sent` may have reached it: the host is owed a full delay from now.
+    /// A request was not sent, or was aborted, because the lease had expired: its visit is queued again, without
+    /// counting against the host. If the request was `sent`, it may have reached the host, which is owed a full delay
+    /// from now.
     pub fn take_back(&mut self, token: Token, sent: bool, now: Millis) {
         let Some(flight) = self.flights.get_mut(token) else { return };
         let (index, request) = (flight.host, flight.robots.take());
@@ -184,12 +185,12 @@ impl Frontier {
         }
     }
 
-    /// Is what was handed out under this token still for a shard that is here?
+    /// Whether this token belongs to a shard that is still owned here.
     pub fn is_under_way(&self, token: Token) -> bool {
         self.flights.get(token).is_some_and(|flight| self.shard_of_host(flight.host).is_some())
     }
 
-    /// An answer that came late will be told: it is not missed before it might be if it had been asked for now.
+    /// A late response is expected for this request: it times out as if it had been sent now.
     pub fn expect_later(&mut self, token: Token, now: Millis) {
         self.flights.restart(token, now);
     }

@@ -1,5 +1,5 @@
-//! Jobs that have nothing left but hosts that cannot be asked for long. A process that has all shards sees that by itself;
-//! members of a cluster say it of each of theirs, and whoever leads puts it together.
+//! Jobs whose remaining URLs are all on hosts that are paused for long. A process that owns all shards sees that by
+//! itself. Members of a cluster report it for each of their shards, and the leader combines the reports.
 
 use crate::frontier::Frontier;
 use crate::host::{Host, Place};
@@ -8,8 +8,8 @@ use argiope_model::{JobId, Millis};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Frontier {
-    /// The shards here in which all that a job has waits until `until` or later, each with the first time at which
-    /// something of it may be asked. None of them while anything of the job is under way.
+    /// The shards here in which all URLs of a job wait until `until` or later, each with the first time at which one is
+    /// due. None while anything of the job is in progress.
     pub fn blocked_shards(&self, job: JobId, until: Millis) -> BTreeMap<u16, Millis> {
         let mut blocked = BTreeMap::new();
         let Some(state) = self.jobs.get(&job).filter(|state| state.in_progress == 0) else { return blocked };
@@ -34,7 +34,7 @@ impl Frontier {
         blocked
     }
 
-    /// Has the next batch say so, or say no more of it. It holds for the log as far as it is applied now.
+    /// Reports this, or withdraws the report, with the next batch. It holds for the log as far as it is applied now.
     pub fn note_blocked(&mut self, job: JobId, shard: u16, until: Option<Millis>) {
         if self.owns(shard) {
             let applied = self.received(shard).unwrap_or(0);

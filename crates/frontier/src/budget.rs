@@ -1,5 +1,5 @@
-//! The budget of a job where shards are leased: `max_pages` is for all owners together, and each stores no more pages than
-//! it was granted. What it does not need it gives back.
+//! The budget of a job with leased shards: `max_pages` is shared by all owners, and each stores no more pages than it
+//! was granted. It returns what it does not need.
 
 use crate::frontier::Frontier;
 use crate::job::Job;
@@ -8,7 +8,7 @@ use crate::state::QueueAt;
 use argiope_model::{JobId, Millis, Url};
 
 impl Frontier {
-    /// So many more pages of a job may be stored here.
+    /// Grants this many more pages of a job.
     pub fn grant(&mut self, job: JobId, pages: u64, now: Millis) {
         if let Some(grant) = self.jobs.get_mut(&job).and_then(|job| job.grant.as_mut()) {
             grant.given = grant.given.saturating_add(pages);
@@ -16,7 +16,7 @@ impl Frontier {
         }
     }
 
-    /// Is there something to do for the job that nothing but the budget holds?
+    /// Whether the job has work here that waits only for budget.
     pub fn wants_pages(&self, job: JobId) -> bool {
         let Some(state) = self.jobs.get(&job).filter(|state| !state.has_budget()) else { return false };
         state.wait_for_budget.iter().any(|index| {
@@ -25,7 +25,7 @@ impl Frontier {
         })
     }
 
-    /// Pages that were granted and are neither stored nor promised to a visit: they are no longer this owner's.
+    /// Returns pages that were granted and are neither stored nor reserved for a visit.
     pub fn return_pages(&mut self, job: JobId) -> u64 {
         let Some(state) = self.jobs.get_mut(&job) else { return 0 };
         let Some(grant) = &mut state.grant else { return 0 };
@@ -49,7 +49,7 @@ impl Frontier {
         true
     }
 
-    /// A redirect's page goes with it, so that no other visit takes it meanwhile.
+    /// A redirect takes its reserved page along, so that no other visit takes it meanwhile.
     pub(crate) fn promise(&mut self, id: JobId, to: &Url) {
         let target = self.host_index(to.host());
         if let (Some(job), Some(host)) = (self.jobs.get_mut(&id), self.hosts.get(target as usize)) {
@@ -57,7 +57,7 @@ impl Frontier {
         }
     }
 
-    /// A page that was promised to a visit is free again, or goes with its redirect.
+    /// Frees the page that was reserved for a visit, or passes it to its redirect.
     pub(crate) fn unreserve(&mut self, index: HostIndex, id: JobId, reserved: bool, now: Millis) {
         if !reserved {
             return;
@@ -78,7 +78,7 @@ impl Frontier {
         }
     }
 
-    /// A queued redirect ends unasked, or waits for long: the page it holds is free.
+    /// A queued redirect ends without a request, or waits for long: its reserved page is freed.
     pub(crate) fn release_promise(&mut self, at: QueueAt, rank: u8, now: Millis) {
         if let Some(job) = self.jobs.get_mut(&at.job)
             && job.take_promise(at.host.shard, rank)
@@ -88,7 +88,7 @@ impl Frontier {
         }
     }
 
-    /// As many hosts as there are pages left are told to go on.
+    /// Wakes as many hosts as there are pages left.
     pub(crate) fn wake_for_budget(&mut self, id: JobId, now: Millis) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         let count = usize::try_from(job.pages_left()).unwrap_or(usize::MAX).min(job.wait_for_budget.len());
@@ -101,7 +101,7 @@ impl Frontier {
         }
     }
 
-    /// Whoever was told to go on may have had nothing to spend a page on. True if another one may have.
+    /// A woken host may have found nothing to spend a page on. True if another one may use it.
     pub(crate) fn wake_for_spare_budget(&mut self, now: Millis) -> bool {
         let spare = |job: &&Job| job.has_budget() && !job.wait_for_budget.is_empty();
         let Some(id) = self.jobs.values().find(spare).map(|job| job.id) else { return false };

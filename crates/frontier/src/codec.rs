@@ -1,4 +1,4 @@
-//! The stored form of a queued visit: short, self-describing by a version byte, decoded only when its turn comes.
+//! The stored form of a queued visit: short, self-describing by a version byte, decoded only when it is dispatched.
 
 use argiope_model::{ArchiveRef, Hop, JobId, Millis, PreviousFetch, RequestKind, Url, Validators, Visit};
 use std::borrow::Cow;
@@ -14,7 +14,7 @@ pub struct CodecError {
     pub why: &'static str,
 }
 
-/// What is stored of a visit: everything but its job and priority, which its key holds.
+/// The stored part of a visit: everything but job and priority, which are in its key.
 pub(crate) struct VisitFacts<'v> {
     pub(crate) kind: RequestKind,
     pub(crate) attempt: u8,
@@ -46,7 +46,7 @@ impl VisitFacts<'_> {
     pub(crate) fn encode(&self) -> Box<[u8]> {
         let url = self.url.to_stored();
         let source = self.source.map_or(Cow::Borrowed(""), Url::to_stored);
-        // To the byte: a boxed slice that had room left would be copied once more.
+        // Exact size: a boxed slice with spare capacity would be copied once more.
         let hops =
             self.hops.iter().map(|hop| length_of(hop.status.into()) + text_length(&hop.url.to_stored()));
         let numbers = [self.round.into(), self.depth.into(), self.scheduled_at.0, self.hops.len() as u64];
@@ -124,7 +124,7 @@ pub(crate) fn take_previous(from: &mut Reader<'_>) -> Result<PreviousFetch, Code
     let etag = from.optional_text()?.map(str::to_owned);
     let last_modified = from.optional_text()?.map(str::to_owned);
     let archive = match from.optional_text()? {
-        Some(place) => Some(place.parse().map_err(|_| from.error("bad place in the archive"))?),
+        Some(place) => Some(place.parse().map_err(|_| from.error("bad reference to the archive"))?),
         None => None,
     };
     Ok(PreviousFetch { url, validators: Validators { etag, last_modified }, archive })
@@ -152,7 +152,7 @@ pub(crate) fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Nothing and the empty text are told apart.
+/// Distinguishes no text from an empty one.
 fn put_optional_text(out: &mut Vec<u8>, text: Option<&str>) {
     out.push(u8::from(text.is_some()));
     if let Some(text) = text {
@@ -160,14 +160,14 @@ fn put_optional_text(out: &mut Vec<u8>, text: Option<&str>) {
     }
 }
 
-/// What `write` writes, after its length.
+/// Writes the output of `write`, preceded by its length.
 pub(crate) fn put_sized(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     write(out);
     let length = out.len() - start;
     put_number(out, length as u64);
     let end = out.len();
-    // The length was written last and goes first.
+    // The length is written last and moved to the front.
     if let Some(written) = out.get_mut(start..end) {
         written.rotate_right(end - start - length);
     }

@@ -11,30 +11,30 @@ use crate::state::{Change, Delayed, QueueAt};
 use crate::step::{Ticket, Token};
 use argiope_model::{JobId, Millis, Url, Visit};
 
-/// How a visit ended, once its records are stored.
+/// How a visit ended, after its records were stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Completion {
-    /// For good. `counted` if it is a page with a final response.
+    /// Final. `counted` if it is a page with a final response.
     Done { counted: bool },
-    /// It is tried again.
+    /// It will be retried.
     Retry { due: Millis },
-    /// It goes on elsewhere.
+    /// It continues at another URL.
     Redirect { to: Url, status: u16 },
 }
 
 impl Frontier {
-    /// The visit's records are stored and its links have been offered: it leaves the queue.
+    /// The visit's records are stored and its links admitted: it leaves the queue.
     pub fn completed(&mut self, token: Token, completion: Completion, now: Millis) {
         let Some(flight) = self.flights.get_mut(token) else { return };
         let (index, entry, reserved) =
             (flight.host, flight.entry.take(), std::mem::take(&mut flight.reserved));
         let orphan_of = flight.orphan_of;
         if !flight.is_requesting() {
-            // Otherwise its records were faster than the report of its response, which is still to come.
+            // Otherwise the records were stored before the response was reported, which is still to come.
             self.flights.remove(token);
         }
         if let Some(id) = orphan_of {
-            return self.completed_for_nobody(id, &completion, reserved, now);
+            return self.completed_without_shard(id, &completion, reserved, now);
         }
         let Some(entry) = entry else { return };
         if let Some(job) = self.jobs.get_mut(&entry.job) {
@@ -52,21 +52,21 @@ impl Frontier {
                 self.leave_domain(index, entry.job);
                 self.promise(entry.job, to);
             }
-            // The owner of where a redirect goes has a budget of its own.
+            // The shard of the redirect's target has its own budget.
             _ => self.unreserve(index, entry.job, reserved, now),
         }
         self.settle(index, entry, completion, now);
     }
 
-    /// What the visit of a shard that has gone was given is lost, but it may have stored its page.
-    fn completed_for_nobody(&mut self, id: JobId, completion: &Completion, reserved: bool, now: Millis) {
+    /// The visit's shard is gone and its grant with it, but it may have stored its page.
+    fn completed_without_shard(&mut self, id: JobId, completion: &Completion, reserved: bool, now: Millis) {
         match (completion, self.jobs.get_mut(&id)) {
             (Completion::Done { counted: true }, Some(job)) if reserved => job.spend(),
             _ => self.unreserve(NO_HOST, id, reserved, now),
         }
     }
 
-    /// A visit that a former process had stored but not ended. `value` is not in memory: the visit is given.
+    /// Completes a visit that an earlier process had stored. `value` is not in memory, so the visit is passed in.
     pub fn complete_recovered(&mut self, ticket: Ticket, visit: &Visit, completion: Completion, now: Millis) {
         let Some(index) = self.hosts.keyed(ticket.at.host) else { return };
         let value = crate::codec::encode_visit(visit);
@@ -132,7 +132,7 @@ impl Frontier {
         self.pending.delay(Delayed { due, at, entry });
     }
 
-    /// Tells a host's pages apart from a trap's: called for each page with final content.
+    /// Distinguishes a host's pages from a trap's. Called for each page with final content.
     pub fn page_seen(&mut self, job: JobId, url: &Url, page: SeenPage) {
         let Some(index) = self.hosts.named(url.host()) else { return };
         if let Some(queue) = self.host_mut(index).and_then(|host| host.queue_mut(job)) {

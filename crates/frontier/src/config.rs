@@ -1,26 +1,27 @@
-//! Settings of the frontier itself: how much it hands out at once and keeps in memory.
+//! Settings of the frontier: how many visits it hands out at once and keeps in memory.
 
 use std::time::Duration;
 
 #[derive(Clone, Debug)]
 pub struct FrontierConfig {
     pub shards: u16,
-    /// Shards come and go: none is owned before it is restored, and whatever leads from one to another is sent through the
-    /// log of the other. Otherwise all are owned for good.
+    /// Shards come and go: none is owned before it is restored, and messages between shards go through their logs.
+    /// Otherwise all shards are owned permanently.
     pub leased: bool,
-    /// Requests in flight in all.
+    /// Requests in flight in total.
     pub concurrency: usize,
-    /// Requests that are handed out beside those: each waits until one of them has ended, and begins without being asked for.
+    /// Requests handed out in addition: each waits until one in flight has ended, and then starts without another round
+    /// trip to the scheduler.
     pub ahead: usize,
-    /// Requests in flight per address.
+    /// Requests in flight per IP address.
     pub per_address: u32,
-    /// Visits handed out and not yet completed: what the rooms behind may hold at most.
+    /// Visits handed out and not yet completed: the limit of everything behind the frontier.
     pub max_outstanding: usize,
-    /// Entries of a queue that are kept in memory: none where most hosts have a single one ...
+    /// Queue entries kept in memory: none where most hosts have only one ...
     pub window: usize,
-    /// ... while there are fewer than this in all; beyond it a few per queue.
+    /// ... while there are fewer than this in total; beyond it, a few per queue.
     pub windows_in_all: usize,
-    /// A visit handed out and not heard of for so long goes back to its queue.
+    /// A visit without a response for this long goes back to its queue.
     pub stale_after: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! What every adapter of [`crate::state::ShardState`] has to fulfil. Each adapter's tests call these.
+//! The contract of [`crate::state::ShardState`]. The tests of each adapter run it.
 
 #![allow(
     clippy::unwrap_used,
@@ -15,7 +15,7 @@ use crate::state::{
 use argiope_model::{Fingerprint, JobId, Millis, PreviousFetch, RequestKind, Url, Validators, Visit};
 use std::collections::BTreeSet;
 
-/// `fresh` makes an empty state each time.
+/// `fresh` creates an empty state each time.
 pub fn shard_state<S: ShardState>(fresh: &mut dyn FnMut() -> S) {
     queues_are_served_in_order_after_a_position(&mut fresh());
     removed_entries_are_gone(&mut fresh());
@@ -30,7 +30,7 @@ pub fn shard_state<S: ShardState>(fresh: &mut dyn FnMut() -> S) {
     marks_are_kept(&mut fresh());
 }
 
-/// `reopen` opens the same state each time; the first time it is empty.
+/// `reopen` opens the same state each time, empty at first.
 pub fn survives_reopening<S: ShardState>(reopen: &mut dyn FnMut() -> S) {
     {
         let mut state = reopen();
@@ -109,7 +109,7 @@ fn removed_entries_are_gone(state: &mut impl ShardState) {
     let here = at(1, 1);
     apply(state, vec![put(here, order(5, 1)), put(here, order(5, 2))]);
     apply(state, vec![Change::Unqueue { at: here, order: order(5, 1) }]);
-    // Removing what is not there is no error: recovery repeats itself.
+    // Removing a missing entry is not an error: recovery repeats changes.
     apply(state, vec![Change::Unqueue { at: here, order: order(5, 1) }]);
     assert_eq!(orders(state, here, None, 10), vec![order(5, 2)]);
 }

@@ -1,4 +1,4 @@
-//! What was decided outside [`crate::Frontier::next`] and waits to be fetched by the owner: steps, and notices for the
+//! Decisions made outside [`crate::Frontier::next`], waiting for the owner to collect them: steps, and notices for the
 //! operator.
 
 use crate::notice::Notice;

@@ -1,4 +1,4 @@
-//! Entries that wait for their time, kept in memory, the earliest first.
+//! Entries with a later due time, kept in memory, earliest first.
 
 use crate::queue::{Entry, OrderKey};
 use crate::state::{Delayed, QueueAt, Shards};
@@ -42,7 +42,7 @@ impl DelayedEntries {
         (found, None)
     }
 
-    /// When the first of these shards is due.
+    /// When the first entry of these shards is due.
     pub(crate) fn first(&self, shards: &Shards) -> Option<Millis> {
         let mut keys = self.by_time.keys().filter(|(_, at, _)| shards.contains(at.host.shard));
         keys.next().map(|(due, _, _)| *due)

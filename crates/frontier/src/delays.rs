@@ -1,4 +1,4 @@
-//! The rules and the delay of a host: what its next request has to wait for, and how many requests it may have in flight.
+//! The rules and the delay of a host: how long its next request must wait, and how many requests it may have in flight.
 
 use crate::answered::Answer;
 use crate::frontier::Frontier;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 impl Frontier {
-    /// New politeness settings hold from the next request on, and for the waits that are under way.
+    /// New politeness settings apply from the next request on, and to current waits.
     pub fn set_politeness(&mut self, politeness: Arc<PolitenessRules>, now: Millis) {
         if self.rules.replace(politeness) {
             self.reload_robots();
@@ -27,8 +27,8 @@ impl Frontier {
         }
     }
 
-    /// The delay that holds now is that of the wait under way, too. A host that no open job has anything on waits for
-    /// none: a job that comes to it has a delay of its own, which is kept when it is asked.
+    /// The current delay also applies to the current wait. A host without URLs of an open job does not wait; a job that
+    /// adds some brings its own delay, which is applied when the host is requested.
     pub(crate) fn renew_delay(&mut self, index: HostIndex, now: Millis) {
         let Some(host) = self.host(index) else { return };
         if host.politeness.is_known() {
@@ -52,14 +52,14 @@ impl Frontier {
         self.rules.assign(host);
     }
 
-    /// The delay that holds for a host now, adaptive lengthening included.
+    /// The current delay of a host, including adaptive lengthening.
     pub(crate) fn delay_of(&mut self, index: HostIndex, now: Millis) -> Duration {
         let rules = self.rules_of(index);
         let base = self.base_delay_of(index, &rules, now);
         self.host(index).map_or(base, |host| host.politeness.delay(base))
     }
 
-    /// The delay that this request keeps. None if it has grown during the wait for it: the host waits on.
+    /// The delay before this request. None if it has grown during the wait: the host keeps waiting.
     pub(crate) fn delay_now(&mut self, index: HostIndex, now: Millis) -> Option<Duration> {
         let delay = self.delay_of(index, now);
         let host = self.host_mut(index)?;
@@ -71,12 +71,12 @@ impl Frontier {
         Some(delay)
     }
 
-    /// What goes through a proxy where a job says nothing of one.
+    /// Which requests go through a proxy if the job does not say.
     pub fn set_usual_proxies(&mut self, reach: ProxyReach) {
         self.rules.set_proxies(reach);
     }
 
-    /// When a host may be asked next, by what is known of it.
+    /// When the next request to a host is allowed, as far as is known.
     pub fn free_at(&mut self, host: &str, now: Millis) -> Millis {
         let index = self.host_index(host);
         self.wait_after_unclean_stop(index, now);
@@ -84,7 +84,7 @@ impl Frontier {
         self.host(index).map_or(now, |host| host.politeness.ready_at(now, &rules))
     }
 
-    /// A request of a job that was not handed out has ended: its host is left alone for its delay as after any other.
+    /// A request of a job that the frontier did not hand out has ended: its host gets its delay as after any other.
     pub fn asked_beside(&mut self, job: JobId, host: &str, answer: &Answer, now: Millis) {
         let index = self.host_index(host);
         let rules = self.rules_of(index);
@@ -113,7 +113,7 @@ impl Frontier {
         host.per_host(rules, &self.jobs)
     }
 
-    /// Who asks for more on one host than an address may have means that address.
+    /// A limit per host above the limit per address is reduced to that.
     pub(crate) fn per_address_of(&self, per_host: NonZeroU32) -> u32 {
         self.config.per_address.max(per_host.get())
     }

@@ -1,5 +1,5 @@
-//! Serves a host that is ready: finds out what it needs (its address, its robots.txt, entries from disk) and hands out the
-//! visit at the head of the queue whose turn it is.
+//! Serves a host that is ready: determines what it needs (its address, its robots.txt, entries from disk) and hands out
+//! the visit at the head of the next queue.
 
 use crate::codec::decode_visit;
 use crate::flights::{InFlight, TakenEntry};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 impl Frontier {
-    /// One host that is ready. None if it turned out to have nothing to do now.
+    /// Serves one host that is ready. None if there is nothing to do for it now.
     pub(crate) fn serve(&mut self, index: HostIndex, now: Millis) -> Option<Step> {
         let rules = self.rules_of(index);
         let host = self.host_mut(index)?;
@@ -48,7 +48,8 @@ impl Frontier {
         self.serve_visit(index, turn, order, visit, &rules, now)
     }
 
-    /// A stored entry that cannot be read is refused under a URL that names the host, so that it is not lost silently.
+    /// A stored entry that cannot be read is skipped under a URL with the name of the host, so that it is not lost
+    /// silently.
     fn drop_unreadable(
         &mut self,
         index: HostIndex,
@@ -87,7 +88,7 @@ impl Frontier {
     ) -> Option<Step> {
         let job = self.jobs.get_mut(&visit.job)?;
         if job.limits.queue_cap.is_some() && visit.hops.is_empty() && job.evictions.take_evicted(order.rank) {
-            // `refuse` takes it for one that was not evicted.
+            // For `refuse` it must not count as evicted.
             job.evictions.queued(order.rank);
             let skip = Skip::new(SkipReason::QueueFull, "evicted from the full queue for a better URL");
             return self.refuse(index, visit, skip, now);
@@ -144,8 +145,8 @@ impl Frontier {
         })))
     }
 
-    /// Books a request as under way.
-    #[allow(clippy::too_many_arguments, reason = "the facts of one request, used in two places")]
+    /// Registers a request as in flight.
+    #[allow(clippy::too_many_arguments, reason = "the parameters of one request, used in two places")]
     pub(crate) fn begin(
         &mut self,
         index: HostIndex,
@@ -181,9 +182,9 @@ impl Frontier {
         (token, lane)
     }
 
-    /// Takes the head out and has it recorded as refused.
+    /// Removes the head and records it as skipped.
     fn refuse(&mut self, index: HostIndex, visit: Visit, skip: Skip, now: Millis) -> Option<Step> {
-        // A redirect that ends here has had its answer, and that is its page.
+        // A redirect that ends here already has a response; that is its page.
         let keeps_page = visit.kind == RequestKind::Page && !visit.hops.is_empty();
         let (token, ticket) = self.take_unasked(index, visit.job, keeps_page, now)?;
         Some(Step::Refuse { token, visit: Box::new(visit), ticket, skip })
@@ -198,7 +199,7 @@ impl Frontier {
         Some(Step::Fail { token, visit: Box::new(visit), ticket, error })
     }
 
-    /// Takes the head of a job's queue out without a request.
+    /// Removes the head of a job's queue without a request.
     fn take_unasked(
         &mut self,
         index: HostIndex,
@@ -227,7 +228,7 @@ impl Frontier {
         Some((token, ticket))
     }
 
-    /// The entry cannot be served before `until`: it waits on disk.
+    /// The entry cannot be served before `until`; it waits on disk.
     fn postpone(&mut self, index: HostIndex, visit: &Visit, until: Millis, now: Millis) -> Option<Step> {
         let host = self.host_mut(index)?;
         let at = QueueAt { job: visit.job, host: host.key };
@@ -241,7 +242,7 @@ impl Frontier {
                 counts.delayed += 1;
             });
         }
-        // Others need not wait with their page for this one.
+        // Others need not hold back their page for this one.
         self.release_promise(at, head.order.rank, now);
         self.pending.push(Change::Unqueue { at, order: head.order });
         self.pending.delay(Delayed { due: until, at, entry: head });

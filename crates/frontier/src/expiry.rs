@@ -1,4 +1,4 @@
-//! What time alone decides: failures that were held, and requests that nothing was heard of.
+//! Decisions by time alone: held failures, and requests without a response.
 
 use crate::frontier::Frontier;
 use crate::host::Place;
@@ -7,7 +7,7 @@ use crate::step::Step;
 use argiope_model::Millis;
 
 impl Frontier {
-    /// Things that time alone decides.
+    /// Handles what only depends on time.
     pub(crate) fn expire(&mut self, now: Millis) {
         let verdicts = self.network.expire(now);
         self.decide(verdicts, now);
@@ -18,12 +18,11 @@ impl Frontier {
         }
     }
 
-    /// Held failures need not wait for their window if too few hosts could fail within it to call the network down. New
-    /// hosts come with pages, so nothing but held visits may be handed out; whatever is asked from here on and answered
-    /// releases them anyway.
+    /// Held failures need not wait for their window if too few hosts could fail within it to indicate a network outage.
+    /// New hosts come only from pages, so only held visits may be in progress; any later response releases them anyway.
     pub(crate) fn release_if_too_few_can_fail(&mut self, now: Millis) {
         let Some(end) = self.network.window_end() else { return };
-        // Failures of robots.txt are not held, but a job would be kept from its end by their window.
+        // Failures of robots.txt are not held, but their window would keep a job from ending.
         if self.flights.len() > self.network.held() {
             return;
         }
@@ -33,7 +32,7 @@ impl Frontier {
             Place::Ready | Place::AtAddress | Place::Busy => true,
         };
         let others = self.hosts.iter().enumerate().filter(|(_, host)| may_fail(host.place));
-        // Delayed entries are on disk: each may be of another host.
+        // Delayed entries are on disk; each may be of another host.
         let delayed = match self.pending.next_due() {
             Some(due) if due < end => self.jobs.values().map(|job| job.counts.delayed).sum::<u64>(),
             _ => 0,
@@ -45,8 +44,8 @@ impl Frontier {
         }
     }
 
-    /// Instead of [`Frontier::next`] when the process ends: what becomes of held failures. Requests that are under way
-    /// may still tell that the network is down; after them nothing will, and what was held is the hosts' own.
+    /// Call it instead of [`Frontier::next`] when the process ends: settles held failures. Requests in flight may still
+    /// show a network outage. Afterwards nothing can, so the remaining held failures count against their hosts.
     pub fn next_verdict(&mut self, now: Millis) -> Option<Step> {
         self.expire(now);
         if self.flights.requests() == 0 {

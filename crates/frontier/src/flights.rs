@@ -1,4 +1,4 @@
-//! Everything that was handed out and is not settled yet, by its token. A flight has a request under way until
+//! Everything that was handed out and is not settled yet, by token. A flight has a request in flight until
 //! [`Flights::end_request`], and stays here until its visit is completed or put back.
 
 use crate::hash::FastMap;
@@ -11,21 +11,21 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// Starts of requests that have ended are swept out when there are more than this, and more than twice the requests.
+/// Starts of ended requests are removed when there are more than this, and more than twice as many as requests.
 const MOST_ENDED_STARTS: usize = 1024;
 
-/// What was handed out under a token.
+/// The item handed out under a token.
 #[derive(Debug)]
 pub(crate) struct InFlight {
     pub(crate) host: HostIndex,
-    /// The queue entry of a visit; None for a request of robots.txt.
+    /// The queue entry of a visit; None for a robots.txt request.
     pub(crate) entry: Option<TakenEntry>,
     pub(crate) robots: Option<Box<RobotsRequest>>,
-    /// The address that is counted as in use.
+    /// The address whose limit counts it.
     pub(crate) address: Option<IpAddr>,
-    /// It holds a page of the job's budget.
+    /// It has a page of the job's budget reserved.
     pub(crate) reserved: bool,
-    /// Its shard was dropped. The page that it may have stored belongs to this job.
+    /// Its shard was dropped. The page it may have stored belongs to this job.
     pub(crate) orphan_of: Option<JobId>,
     lane: u32,
     is_requesting: bool,
@@ -33,7 +33,7 @@ pub(crate) struct InFlight {
     since: Millis,
 }
 
-/// A queue entry that is outstanding.
+/// A queue entry in progress.
 #[derive(Clone, Debug)]
 pub(crate) struct TakenEntry {
     pub(crate) job: JobId,
@@ -42,7 +42,7 @@ pub(crate) struct TakenEntry {
 }
 
 impl InFlight {
-    /// A request of a host, on one of its connections.
+    /// A request to a host, on one of its connections.
     pub(crate) fn requesting(host: HostIndex, lane: u32, address: Option<IpAddr>, now: Millis) -> InFlight {
         InFlight {
             host,
@@ -77,7 +77,7 @@ impl InFlight {
     }
 }
 
-/// What a request that has ended leaves free.
+/// What a request releases when it ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EndedRequest {
     pub(crate) host: HostIndex,
@@ -88,9 +88,9 @@ pub(crate) struct EndedRequest {
 #[derive(Debug, Default)]
 pub(crate) struct Flights {
     by_token: FastMap<Token, InFlight>,
-    /// When requests started, the oldest first. Those that have ended are removed lazily.
+    /// Start times of requests, oldest first. Ended ones are removed lazily.
     starts: VecDeque<(Millis, Token)>,
-    /// Requests under way.
+    /// Requests in flight.
     requests: usize,
     last_token: u64,
 }
@@ -120,7 +120,7 @@ impl Flights {
         self.by_token.len()
     }
 
-    /// Requests under way.
+    /// Requests in flight.
     pub(crate) fn requests(&self) -> usize {
         self.requests
     }
@@ -129,13 +129,13 @@ impl Flights {
         self.by_token.values()
     }
 
-    /// The request that started first of those under way.
+    /// The request in flight that started first.
     pub(crate) fn oldest_request(&self) -> Option<&InFlight> {
         let requests = self.by_token.iter().filter(|(_, flight)| flight.is_requesting);
         requests.min_by_key(|(token, _)| token.0).map(|(_, flight)| flight)
     }
 
-    /// None if its request has ended before, or there was none.
+    /// None if the request has ended before, or there was none.
     pub(crate) fn end_request(&mut self, token: Token) -> Option<EndedRequest> {
         let flight = self.by_token.get_mut(&token)?;
         if !std::mem::take(&mut flight.is_requesting) {
@@ -145,19 +145,19 @@ impl Flights {
         Some(EndedRequest { host: flight.host, address: flight.address.take(), lane: flight.lane })
     }
 
-    /// Takes a flight out, its request included.
+    /// Removes a flight and its request.
     pub(crate) fn remove(&mut self, token: Token) -> Option<InFlight> {
         let flight = self.by_token.remove(&token)?;
         self.requests = self.requests.saturating_sub(usize::from(flight.is_requesting));
         Some(flight)
     }
 
-    /// Flights with a request under way stay, whatever `keeps` says.
+    /// Flights with a request in flight stay, whatever `keeps` returns.
     pub(crate) fn retain(&mut self, mut keeps: impl FnMut(&mut InFlight) -> bool) {
         self.by_token.retain(|_, flight| keeps(flight) || flight.is_requesting);
     }
 
-    /// The request counts as started now: it is not stale for as long as one that starts now.
+    /// Resets the start time of the request to now, so that it does not become stale.
     pub(crate) fn restart(&mut self, token: Token, now: Millis) {
         if let Some(flight) = self.by_token.get_mut(&token) {
             flight.since = now;
@@ -173,7 +173,7 @@ impl Flights {
         self.starts.push_back((now, token));
     }
 
-    /// When the oldest request under way started.
+    /// When the oldest request in flight started.
     pub(crate) fn first_start(&mut self) -> Option<Millis> {
         while let Some((at, token)) = self.starts.front() {
             if self.by_token.get(token).is_some_and(InFlight::is_requesting) {
@@ -184,7 +184,7 @@ impl Flights {
         None
     }
 
-    /// The next request that has been under way for longer than `limit`.
+    /// The next request that has been in flight for longer than `limit`.
     pub(crate) fn take_stale(&mut self, now: Millis, limit: Duration) -> Option<Token> {
         while let Some((at, token)) = self.starts.front().copied() {
             if now < at + limit {

@@ -1,5 +1,5 @@
-//! A user who starts a crawl again, or changes the settings, is obeyed: what is remembered of failed requests holds for a
-//! while only, and gives way to that. No delay gets shorter by it, and no wait that a host asked for.
+//! A user who restarts a crawl or changes settings takes precedence over remembered failures, which are temporary
+//! anyway. This shortens no delay and no pause that a host asked for.
 
 use crate::codec::decode_visit;
 use crate::frontier::Frontier;
@@ -9,12 +9,12 @@ use crate::state::{Delayed, ShardState, StateError, StoredRobots};
 use argiope_model::Millis;
 use std::collections::HashMap;
 
-/// Delayed entries that are looked through for those that wait for a robots.txt, the earliest first.
+/// The number of delayed entries that are searched for those waiting for a robots.txt, earliest first.
 const LOOKED_THROUGH: usize = 100_000;
 
 impl Frontier {
-    /// Whatever robots.txt was unreachable until now is asked for again, as soon as its host may be asked. Everything in
-    /// [`Frontier::take_changes`] must have been applied before.
+    /// Every robots.txt that is unreachable so far is fetched again, as soon as its host may be requested. Everything
+    /// in [`Frontier::take_changes`] must have been applied before.
     pub fn forget_robots_failures(&mut self, state: &dyn ShardState, now: Millis) -> Result<(), StateError> {
         self.rules.forget_robots_failures(now);
         for index in 0..self.hosts.len() {
@@ -33,15 +33,15 @@ impl Frontier {
         self.recheck_put_off(state, now)
     }
 
-    /// Forgets the failures of all hosts: breakers close and suspensions end. Every robots.txt is fetched again, for its rules
-    /// may have been the failure.
+    /// Forgets the failures of all hosts: breakers close and suspensions end. Every robots.txt is fetched again,
+    /// because its rules may have been wrong.
     pub fn forget_failures(&mut self, now: Millis) {
         self.rules.forget_robots(now);
         self.forget_failures_where(now, |_| true);
     }
 
-    /// The same for the hosts of one shard that are in memory. A stored robots.txt that was reachable stays in use: a cluster
-    /// has other jobs, too.
+    /// The same for the hosts of one shard that are in memory. A stored robots.txt that was reachable stays in use,
+    /// because a cluster has other jobs, too.
     pub(crate) fn forget_failures_in(&mut self, shard: u16, now: Millis) {
         self.forget_failures_where(now, |host| host.key.shard == shard);
     }
@@ -61,7 +61,7 @@ impl Frontier {
         }
     }
 
-    /// The settings for robots.txt have changed: what is stored is read again and judged by them.
+    /// The robots.txt settings have changed: stored files are read again and evaluated with the new settings.
     pub(crate) fn reload_robots(&mut self) {
         for origin in self.hosts.iter_mut().flat_map(|host| &mut host.reachability.origins) {
             if matches!(origin.robots, RobotsHandle::Known { .. } | RobotsHandle::Unreachable { .. }) {
@@ -70,8 +70,8 @@ impl Frontier {
         }
     }
 
-    /// Entries that were put off until a robots.txt is asked for again are due now if they need not wait for it any more.
-    /// Retries, and what is held back for other reasons, stay where they are.
+    /// Entries that wait for a robots.txt are due now if they need not wait for it any more. Retries and other delayed
+    /// entries stay.
     pub fn recheck_put_off(&mut self, state: &dyn ShardState, now: Millis) -> Result<(), StateError> {
         if self.jobs.values().all(|job| job.counts.delayed == 0) {
             return Ok(());

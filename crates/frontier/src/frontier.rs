@@ -1,5 +1,5 @@
-//! The frontier of all shards that this process owns. It does no I/O and reads no clock: loads are steps that it asks for,
-//! changes are a batch that it hands out.
+//! The frontier of all shards that this process owns. It does no I/O and reads no clock: loads are steps that it
+//! returns, changes are a batch that it hands out.
 
 use crate::address::AddressBook;
 use crate::config::FrontierConfig;
@@ -24,8 +24,7 @@ use argiope_politeness::PolitenessRules;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The parts keep their own invariants; what takes several of them is written here and in the files named after what they
-/// do.
+/// The parts keep their own invariants. Operations on several parts are here and in files named after what they do.
 pub struct Frontier {
     pub(crate) config: FrontierConfig,
     pub(crate) suffixes: Arc<PublicSuffixes>,
@@ -39,7 +38,7 @@ pub struct Frontier {
     pub(crate) addresses: AddressBook,
     pub(crate) network: NetworkWatch,
     pub(crate) flights: Flights,
-    /// Names that are being resolved.
+    /// Names that are being looked up.
     pub(crate) resolving: usize,
     pub(crate) windows: Windows,
     pub(crate) pending: Pending,
@@ -77,12 +76,12 @@ impl Frontier {
         }
     }
 
-    /// Where a URL belongs.
+    /// The shard and host of a URL.
     pub fn shard_of(&self, url: &Url) -> u16 {
         shard_of(self.suffixes.root_domain(url.host()), self.config.shards)
     }
 
-    /// The shards that hosts are asked from, and whose entries may be loaded.
+    /// The shards whose hosts are requested and whose entries may be loaded.
     pub fn served(&self) -> &Shards {
         self.shards.served()
     }
@@ -105,7 +104,7 @@ impl Frontier {
         self.pending.take()
     }
 
-    /// What has happened that an operator wants to know.
+    /// Events that an operator should know about.
     pub fn take_notices(&mut self) -> VecDeque<Notice> {
         self.decisions.take_notices()
     }
@@ -114,7 +113,7 @@ impl Frontier {
         !self.pending.is_empty()
     }
 
-    /// The host of that name, made if it is new; [`NO_HOST`] if its shard is not here.
+    /// The host of that name, created if it is new; [`NO_HOST`] if its shard is not owned here.
     pub(crate) fn host_index(&mut self, name: &str) -> HostIndex {
         if let Some(index) = self.hosts.named(name) {
             return index;

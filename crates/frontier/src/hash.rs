@@ -1,5 +1,5 @@
-//! The hash maps of the core. Their keys come from strangers (host names, addresses), so the hash is keyed by chance, once
-//! per process; it is a fast one, for every event goes through several of these maps.
+//! The hash maps of the frontier. Their keys come from outside (host names, addresses), so the hash is randomly keyed
+//! once per process. It is a fast hash, because every event uses several of these maps.
 
 use std::collections::{HashMap, HashSet};
 

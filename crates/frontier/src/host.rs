@@ -1,5 +1,4 @@
-//! One struct owns all of a host: its queues, its politeness, what is known of its robots.txt and address, and where
-//! it stands in the schedule.
+//! All state of one host: its queues, its politeness, its robots.txt and address, and its place in the schedule.
 
 use crate::admission::pattern::PatternTable;
 use crate::codec::{CodecError, Reader, put_number, put_sized, put_text};
@@ -16,7 +15,7 @@ use std::sync::Arc;
 
 const VERSION: u8 = 1;
 
-/// Where a host is. Its stamp changes with every move.
+/// The place of a host in the schedule. Its stamp changes with every move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// Nothing to do for it.
@@ -24,26 +23,26 @@ pub(crate) enum Place {
     /// In the timers, for this reason.
     Waiting(Millis, WaitReason),
     Ready,
-    /// Its address has as many requests in flight as it may.
+    /// Its address has reached its limit of requests in flight.
     AtAddress,
-    /// As many requests in flight as it may, or its name is being resolved.
+    /// It has reached its limit of requests in flight, or its name is being looked up.
     Busy,
 }
 
-/// What is known of the robots.txt of one origin, for one user agent.
+/// The state of the robots.txt of one origin, for one user agent.
 #[derive(Clone, Debug)]
 pub(crate) enum RobotsHandle {
-    /// Not in memory; the state may have it.
+    /// Not in memory; it may be stored.
     Unknown,
-    /// Neither memory nor the state has a fresh one: ask the host.
+    /// Neither memory nor the state has a fresh one: fetch it.
     Missing,
-    /// A request for it is queued or under way.
+    /// A request for it is queued or in flight.
     Asked,
     Known {
         robots: Arc<Robots>,
         expires: Millis,
     },
-    /// No answer after all retries: disallowed until then.
+    /// No response after all retries: disallowed until then.
     Unreachable {
         until: Millis,
     },
@@ -57,22 +56,22 @@ pub(crate) struct Origin {
     /// Failed attempts in a row.
     pub(crate) tries: u8,
     pub(crate) retry_at: Millis,
-    /// The owner of another shard was asked for it, and is waited for until then.
+    /// The owner of another shard was asked to fetch it; its reply is expected until then.
     pub(crate) told_until: Option<Millis>,
 }
 
-/// A request on behalf of an origin that waits for this host's turn: robots.txt, or a hop of its redirects.
+/// A request on behalf of an origin, waiting for this host's turn: robots.txt, or a hop of its redirects.
 #[derive(Clone, Debug)]
 pub struct RobotsRequest {
     pub url: Url,
     /// The origin whose robots.txt this is.
     pub origin: Url,
     pub hops: u8,
-    /// Whose visit wants it first; others use the same answer.
+    /// The visit that needs it first; others use the same response.
     pub job: JobId,
 }
 
-/// The address of a host, as far as it is known.
+/// The address of a host, as far as known.
 #[derive(Clone, Debug)]
 pub(crate) enum Address {
     Unknown,
@@ -81,7 +80,7 @@ pub(crate) enum Address {
         addresses: Arc<[IpAddr]>,
         expires: Millis,
     },
-    /// There is no such host, until then.
+    /// The host does not exist; valid until then.
     Missing {
         until: Millis,
         why: Box<str>,
@@ -92,7 +91,7 @@ pub(crate) enum Address {
 pub(crate) struct HostQueue {
     pub(crate) queue: JobQueue,
     pub(crate) patterns: PatternTable,
-    /// It is in its job's list of those who wait for a page of the budget.
+    /// It is in its job's list of hosts that wait for budget.
     pub(crate) waits_for_budget: bool,
 }
 
@@ -106,37 +105,37 @@ impl HostQueue {
 pub(crate) struct Host {
     pub(crate) name: Box<str>,
     pub(crate) key: HostKey,
-    /// Where the root domain stands in the name.
+    /// The position of the root domain in the name.
     root: (u16, u16),
     pub(crate) politeness: HostPoliteness,
     pub(crate) rules: Option<Arc<HostRules>>,
     pub(crate) queues: Vec<HostQueue>,
-    /// Jobs that have something queued here and are not open.
+    /// Jobs with URLs queued here that are not open.
     pub(crate) closed_jobs: ClosedJobs,
     /// The queue whose turn is next.
     pub(crate) turn: usize,
     pub(crate) reachability: Reachability,
     pub(crate) in_flight: u32,
-    /// Names and loads that were asked for and have not come.
+    /// Lookups and loads that have not returned.
     pub(crate) steps: u32,
-    /// Something was fetched or loaded for its next page: it is served before others of its rank, while that is at hand
-    /// and its connection open.
+    /// Something was fetched or loaded for its next page: it is served before others of its rank, while that is in
+    /// memory and its connection open.
     pub(crate) prepared: bool,
-    /// Its shard is being handed over: nothing new is asked of it.
+    /// Its shard is being handed over: no new requests.
     pub(crate) closed: bool,
-    /// Its shard has gone.
+    /// Its shard is gone.
     pub(crate) gone: bool,
     pub(crate) place: Place,
     pub(crate) stamp: Stamp,
     /// The rank under which it is in the ready set.
     pub(crate) rank: u8,
-    /// Of the new URLs this host's pages bring.
+    /// The rate of new URLs from this host's pages.
     pub(crate) new_urls: Rate,
     /// Its record on disk is out of date.
     pub(crate) dirty: bool,
-    /// It could be asked now, but what it may be asked for is in pages that are not stored yet.
+    /// It could be requested now, but its next URLs are in pages that are not stored yet.
     pub(crate) awaits_links: bool,
-    /// The host's connections in use, a bit each.
+    /// The host's connections in use, one bit each.
     lanes: u128,
 }
 
@@ -167,7 +166,7 @@ impl Host {
         }
     }
 
-    /// What is left of a host when its shard goes, for as long as something refers to its place.
+    /// What remains of a host when its shard leaves, as long as something refers to its place.
     pub(crate) fn leave(&mut self) -> Host {
         let stamp = self.stamp.wrapping_add(1);
         let gone = Host {
@@ -186,7 +185,7 @@ impl Host {
         self.name.get(usize::from(self.root.0)..usize::from(self.root.1)).unwrap_or(&self.name)
     }
 
-    /// A connection of the host that is not in use; beyond 128 they share.
+    /// A connection of the host that is not in use; beyond 128 they are shared.
     pub(crate) fn take_lane(&mut self) -> u32 {
         let lane = (!self.lanes).trailing_zeros().min(127);
         self.lanes |= 1 << lane;
@@ -229,8 +228,8 @@ impl Host {
         self.reachability.origins.iter().find(|o| o.scheme == scheme && *o.agent == *agent)
     }
 
-    /// Lets go of what can be had again, once there is nothing to do for the host. While a page of it is still on its
-    /// way to the catalogue, its links may bring more.
+    /// Releases what can be loaded again, once the host has nothing to do. While a page of it is on its way to the
+    /// catalogue, its links may bring more.
     pub(crate) fn rest(&mut self) {
         if self.has_outstanding() {
             return;
@@ -250,7 +249,7 @@ impl Host {
         self.prepared = false;
     }
 
-    /// A name or a load was asked for.
+    /// A lookup or load has started.
     pub(crate) fn step_began(&mut self) {
         self.steps += 1;
         self.prepared = true;
@@ -276,8 +275,8 @@ impl Host {
     }
 }
 
-/// Mostly none: a word then.
-#[allow(clippy::box_collection, reason = "a word in every host, where a vector takes three")]
+/// Usually none: one machine word then.
+#[allow(clippy::box_collection, reason = "one word in every host, where a vector takes three")]
 #[derive(Debug, Default)]
 pub(crate) struct ClosedJobs(Option<Box<Vec<JobId>>>);
 
@@ -307,14 +306,14 @@ impl ClosedJobs {
     }
 }
 
-/// A root domain ends where the name does, but for a port.
+/// A root domain ends where the name does, except for a port.
 fn place_in(name: &str, root: &str) -> (u16, u16) {
     let start = name.rfind(root).unwrap_or(0);
     let place = |at: usize| u16::try_from(at).unwrap_or(u16::MAX);
     (place(start), place(start + root.len()))
 }
 
-/// A host as its record tells it.
+/// A host as stored in its record.
 pub(crate) struct StoredHost<'b> {
     pub(crate) name: &'b str,
     pub(crate) politeness: &'b [u8],
@@ -331,7 +330,7 @@ pub(crate) fn decode_host(bytes: &[u8]) -> Result<StoredHost<'_>, CodecError> {
     let mut jobs = Vec::new();
     for _ in 0..from.number()? {
         let job = JobId(from.small()?);
-        // A second queue of one job would wait without end to be loaded: what is loaded goes to the first.
+        // A second queue of the same job would wait forever: loaded entries go to the first.
         if jobs.contains(&job) {
             return Err(from.error("one job twice"));
         }

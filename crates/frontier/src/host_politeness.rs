@@ -1,5 +1,5 @@
-//! The politeness state of a host, once it has any: most hosts of a large frontier have never been requested, and take one
-//! machine word here.
+//! The politeness state of a host, once it has any. Most hosts of a large frontier have never been requested and take
+//! one machine word here.
 
 use argiope_politeness::HostState;
 use std::ops::{Deref, DerefMut};
@@ -12,7 +12,7 @@ static UNREQUESTED: LazyLock<HostState> = LazyLock::new(HostState::default);
 pub(crate) struct HostPoliteness(Option<Box<HostState>>);
 
 impl HostPoliteness {
-    /// Whether anything is known of the host.
+    /// Whether the host has any state.
     pub(crate) fn is_known(&self) -> bool {
         self.0.is_some()
     }

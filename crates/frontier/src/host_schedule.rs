@@ -1,4 +1,4 @@
-//! Where one host belongs now, and what it serves next.
+//! Where a host belongs in the schedule, and what it serves next.
 
 use crate::codec::decode_visit;
 use crate::host::{Address, Host, Place, RobotsHandle};
@@ -11,7 +11,7 @@ use argiope_politeness::Gate;
 use argiope_politeness::HostRules;
 
 impl Host {
-    /// Where the host belongs, and the rank of what it would serve next.
+    /// Where the host belongs, and the rank of the visit it would serve next.
     pub(crate) fn place_now(&self, rules: &HostRules, jobs: &JobTable, now: Millis) -> (Place, u8) {
         if self.closed {
             return (Place::Idle, 0);
@@ -21,7 +21,7 @@ impl Host {
             return (Place::Busy, 0);
         }
         if self.in_flight > 0 {
-            // A host that has been failing is probed by one request alone.
+            // A host that has been failing is probed by a single request.
             let probing = matches!(self.politeness.gate(now), Gate::Probe);
             if probing || self.in_flight >= self.per_host(rules, jobs).get() {
                 return (Place::Busy, 0);
@@ -31,17 +31,17 @@ impl Host {
         if at > now { (Place::Waiting(at, reason), rank) } else { (Place::Ready, rank) }
     }
 
-    /// The rank of what the host would serve next; None if there is nothing.
+    /// The rank of the visit the host would serve next; None if there is none.
     fn head_rank(&self, jobs: &JobTable) -> Option<u8> {
         if !self.reachability.robots_requests.is_empty() {
             return Some(0);
         }
         let queue = self.queues.get(self.queue_in_turn(jobs)?)?;
-        // What is not loaded yet is taken for ordinary until it is.
+        // An entry that is not loaded yet counts as ordinary.
         Some(queue.queue.head().map_or(OrderKey::rank_of(50), |entry| entry.order.rank))
     }
 
-    /// The first queue from the host's turn on that has something its job may do now.
+    /// The first queue, starting from the host's turn, with an entry that its job may serve now.
     pub(crate) fn queue_in_turn(&self, jobs: &JobTable) -> Option<usize> {
         let count = self.queues.len();
         (0..count).map(|n| (self.turn + n) % count).find(|at| {
@@ -55,7 +55,7 @@ impl Host {
         })
     }
 
-    /// Whoever has work for which there is no budget is told when some is given back.
+    /// Hosts with work that lack budget are woken when some is returned.
     pub(crate) fn wait_for_budget(&mut self, index: HostIndex, jobs: &mut JobTable) {
         for queue in &mut self.queues {
             if !queue.waits_for_budget
@@ -69,7 +69,7 @@ impl Host {
         }
     }
 
-    /// Whether a host that waits for the robots.txt of one origin has something to do again: for the other one.
+    /// Whether a host that waits for the robots.txt of one origin has work for the other origin.
     pub(crate) fn is_freed_by(&self, job: JobId, entry: &Entry) -> bool {
         if !matches!(self.place, Place::Waiting(_, WaitReason::RobotsUnreachable)) {
             return false;
@@ -83,8 +83,8 @@ impl Host {
         })
     }
 
-    /// Whether everything in memory that waits for this host is of one scheme: then the robots.txt of that origin is all that
-    /// matters. Asked only where that one is unreachable.
+    /// Whether everything in memory that waits for this host has the same scheme: then only the robots.txt of that
+    /// origin matters. Checked only if that one is unreachable.
     fn needs_only(&self, scheme: Scheme) -> bool {
         let is_other = |job: JobId, entry: &Entry| {
             decode_visit(job, entry.order.rank.saturating_sub(1), &entry.value)
@@ -93,7 +93,7 @@ impl Host {
         !self.queues.iter().any(|q| q.queue.window().any(|entry| is_other(q.queue.job, entry)))
     }
 
-    /// When the host may be asked, as far as politeness, robots.txt and DNS go, and what holds it until then.
+    /// When the host may be requested, considering politeness, robots.txt and DNS, and the reason for the wait.
     pub(crate) fn due(&self, rules: &HostRules, now: Millis) -> (Millis, WaitReason) {
         let (mut at, mut reason) = match self.politeness.wait(now, rules) {
             Some(wait) => (wait.until, wait.reason),

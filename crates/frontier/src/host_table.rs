@@ -1,5 +1,5 @@
-//! All hosts by their index, in blocks that never move: growing costs one block, not a copy of all hosts and room for twice
-//! as many. They are found by name and by key through tables of indices; the names are with the hosts alone.
+//! All hosts by index, in blocks that never move: growing costs one block, not a copy of all hosts and room for twice
+//! as many. Tables of indices find them by name and by key; the names are stored with the hosts only.
 
 use crate::host::{Host, Place};
 use crate::ready::{HostIndex, Stamp};
@@ -12,13 +12,13 @@ const BLOCK: usize = 1024;
 
 #[derive(Default)]
 pub(crate) struct HostTable {
-    /// All full but the last.
+    /// All but the last are full.
     blocks: Vec<Vec<Host>>,
     by_name: HashTable<HostIndex>,
     by_key: HashTable<HostIndex>,
-    /// Names come from strangers.
+    /// Names come from outside.
     hasher: RandomState,
-    /// Places that no host has and that nothing refers to any more ...
+    /// Free places to which nothing refers any more ...
     vacant: Vec<HostIndex>,
     /// ... among all places whose host has left.
     left: usize,
@@ -50,13 +50,13 @@ impl HostTable {
         self.by_key.find(self.hasher.hash_one(key), is_it).copied()
     }
 
-    /// Puts a host into a place that another has left, or a new one. It must not be there already.
+    /// Puts a host into a free place, or a new one. It must not be in the table already.
     pub(crate) fn insert(&mut self, mut host: Host) -> HostIndex {
         let is_dirty = host.dirty;
         let vacant = self.vacant.pop();
         let index = match vacant.and_then(|index| Some((index, self.get_mut(index as usize)?))) {
             Some((index, place)) => {
-                // What the schedule still holds of the one before it stays dead.
+                // Stale schedule entries of the previous host stay invalid.
                 host.stamp = place.stamp;
                 *place = host;
                 self.left = self.left.saturating_sub(1);
@@ -75,7 +75,7 @@ impl HostTable {
         index
     }
 
-    /// Takes a host out. Its place stays taken while something that was asked for it has not come.
+    /// Removes a host. Its place stays taken until its outstanding lookups and loads have returned.
     pub(crate) fn leave(&mut self, index: HostIndex) -> Option<Host> {
         self.unlist(index);
         let host = self.get_mut(index as usize)?.leave();
@@ -86,7 +86,7 @@ impl HostTable {
         Some(host)
     }
 
-    /// A name or a load that was asked for has come. True if the host has left meanwhile: then its place is free.
+    /// A lookup or load has returned. True if the host has left meanwhile: then its place is free.
     pub(crate) fn step_ended(&mut self, index: HostIndex) -> bool {
         let Some(host) = self.get_mut(index as usize) else { return true };
         let (before, gone) = (host.steps, host.gone);
@@ -107,7 +107,7 @@ impl HostTable {
         self.get(index as usize).is_some_and(|host| host.stamp == stamp && place(host.place))
     }
 
-    /// The record of the host on disk is out of date.
+    /// Marks the record of the host on disk as out of date.
     pub(crate) fn mark_dirty(&mut self, index: HostIndex) {
         if let Some(host) = self.get_mut(index as usize)
             && !host.dirty
@@ -129,7 +129,7 @@ impl HostTable {
     fn push(&mut self, host: Host) {
         match self.blocks.last_mut() {
             Some(block) if block.len() < BLOCK => block.push(host),
-            // A small crawl has a small first block.
+            // A small first block for small crawls.
             None => self.blocks.push(vec![host]),
             Some(_) => {
                 let mut block = Vec::with_capacity(BLOCK);
@@ -148,7 +148,7 @@ impl HostTable {
         by_key.insert_unique(key_hash(&index), index, key_hash);
     }
 
-    /// It is found neither by name nor by key from now on; its place stays.
+    /// From now on it is found neither by name nor by key; its place stays.
     fn unlist(&mut self, index: HostIndex) {
         let Some(host) = self.get(index as usize) else { return };
         let (name, key) = (self.hasher.hash_one(&*host.name), self.hasher.hash_one(host.key));

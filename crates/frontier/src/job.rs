@@ -1,5 +1,5 @@
-//! What the frontier knows of a job: its limits, its counts, and its record on disk. The job's rules (scope, filters)
-//! are applied before a URL comes here; see [`crate::admission`].
+//! The frontier's state of a job: its limits, its counts, and its record on disk. The job's rules (scope, filters) are
+//! applied earlier; see [`crate::admission`].
 
 use crate::codec::{CodecError, Reader, put_number, put_text};
 use crate::hash::{FastMap, FastSet};
@@ -13,13 +13,13 @@ use std::time::Duration;
 /// 2: counts per shard. Version 1 had one record for all of them.
 const VERSION: u8 = 2;
 
-/// The part of a job's settings that the frontier acts on. It may change while the job runs.
+/// The job settings that the frontier uses. They may change while the job runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobLimits {
     pub max_pages: Option<u64>,
     pub max_pages_per_domain: Option<u64>,
     pub max_subdomains_per_root: Option<u32>,
-    /// Visits to one host, those of former runs included (see [`crate::Frontier::visited_host`]).
+    /// Visits to one host, including those of earlier runs (see [`crate::Frontier::visited_host`]).
     pub max_visits_per_host: Option<u32>,
     pub new_urls_per_source: NewUrlRate,
     pub queue_cap: Option<u64>,
@@ -28,12 +28,12 @@ pub struct JobLimits {
     pub respect_robots: bool,
     pub traps: TrapRules,
     pub normal_form: NormalForm,
-    /// Whether all goes through a proxy, or nothing; without it, what does so by default
-    /// ([`crate::Frontier::set_usual_proxies`]). A proxy looks up the names.
+    /// Whether everything or nothing goes through a proxy. Default: [`crate::Frontier::set_usual_proxies`]. A proxy
+    /// resolves names itself.
     pub proxied: Option<bool>,
-    /// Resources of pages are asked for, too.
+    /// Resources of pages are requested, too.
     pub resources: bool,
-    /// The user agent whose rules in robots.txt hold for this job.
+    /// The user agent whose robots.txt rules apply to this job.
     pub agent: Box<str>,
 }
 
@@ -64,17 +64,17 @@ pub enum Activity {
     Paused,
 }
 
-/// The URLs of a job by their state in the frontier, stored with the queues they count. What a job has fetched and
-/// stored is counted by the catalogue.
+/// The URLs of a job by their state in the frontier, stored with the queues they count. The catalogue counts what a job
+/// has fetched and stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QueueCounts {
-    /// In the queues, those being fetched included.
+    /// In the queues, including those being fetched.
     pub queued: u64,
-    /// Not to be served before some time.
+    /// Delayed until a later time.
     pub delayed: u64,
     /// Pages with a final response.
     pub pages: u64,
-    /// Visits that have ended in any way.
+    /// Visits that have ended, however they did.
     pub done: u64,
 }
 
@@ -95,16 +95,16 @@ impl QueueCounts {
     }
 }
 
-/// What a job has in one shard: stored with that shard.
+/// The state of a job in one shard, stored with that shard.
 #[derive(Debug, Default)]
 pub(crate) struct JobShard {
     pub(crate) counts: QueueCounts,
-    /// Pages stored or promised per root domain, where that is limited.
+    /// Pages stored or reserved per root domain, if that is limited.
     pub(crate) domain_pages: HashMap<Box<str>, u64>,
     /// URLs that seeds of this shard redirected to.
     scope_hosts: Vec<Box<str>>,
-    /// The part of the job's `reserved` that redirects hold which are queued here. A restart forgets it: they then need
-    /// the budget like any other.
+    /// The part of the job's `reserved` that belongs to redirects queued here. It is not stored: after a restart they
+    /// need budget like any other.
     promised: u64,
     dirty: bool,
 }
@@ -114,31 +114,31 @@ pub(crate) struct Job {
     pub(crate) id: JobId,
     pub(crate) limits: JobLimits,
     pub(crate) activity: Activity,
-    /// Of all shards that are here.
+    /// For all shards owned here.
     pub(crate) counts: QueueCounts,
     /// By number of the shard.
     shards: Vec<JobShard>,
     dirty_shards: Vec<u16>,
     /// Handed out, not completed.
     pub(crate) in_progress: u64,
-    /// Pages promised to visits in progress, and to redirects that are queued at their target.
+    /// Pages reserved for visits in progress, and for redirects that are queued at their target.
     pub(crate) reserved: u64,
-    /// Hosts with work that wait for a page of the budget to be given back.
+    /// Hosts with work that wait for budget.
     pub(crate) wait_for_budget: VecDeque<HostIndex>,
     /// Hosts per root domain, where that is limited.
     pub(crate) subdomains: Subdomains,
     /// Visits admitted per host, where that is limited.
     pub(crate) host_visits: FastMap<HostIndex, u32>,
-    /// URLs that seeds redirected to: their hosts are in scope.
+    /// URLs that seeds redirected to; their hosts are in scope.
     pub(crate) scope_hosts: Vec<Box<str>>,
-    /// Entries to be evicted when they come up, by rank, where the queue is capped.
+    /// Entries to be evicted when they reach the head, by rank, if the queue is capped.
     pub(crate) evictions: Evictions,
-    /// Where shards are leased, `max_pages` is for all owners together, and this is the part of it that this one was given.
+    /// With leased shards, `max_pages` is shared by all owners; this is the part granted to this one.
     pub(crate) grant: Option<Grant>,
     pub(crate) normal: NormalRules,
     /// A URL may have been admitted in a spelling with parameters that its normal form drops.
     pub(crate) has_spellings: bool,
-    /// URLs that were merged with such a one since the start.
+    /// URLs merged with such a one since the start.
     pub(crate) merged: u64,
 }
 
@@ -172,7 +172,7 @@ impl Job {
         }
     }
 
-    /// What the job has in a shard, to be changed: its record is out of date from now on.
+    /// The state of the job in a shard, for changes; marks its record as out of date.
     pub(crate) fn shard_mut(&mut self, shard: u16) -> &mut JobShard {
         let at = usize::from(shard);
         if self.shards.len() <= at {
@@ -191,13 +191,13 @@ impl Job {
         self.shards.get(usize::from(shard))
     }
 
-    /// Counts in a shard and in all.
+    /// Counts in a shard and in total.
     pub(crate) fn count(&mut self, shard: u16, change: impl Fn(&mut QueueCounts)) {
         change(&mut self.counts);
         change(&mut self.shard_mut(shard).counts);
     }
 
-    /// The shards in which something of it waits for its time.
+    /// The shards with delayed entries of this job.
     pub(crate) fn delayed_in(&self) -> impl Iterator<Item = u16> {
         (0..).zip(&self.shards).filter(|(_, part)| part.counts.delayed > 0).map(|(shard, _)| shard)
     }
@@ -211,7 +211,7 @@ impl Job {
         })
     }
 
-    /// Takes over what the state has of a shard.
+    /// Loads the stored state of a shard.
     pub(crate) fn restore_shard(&mut self, shard: u16, stored: StoredJob) {
         self.forget_shard(shard);
         self.has_spellings = true;
@@ -226,10 +226,10 @@ impl Job {
         part.dirty = false;
     }
 
-    /// What the job had in a shard is gone from here. Scopes stay: they only ever grow.
+    /// Removes the job's state of a shard. Scopes stay: they only grow.
     pub(crate) fn drop_shard(&mut self, shard: u16) {
         self.forget_shard(shard);
-        // Which entries were marked is forgotten with them: better none is evicted than the wrong one.
+        // Eviction marks are forgotten, too: better to evict none than the wrong ones.
         self.evictions = Evictions::default();
     }
 
@@ -258,7 +258,7 @@ impl Job {
         true
     }
 
-    /// A page that was reserved is stored.
+    /// A reserved page is stored.
     pub(crate) fn spend(&mut self) {
         self.reserved = self.reserved.saturating_sub(1);
         if let Some(grant) = &mut self.grant {
@@ -270,7 +270,7 @@ impl Job {
         self.pages_left() > 0
     }
 
-    /// Pages that are neither stored nor promised.
+    /// Pages that are neither stored nor reserved.
     pub(crate) fn pages_left(&self) -> u64 {
         match (self.limits.max_pages, &self.grant) {
             (None, _) => u64::MAX,
@@ -279,21 +279,21 @@ impl Job {
         }
     }
 
-    /// May an entry of this rank be served, as far as the budget goes? Without a rank: may it be loaded, to see?
+    /// Whether the budget allows to serve an entry of this rank. Without a rank: whether it may be loaded to find out.
     pub(crate) fn may_take(&self, shard: u16, rank: Option<u8>) -> bool {
-        // Resources are no pages. What is not loaded yet may be some.
+        // Resources are not pages, and entries that are not loaded yet may be resources.
         self.has_budget()
             || self.limits.resources && rank.is_none_or(|rank| rank == OrderKey::RESOURCE)
             || rank.is_none_or(|rank| rank == OrderKey::CONTINUATION)
                 && self.shard(shard).is_some_and(|part| part.promised > 0)
     }
 
-    /// A redirect that is queued in this shard holds a page that is reserved already.
+    /// A redirect queued in this shard has a reserved page already.
     pub(crate) fn promise(&mut self, shard: u16) {
         self.shard_mut(shard).promised += 1;
     }
 
-    /// A redirect takes the page with it that was promised to its origin. False if it has none.
+    /// A redirect takes along the page reserved for its origin. False if there is none.
     pub(crate) fn take_promise(&mut self, shard: u16, rank: u8) -> bool {
         if rank != OrderKey::CONTINUATION {
             return false;
@@ -311,8 +311,8 @@ impl Job {
     }
 }
 
-/// The hosts of a job, counted by root domain: one set for all, for most domains have one host. Root domains are known by
-/// their keyed hash, as URLs are in the seen-set.
+/// The hosts of a job, counted by root domain, in one set, because most domains have one host. Root domains are
+/// identified by their keyed hash, like URLs in the seen-set.
 #[derive(Debug, Default)]
 pub(crate) struct Subdomains {
     hosts: FastSet<HostIndex>,
@@ -348,7 +348,7 @@ impl Subdomains {
     }
 }
 
-/// Lazy eviction from a capped queue: an entry that is evicted stays where it is and is refused when its turn comes.
+/// Lazy eviction from a capped queue: an evicted entry stays where it is and is skipped when it reaches the head.
 #[derive(Debug)]
 pub(crate) struct Evictions {
     queued: [u64; 102],
@@ -369,7 +369,7 @@ impl Evictions {
         }
     }
 
-    /// Makes room for an entry of `rank`; false if nothing queued is worse than it.
+    /// Makes room for an entry of `rank`; false if nothing queued is worse.
     pub(crate) fn make_room(&mut self, rank: u8) -> bool {
         let worse = (usize::from(rank) + 1)..self.queued.len();
         for at in worse.rev() {
@@ -385,7 +385,7 @@ impl Evictions {
         false
     }
 
-    /// An entry of `rank` comes up: is it one of the evicted?
+    /// An entry of `rank` reaches the head: whether it is one of the evicted.
     pub(crate) fn take_evicted(&mut self, rank: u8) -> bool {
         match self.evicted.get_mut(usize::from(rank)) {
             Some(evicted) if *evicted > 0 => {
@@ -410,7 +410,7 @@ impl Evictions {
 }
 
 impl JobShard {
-    /// `sequence` is the last one given to an entry: whoever takes the shard over begins after it.
+    /// `sequence` is the last one used; the next owner of the shard continues after it.
     fn encode(&self, sequence: u64) -> Vec<u8> {
         let mut out = Vec::with_capacity(32);
         out.push(VERSION);
@@ -431,7 +431,7 @@ impl JobShard {
     }
 }
 
-/// A job in one shard as its record tells it.
+/// A job in one shard as stored in its record.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct StoredJob {
     pub(crate) sequence: u64,
@@ -446,7 +446,7 @@ pub(crate) fn decode_job(bytes: &[u8]) -> Result<StoredJob, CodecError> {
         return Err(from.error("unknown version"));
     }
     let sequence = from.number()?;
-    // Far beyond any clock: what comes after it must not run over.
+    // Far beyond any clock, so that later numbers cannot overflow.
     if sequence >> 62 != 0 {
         return Err(from.error("sequence too large"));
     }

@@ -1,4 +1,4 @@
-//! The jobs that are open, and those that have ended while the frontier ran.
+//! The open jobs, and those that have ended while the frontier ran.
 
 use crate::hash::{FastMap, FastSet};
 use crate::job::Job;
@@ -7,7 +7,7 @@ use argiope_model::JobId;
 #[derive(Debug, Default)]
 pub(crate) struct JobTable {
     open: FastMap<JobId, Job>,
-    /// Messages for these are dropped; messages for jobs that are in neither wait.
+    /// Messages for these are dropped; messages for unknown jobs wait.
     ended: FastSet<JobId>,
 }
 
@@ -24,7 +24,7 @@ impl JobTable {
         self.open.contains_key(id)
     }
 
-    /// The open job, made by `make` if it is not open yet.
+    /// The open job, created with `make` if it is not open yet.
     pub(crate) fn open(&mut self, id: JobId, make: impl FnOnce() -> Job) -> &mut Job {
         self.ended.remove(&id);
         self.open.entry(id).or_insert_with(make)

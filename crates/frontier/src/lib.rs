@@ -1,33 +1,33 @@
-//! What to fetch, and when. The frontier takes URLs that were discovered and hands out those that are due.
+//! Decides what to fetch, and when. The frontier takes discovered URLs and hands out those that are due.
 //!
 //! # The life of a URL
 //!
-//! 1. A page, a sitemap or a list names it; its job's rules pass it ([`admission`]), or refuse it with a reason.
-//! 2. [`Frontier::discover`]: the seen-set of its job and shard does not have it. Its fingerprint and its queue entry are one
-//!    atomic batch ([`state`]). If its source brings too many at once it is queued with a not-before.
+//! 1. A page, a sitemap or a list names it. Its job's rules admit it ([`admission`]), or skip it with a reason.
+//! 2. [`Frontier::discover`]: the seen-set of its job and shard does not have it. Its fingerprint and its queue entry
+//!    are written in one atomic batch ([`state`]). If its source adds too many at once, it gets a later due time.
 //! 3. It waits in the queue of its job on its host ([`queue`]): on disk, its head in memory. The host waits in the timers
 //!    while its delay runs, then in the ready set ([`ready`]), where the best head goes first and the oldest host is
 //!    served every few turns.
-//! 4. [`Frontier::next`] serves the host: first its address, then its robots.txt, then the head of the queue whose turn it is:
-//!    [`Step::Fetch`], or [`Step::Refuse`] if robots.txt says no. From now on it is in progress, and still on disk.
-//! 5. [`Frontier::answered`]: the answer has ended, the host's delay begins, the host is free.
-//! 6. [`Frontier::completed`]: archive and catalogue have it, its links have been offered. Only now the entry leaves
-//!    the disk: for good, or to be tried again later, or to go on at the head of another host's queue (a redirect).
+//! 4. [`Frontier::next`] serves the host: first its address, then its robots.txt, then the head of the next queue:
+//!    [`Step::Fetch`], or [`Step::Refuse`] if robots.txt forbids it. From now on it is in progress, and still on disk.
+//! 5. [`Frontier::answered`]: the response has ended, the host's delay begins, the host is free.
+//! 6. [`Frontier::completed`]: archive and catalogue have it, its links have been admitted. Only now the entry leaves
+//!    the disk: for good, for a later retry, or to the head of another host's queue (a redirect).
 //!
-//! A crash before 6 puts the URL back to 3, unless its records were stored: then it is completed from them.
+//! A crash before 6 returns the URL to 3, unless its records were stored: then it is completed from them.
 //!
-//! Who fills and who empties: queues are filled by `discover`, retries, redirects and entries that come due, emptied by
-//! `completed`. Timers and the ready set hold hosts, never URLs. Everything handed out is in `in_flight` until settled.
+//! `discover`, retries, redirects and due entries fill the queues; `completed` empties them. Timers and the ready set
+//! hold hosts, never URLs. Everything handed out is in `in_flight` until settled.
 //!
 //! # Several owners
 //!
-//! One machine owns all shards. In a cluster they are leased ([`FrontierConfig::leased`], [`ownership`]) and come and go one
-//! by one: [`Frontier::restore_shard`], [`Frontier::hand_over`], [`Frontier::drop_shard`]. What leads from one shard to
-//! another is then a [`message`] in the other's log, even if both are owned here ([`Frontier::discover_in`],
-//! [`Frontier::deliver`]): links, redirects, and robots.txt that lies elsewhere. Pages of a job's budget are granted
+//! One machine owns all shards. In a cluster they are leased ([`FrontierConfig::leased`], [`ownership`]) and come and
+//! go one by one: [`Frontier::restore_shard`], [`Frontier::hand_over`], [`Frontier::drop_shard`]. Whatever crosses
+//! shards is then a [`message`] in the log of the target shard, even if both are owned here ([`Frontier::discover_in`],
+//! [`Frontier::deliver`]): links, redirects, and robots.txt on other hosts. Pages of a job's budget are granted
 //! ([`Frontier::grant`]).
 //!
-//! The core reads no clock and does no I/O: see [`Step`] for what it asks of its owner.
+//! The frontier reads no clock and does no I/O: see [`Step`] for what it asks of its owner.
 
 mod address;
 pub mod admission;
@@ -102,6 +102,6 @@ pub use recovered::Entered;
 pub use requeue::Again;
 pub use resolution::Unresolved;
 pub use restore::{LastStop, read_job_counts, stored_job_counts};
-pub use robots_answers::{RobotsAnswered, RobotsNews};
+pub use robots_answers::{NewRobots, RobotsAnswered};
 pub use step::{Dispatch, RobotsDispatch, Rule, Step, Ticket, Token};
 pub use view::{HostView, JobProgress, Overview, QueueView, RobotsView};

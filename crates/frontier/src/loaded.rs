@@ -1,4 +1,4 @@
-//! Entries that were loaded from disk: the next ones of a queue, and delayed ones that are due.
+//! Entries loaded from disk: the next ones of a queue, and delayed ones that are due.
 
 use crate::frontier::Frontier;
 use crate::queue::Entry;

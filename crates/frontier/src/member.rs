@@ -1,7 +1,8 @@
-//! The port to a cluster: which shards this process has, what others send to them, and how many pages it may fetch. On one
-//! machine nobody stands behind it: the process has all shards, and keeps them.
+//! The port to a cluster: which shards this process owns, the messages for them, and how many pages it may fetch. On
+//! one machine there is no adapter: the process owns all shards permanently.
 //!
-//! The adapter tells [`MemberEvent`]; the owner of the frontier answers through [`Member`]. Neither waits for the other.
+//! The adapter sends [`MemberEvent`]s; the owner of the frontier replies through [`Member`]. Neither waits for the
+//! other.
 
 use crate::job::Activity;
 use crate::restore::LastStop;
@@ -14,62 +15,62 @@ use std::time::Duration;
 pub struct ClusterJob {
     pub id: JobId,
     pub spec: JobSpec,
-    /// What its scope is made from, in normal form.
+    /// The URLs that define its scope, in normal form.
     pub seeds: Vec<Url>,
     pub activity: Activity,
 }
 
-/// What a member of a cluster is told.
+/// An event for a member of a cluster.
 #[derive(Debug)]
 pub enum MemberEvent {
-    /// A job to work on, or one whose settings have changed. Always told before anything of it is delivered, and before
-    /// a shard is taken that has URLs of it.
+    /// A new job, or one with changed settings. Always sent before its messages are delivered, and before a shard with
+    /// its URLs is taken.
     Job(Box<ClusterJob>),
-    /// It has ended: nothing of it is kept in memory.
+    /// It has ended: its state in memory is dropped.
     JobClosed(JobId),
-    /// A shard is ours from now on.
+    /// This process owns the shard from now on.
     Taken { shard: u16, last_stop: LastStop },
-    /// Another member is to have it: what is under way may end, then [`Member::handed_over`].
+    /// Another member should get it: requests in flight may end, then call [`Member::handed_over`].
     HandOver { shard: u16 },
-    /// It is no longer ours, and nothing may be written for it.
+    /// It is no longer ours; writes for it are refused.
     Lost { shard: u16 },
-    /// The lease holds, for the first time or again: requests belong to this term of it from now on. Shards that others
-    /// took meanwhile were told as lost before; nobody has asked a host of those that are left.
+    /// The lease holds, for the first time or again: requests belong to this term from now on. Shards that others took
+    /// meanwhile were reported as lost before; nobody has sent requests to the hosts of the remaining ones.
     Resumed { term: u64 },
-    /// What others sent to a shard, with each message's place in the shard's log.
+    /// Messages for a shard, each with its position in the shard's log.
     Delivery { shard: u16, messages: Vec<(u64, Vec<u8>)> },
-    /// So many more pages of the job's budget are ours; none if there are none left.
+    /// Grants this many more pages of the job's budget; none if there are none left.
     Granted { job: JobId, pages: u64 },
 }
 
-/// What a member says. Called by the thread that decides: nothing here may wait for a server.
+/// What a member tells the cluster. Called by the scheduler thread, so nothing here may wait for a server.
 pub trait Member: Send {
-    /// What was delivered is taken in up to this place: from there on it is to be read.
+    /// Messages up to this position are applied; continue after it.
     fn delivered(&mut self, shard: u16, offset: u64);
-    /// The shard is quiet and all of it is stored: whoever has it next need not wait.
+    /// The shard is quiet and all of it is stored: the next owner need not wait.
     fn handed_over(&mut self, shard: u16);
-    /// A shard that was lost is dropped: it may be taken again.
+    /// A lost shard is dropped and may be taken again.
     fn dropped(&mut self, shard: u16);
-    /// There is work, and no page of the budget left.
+    /// There is work, but no budget left.
     fn wants_pages(&mut self, job: JobId);
-    /// They are not needed here.
+    /// These pages are not needed here.
     fn returns_pages(&mut self, job: JobId, pages: u64);
 }
 
-/// Whether this process may make requests now. Asked before each of them, by every thread.
+/// Whether this process may send requests now. Every thread checks it before each request.
 pub trait Lease: Send + Sync {
-    /// It has not ended, and the database answers.
+    /// The lease holds and the database responds.
     fn holds(&self) -> bool;
 
-    /// How often it has ended. What was asked for in an earlier term is kept if its shard was not taken meanwhile, which is
-    /// known when the lease holds again ([`MemberEvent::Resumed`]).
+    /// How often the lease has expired. Responses to requests of an earlier term are kept if nobody took their shard
+    /// meanwhile, which is known when the lease holds again ([`MemberEvent::Resumed`]).
     fn term(&self) -> u64;
 
-    /// When it ends if it is not renewed: requests that are under way then are given up. None if it never does.
+    /// When the lease expires unless renewed: requests in flight are aborted then. None if it never does.
     fn ends_in(&self) -> Option<Duration>;
 }
 
-/// A process that has all shards needs nobody's leave.
+/// A process that owns all shards needs no lease.
 #[derive(Clone, Copy, Debug)]
 pub struct Forever;
 
@@ -87,7 +88,7 @@ impl Lease for Forever {
     }
 }
 
-/// What makes a process a member of a cluster.
+/// The parts that make a process a member of a cluster.
 pub struct Membership {
     pub member: Box<dyn Member>,
     pub lease: Arc<dyn Lease>,

@@ -1,4 +1,4 @@
-//! The state port kept in memory: for simulations, and for crawls that need not outlive their process.
+//! The state port in memory: for simulations, and for crawls that need not survive their process.
 
 use crate::delayed::DelayedEntries;
 use crate::hash::FastMap;
@@ -19,7 +19,7 @@ pub struct MemoryState {
     jobs: BTreeMap<(JobId, u16), Vec<u8>>,
     robots: FastMap<Box<str>, StoredRobots>,
     seen: BTreeMap<(JobId, u16), Vec<Fingerprint>>,
-    /// What was sent to each shard, in order; the first has offset 1.
+    /// The messages to each shard, in order; the first has offset 1.
     logs: BTreeMap<u16, Vec<Vec<u8>>>,
     received: BTreeMap<u16, u64>,
     marks: BTreeMap<Box<str>, u64>,
@@ -30,12 +30,12 @@ impl MemoryState {
         MemoryState::default()
     }
 
-    /// Everything that is queued, for those who check the frontier from outside.
+    /// Everything queued, for tests that check the frontier from outside.
     pub fn queues(&self) -> impl Iterator<Item = (&QueueAt, &BTreeMap<OrderKey, Box<[u8]>>)> {
         self.queues.iter()
     }
 
-    /// What was sent to a shard beyond this offset, each with its own.
+    /// Messages to a shard after this offset, each with its own.
     pub fn log(&self, shard: u16, after: u64) -> impl Iterator<Item = (u64, &[u8])> {
         let log = self.logs.get(&shard).map_or(&[][..], Vec::as_slice);
         let applied = usize::try_from(after).unwrap_or(usize::MAX);

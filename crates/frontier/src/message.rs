@@ -1,8 +1,8 @@
-//! What the owners of shards tell each other through the logs of their shards: links that lead elsewhere, redirects that go
-//! on elsewhere, robots.txt that is to be had elsewhere. Those who submit seeds and lists write the same messages.
+//! Messages that owners of shards send through the logs: links, redirects and robots.txt requests that belong to
+//! another shard. Submitting seeds and lists writes the same messages.
 //!
-//! A message is for one shard: all that its URLs name belongs there. It comes from outside: whatever bytes are given,
-//! [`Message::decode`] takes no more memory than a few times their number.
+//! A message is for one shard, and all its URLs belong there. It comes from outside: for any bytes, [`Message::decode`]
+//! takes at most a few times as much memory as there are bytes.
 
 use crate::admit::{Discovery, Found};
 use crate::codec::{
@@ -15,25 +15,25 @@ use std::borrow::Cow;
 
 const VERSION: u8 = 1;
 
-/// Kinds of [`Message::Found`]: of a crawl, and with due time and last fetches, of a recrawl.
+/// Kinds of [`Message::Found`]: of a crawl; and with due time and last fetches, of a recrawl.
 const FOUND: u8 = 1;
 const FOUND_AGAIN: u8 = 9;
 
-/// URLs that one message should hold at most. Logs have limits for what they take in one piece: of the longest URLs, so
-/// many stay below 900,000 bytes.
+/// The most URLs in one message. Logs limit the size of a message; this many of the longest URLs stay below 900,000
+/// bytes.
 pub const MOST_FOUND: usize = 200;
 
-/// Bytes of a robots.txt that are told; RFC 9309 asks for 500 KiB to be read.
+/// Bytes of a robots.txt that are sent; RFC 9309 requires 500 KiB to be read.
 const MOST_ROBOTS_BYTES: usize = 500 << 10;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// URLs that passed their job's rules, to be admitted by the shard they belong to.
+    /// URLs that passed their job's rules, for admission by their shard.
     Found(Discovery),
-    /// A visit was redirected: it goes on at the URL it has now.
+    /// A visit was redirected and continues at its current URL.
     Continue(Visit),
-    /// The robots.txt of an origin was redirected to `url`: it is to be asked for there, and the answer told to the shard
-    /// of the origin.
+    /// The robots.txt of an origin was redirected to `url`: fetch it there and send the result to the shard of the
+    /// origin.
     RobotsAsk {
         job: JobId,
         origin: Url,
@@ -45,15 +45,15 @@ pub enum Message {
         answer: RobotsAnswer,
         body: Vec<u8>,
     },
-    /// A seed was redirected to this URL: its host is in the job's scope.
+    /// A seed was redirected to this URL, so its host is in the job's scope.
     Scope {
         job: JobId,
         url: Url,
     },
-    /// A URL that has ended, and that somebody wants to be asked for again.
+    /// A URL that has ended and should be fetched again.
     Again(Visit),
-    /// Somebody has handed the job in, or goes on with it: a robots.txt that was unreachable is asked for again. With `fresh`
-    /// the shard also forgets how often its hosts have failed.
+    /// Somebody submitted or resumed the job: a robots.txt that was unreachable is fetched again. With `fresh` the
+    /// shard also forgets how often its hosts have failed.
     Begin {
         job: JobId,
         fresh: bool,
@@ -61,7 +61,7 @@ pub enum Message {
 }
 
 impl Message {
-    /// The job that has to be open for it.
+    /// The job that must be open to apply it.
     pub fn job(&self) -> Option<JobId> {
         match self {
             Message::Found(discovery) => Some(discovery.job),
@@ -73,7 +73,7 @@ impl Message {
         }
     }
 
-    /// [`Message::job`] of a message that is not read any further.
+    /// [`Message::job`] without decoding the rest of the message.
     pub fn job_of(bytes: &[u8]) -> Option<JobId> {
         let mut from = Reader { bytes, what: "message" };
         let (version, kind) = (from.byte().ok()?, from.byte().ok()?);
@@ -161,14 +161,14 @@ impl Message {
             _ => return Err(from.error("unknown kind")),
         };
         if !from.bytes.is_empty() {
-            return Err(from.error("more than it should hold"));
+            return Err(from.error("more than a message may have"));
         }
         Ok(message)
     }
 }
 
-/// URLs of one page mostly begin alike: of each only what differs from the one before it is written. No more than a byte can
-/// count is left out, so that few bytes never stand for many.
+/// URLs of one page mostly share a prefix, so only the difference to the previous one is written. At most 255 bytes are
+/// shared, so that few bytes never expand to many.
 fn put_found(out: &mut Vec<u8>, discovery: &Discovery) {
     put_number(out, u64::from(discovery.job.0));
     put_number(out, u64::from(discovery.round));
@@ -205,7 +205,7 @@ fn take_found(from: &mut Reader<'_>) -> Result<Discovery, CodecError> {
         let kind = take_kind(from)?;
         let shared = usize::from(from.byte()?);
         if before.get(..shared).is_none() {
-            return Err(from.error("shares more than there is"));
+            return Err(from.error("shares more than the previous URL has"));
         }
         before.truncate(shared);
         before.push_str(from.text()?);
@@ -215,7 +215,7 @@ fn take_found(from: &mut Reader<'_>) -> Result<Discovery, CodecError> {
     Ok(Discovery { job, round, depth, source, not_before: None, found })
 }
 
-/// The due time, or 0, then for each URL whether its last fetch is known, and that.
+/// The due time, or 0; then for each URL, whether its last fetch is known, and that fetch.
 fn put_recrawl(out: &mut Vec<u8>, discovery: &Discovery) {
     put_number(out, discovery.not_before.map_or(0, |due| due.0));
     for one in &discovery.found {
@@ -285,7 +285,7 @@ fn take_answer(from: &mut Reader<'_>) -> Result<RobotsAnswer, CodecError> {
     }
 }
 
-/// As much of a long robots.txt as is told, without the half of a rule at its end.
+/// The part of a long robots.txt that is sent, without an incomplete rule at its end.
 fn whole_lines(body: &[u8]) -> &[u8] {
     let Some(start) = body.get(..MOST_ROBOTS_BYTES) else { return body };
     let end = start.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);

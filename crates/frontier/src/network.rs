@@ -1,11 +1,11 @@
-//! Tells a network that has gone away from hosts that have. Failures to reach a host are suspects: while nothing
-//! succeeds anywhere they are held back, and when too many hosts fail at once they are put back instead of being taken as
-//! those hosts' fault.
+//! Distinguishes a network outage from failed hosts. Failures to reach a host are suspects: while nothing succeeds
+//! anywhere they are held back, and when too many hosts fail at once they are retried without counting against those
+//! hosts.
 //!
-//! What fails at once may also be what is left of a long list: hosts that are dead. So a witness is called first, a host that
-//! has answered lately: its robots.txt is asked for once more. If it answers the failures were the others' own; if it does
-//! not, the network is down, and witnesses are asked until one answers. Where nobody has ever answered, what is queued is
-//! tried instead.
+//! Hosts that fail at once may also be the dead rest of a long list. So a witness is probed first: a host that
+//! responded recently, whose robots.txt is fetched once more. If it responds, the failures count against their hosts.
+//! If not, the network is down, and witnesses are probed until one responds. If no host has ever responded, queued URLs
+//! are tried instead.
 
 use crate::ready::HostIndex;
 use crate::step::Token;
@@ -13,33 +13,33 @@ use argiope_model::{JobId, Millis, Url};
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
-/// So many hosts ...
+/// This many hosts ...
 const HOSTS: usize = 20;
-/// ... failing within this time, with no success anywhere, are a network that is down.
+/// ... failing within this time, without a success anywhere, mean that the network is down.
 const WINDOW: Duration = Duration::from_secs(10);
-/// While it is down, one request is tried this often.
+/// During an outage, one request is tried at this interval.
 const PROBE_EVERY: Duration = Duration::from_secs(5);
-/// Hosts that are remembered as witnesses, and how often one is noted at most.
+/// Hosts remembered as witnesses, and how often one is recorded at most.
 const WITNESSES: usize = 8;
 const NOTED_EVERY: Duration = Duration::from_secs(1);
-/// A witness that has not been heard for so long is not waited for.
+/// A witness that has not responded for this long is not waited for.
 const LONGEST_TESTIMONY: Duration = Duration::from_secs(60);
 
-/// A host that has answered.
+/// A host that has responded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Witness {
     pub(crate) origin: Url,
-    /// For which it was asked.
+    /// The job of that request.
     pub(crate) job: JobId,
 }
 
-/// Who may be asked now.
+/// Which hosts may be requested now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Gate {
     Everybody,
-    /// The witness that was called.
+    /// Only the witness that is being probed.
     Only(HostIndex),
-    /// Anybody, but one at a time.
+    /// Any host, but one at a time.
     One,
     Nobody,
 }
@@ -49,14 +49,14 @@ pub(crate) struct NetworkWatch {
     suspects: VecDeque<Suspect>,
     down_since: Option<Millis>,
     next_probe: Millis,
-    /// The host that is to tell whether the network is back. What it needs first, such as its address, comes before.
+    /// The host that is to show whether the network is back. What it needs first, such as its address, comes before.
     probe: Option<HostIndex>,
-    /// Many hosts have failed, and a witness is to tell whose fault it is.
+    /// Many hosts have failed, and a witness is to show the cause.
     doubt: bool,
-    /// The latest at the end.
+    /// Latest at the end.
     witnesses: VecDeque<Witness>,
     noted_at: Millis,
-    /// The one that was called, and when.
+    /// The current probe, and when it began.
     called: Option<(HostIndex, Millis)>,
 }
 
@@ -64,16 +64,16 @@ pub(crate) struct NetworkWatch {
 struct Suspect {
     at: Millis,
     host: HostIndex,
-    /// The visit whose failure is held; a failed look-up of a name holds none.
+    /// The visit whose failure is held; a failed DNS lookup holds none.
     visit: Option<Token>,
 }
 
-/// What becomes of held failures.
+/// The decision on held failures.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Verdicts {
-    /// They were the hosts' own.
+    /// They count against their hosts.
     pub release: Vec<Token>,
-    /// They were the network's: the visits go back, no attempt is counted.
+    /// The network was down: the visits are queued again, no attempt is counted.
     pub put_back: Vec<Token>,
 }
 
@@ -93,8 +93,8 @@ impl NetworkWatch {
         self.suspects.iter().filter(|s| s.visit.is_some()).count()
     }
 
-    /// An answer from anywhere to a request made then: since then the network was there. Of failures after that it
-    /// proves nothing: answers that were under way when a network went are told of among the first failures.
+    /// When the last successful request was sent: the network worked then. It proves nothing for later failures:
+    /// responses in flight when the network went down arrive among the first failures.
     pub(crate) fn succeeded(&mut self, asked_at: Millis) -> Verdicts {
         self.down_since = self.down_since.filter(|since| *since >= asked_at);
         if self.suspects.is_empty() {
@@ -110,12 +110,12 @@ impl NetworkWatch {
         self.suspects.iter().map(|s| s.host).collect::<HashSet<HostIndex>>().len()
     }
 
-    /// Has this host been called as a witness? Then it has been heard.
+    /// Whether this host was probed as a witness.
     pub(crate) fn heard(&mut self, host: HostIndex) -> bool {
         self.called.take_if(|(called, _)| *called == host).is_some()
     }
 
-    /// A host was not reached. `is_witness` if that had been called.
+    /// A host was not reached. `is_witness` if it was being probed.
     pub(crate) fn failed(
         &mut self,
         host: HostIndex,
@@ -129,7 +129,7 @@ impl NetworkWatch {
         }
         if self.down_since.is_some() {
             if visit.is_none() {
-                // A name that cannot be looked up has told as much as a request.
+                // A failed DNS lookup counts like a failed request.
                 self.probe = None;
                 self.next_probe = now + PROBE_EVERY;
             }
@@ -171,7 +171,7 @@ impl NetworkWatch {
         self.witnesses.push_back(witness);
     }
 
-    /// Those who may be called now, if one is to be: the latest first, whoever was called last at the end.
+    /// The witnesses that may be probed now, if one is needed: latest first, the one probed last at the end.
     pub(crate) fn wanted_witnesses(&self, now: Millis) -> Vec<Witness> {
         let wanted = self.doubt || self.down_since.is_some() && now >= self.next_probe;
         if !wanted || self.called_at(now).is_some() {
@@ -189,7 +189,7 @@ impl NetworkWatch {
         }
     }
 
-    /// None of those that are remembered can be asked soon.
+    /// No remembered witness can be requested soon.
     pub(crate) fn no_witness(&mut self, now: Millis) -> Verdicts {
         self.witnesses.clear();
         if self.doubt { self.call_down(now) } else { Verdicts::default() }
@@ -199,7 +199,7 @@ impl NetworkWatch {
         self.called.filter(|(_, at)| now < *at + LONGEST_TESTIMONY).map(|(host, _)| host)
     }
 
-    /// `idle`: nothing is under way.
+    /// `idle`: nothing is in flight.
     pub(crate) fn gate(&self, idle: bool, now: Millis) -> Gate {
         match (self.called_at(now), self.down_since) {
             (_, None) if !self.doubt => Gate::Everybody,
@@ -209,16 +209,16 @@ impl NetworkWatch {
         }
     }
 
-    /// When to look again whether a witness is to be called, or something to be tried.
+    /// When to check again whether to probe a witness or try a queued URL.
     pub(crate) fn wake_at(&self, idle: bool, now: Millis) -> Option<Millis> {
         let called = self.called.filter(|_| self.doubt || self.down_since.is_some());
         let called = called.map(|(_, at)| at + LONGEST_TESTIMONY);
         let probe = self.down_since.filter(|_| idle || !self.witnesses.is_empty()).map(|_| self.next_probe);
-        // When its time has come, what is tried next waits for a host that is ready.
+        // When it is time, the next try waits for a host that is ready.
         [called, probe].into_iter().flatten().filter(|at| *at > now).min()
     }
 
-    /// Failures that were alone for the whole window are the hosts' own.
+    /// Failures that stayed alone for the whole window count against their hosts.
     pub(crate) fn expire(&mut self, now: Millis) -> Verdicts {
         let mut verdicts = Verdicts::default();
         if self.doubt {
@@ -234,12 +234,12 @@ impl NetworkWatch {
         verdicts
     }
 
-    /// Before this, a further failure would come within the window of a suspect. None without suspects.
+    /// Before this time, a further failure would fall within the window of a suspect. None without suspects.
     pub(crate) fn window_end(&self) -> Option<Millis> {
         self.suspects.back().map(|last| last.at + WINDOW)
     }
 
-    /// Would it be called down if all these hosts failed within the window, and `unknown` more?
+    /// Whether the network would count as down if all these hosts failed within the window, and `unknown` more.
     pub(crate) fn can_be_called_down(&self, others: impl Iterator<Item = HostIndex>, unknown: usize) -> bool {
         let mut hosts: HashSet<HostIndex> = self.suspects.iter().map(|s| s.host).collect();
         let mut others = others;
@@ -252,14 +252,14 @@ impl NetworkWatch {
         true
     }
 
-    /// Nothing more will be heard that could tell whose failures these were: they are the hosts' own.
+    /// No more responses will come that could show the cause: the failures count against their hosts.
     pub(crate) fn release(&mut self) -> Verdicts {
         self.doubt = false;
         let release = self.suspects.drain(..).filter_map(|s| s.visit).collect();
         Verdicts { release, put_back: Vec::new() }
     }
 
-    /// When [`NetworkWatch::expire`] has something to do.
+    /// When [`NetworkWatch::expire`] must run.
     pub(crate) fn next_expiry(&self) -> Option<Millis> {
         self.suspects.front().filter(|_| !self.doubt).map(|first| first.at + WINDOW)
     }
@@ -268,13 +268,13 @@ impl NetworkWatch {
         self.next_probe
     }
 
-    /// The host whose probe has begun and not come to a request yet.
+    /// The host whose probe has begun but has not sent a request yet.
     pub(crate) fn take_probe(&mut self) -> Option<HostIndex> {
         self.probe.take().filter(|_| self.down_since.is_some())
     }
 
-    /// A host was served. If it has not come to a request it is the next to be served: an address that was found tells
-    /// nothing of the network, and it holds for a while only.
+    /// A host was served. If it has not sent a request, it is served next again: its DNS result says nothing about the
+    /// network and expires soon.
     pub(crate) fn served(&mut self, host: HostIndex, is_request: bool, now: Millis) {
         if self.down_since.is_none() || !self.witnesses.is_empty() {
             return;

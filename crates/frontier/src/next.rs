@@ -1,4 +1,4 @@
-//! The next step: moves due hosts over and takes the best one that is ready.
+//! The next step: makes due hosts ready and serves the best one.
 
 use crate::config::FrontierConfig;
 use crate::frontier::Frontier;
@@ -10,14 +10,14 @@ use crate::step::Step;
 use argiope_model::Millis;
 use std::time::Duration;
 
-/// A host that may not be asked for longer than this is no witness.
+/// A host that may not be requested for longer than this is not used as a witness.
 const WITNESS_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Delayed entries that are taken over at once.
+/// Delayed entries that are loaded at once.
 const DUE_BATCH: usize = 1000;
 
 impl Frontier {
-    /// The next thing to do at `now`. Ask again until it says [`Step::Wait`].
+    /// The next thing to do at `now`. Call it again until it returns [`Step::Wait`].
     pub fn next(&mut self, now: Millis) -> Step {
         self.expire(now);
         if let Some(step) = self.decisions.next() {
@@ -43,7 +43,7 @@ impl Frontier {
                 return self.wait(now);
             };
             if let Some(host) = self.host_mut(index) {
-                // It has left the ready set; whatever comes of it puts it somewhere.
+                // It has left the ready set; the result puts it back somewhere.
                 host.place = Place::Busy;
             }
             if let Some(step) = self.serve(index, now) {
@@ -60,7 +60,7 @@ impl Frontier {
         }
     }
 
-    /// Where many hosts have failed, one that has answered lately is asked for its robots.txt once more.
+    /// If many hosts have failed, one that responded recently is asked for its robots.txt once more.
     fn call_witness(&mut self, now: Millis) {
         let candidates = self.network.wanted_witnesses(now);
         for witness in &candidates {
@@ -81,7 +81,7 @@ impl Frontier {
         }
     }
 
-    /// The best host that is ready; while the network is down, the one that is to tell whether it is back.
+    /// The best host that is ready; during an outage, the one that is to show whether the network is back.
     fn next_ready(&mut self, gate: Gate) -> Option<HostIndex> {
         let wanted = match gate {
             Gate::Only(witness) => Some(witness),
@@ -100,18 +100,18 @@ impl Frontier {
         self.decisions.next().unwrap_or_else(|| Step::Wait(self.wake_time(now)))
     }
 
-    /// Hosts whose time has come become ready.
+    /// Hosts that are due become ready.
     fn wake(&mut self, now: Millis) {
         while let Some(index) = self.schedule.pop_due(now, &self.hosts) {
             self.reschedule(index, now);
         }
     }
 
-    /// When to look again although nothing has happened.
+    /// When to look again if nothing happens.
     pub fn wake_time(&mut self, now: Millis) -> Option<Millis> {
         let timer = self.schedule.next_due(&self.hosts);
         let stale = self.flights.first_start().map(|at| at + self.config.stale_after);
-        // While a probe is under way its answer is waited for, not the time of the next one.
+        // While a probe is in flight, wait for its response, not for the next probe.
         let idle = self.has_room() && self.flights.requests() + self.resolving == 0;
         let probe = self.network.wake_at(idle, now);
         let told = self.outbound.next_deadline();

@@ -1,9 +1,9 @@
-//! What an operator is told.
+//! Notices for the operator.
 
 use argiope_model::Millis;
 use argiope_politeness::{Alert, Parked};
 
-/// Something an operator wants to know.
+/// An event that an operator should know about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
     Alert {
@@ -18,7 +18,7 @@ pub enum Notice {
         host: Box<str>,
         until: Millis,
     },
-    /// A message in the log of a shard cannot be read, and was passed over.
+    /// A message in the log of a shard could not be read and was skipped.
     DamagedMessage {
         shard: u16,
         offset: u64,

@@ -7,7 +7,7 @@ use crate::state::Change;
 use argiope_model::{JobId, Millis, Url};
 
 impl Frontier {
-    /// Starts a job, or goes on with one that was restored. Its limits may differ from the last time.
+    /// Starts a job, or resumes one that was restored. Its limits may have changed.
     pub fn open_job(&mut self, id: JobId, limits: JobLimits) {
         let leased = self.config.leased;
         let job = self.jobs.open(id, || Job::new(id, limits.clone(), leased));
@@ -39,7 +39,7 @@ impl Frontier {
         self.reschedule_all();
     }
 
-    /// New limits of an open job hold from the next request on, and its delay for waits in progress.
+    /// New limits of an open job apply from the next request on; its delay also to current waits.
     pub fn set_limits(&mut self, id: JobId, limits: JobLimits, now: Millis) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         job.normal = limits.normal_form.compile();
@@ -51,7 +51,7 @@ impl Frontier {
         }
     }
 
-    /// Takes everything of a job out: memory now, disk with the next batch.
+    /// Removes everything of a job: from memory now, from disk with the next batch.
     pub fn forget_job(&mut self, id: JobId) {
         self.end_job(id);
         self.seen.forget_job(id);
@@ -67,7 +67,7 @@ impl Frontier {
         self.reschedule_all();
     }
 
-    /// Nothing more is done for a job. What the state has of it stays there.
+    /// Stops all work for a job. Its stored state stays.
     pub fn end_job(&mut self, id: JobId) {
         self.jobs.end(id);
         self.outbound.forget_job(id);

@@ -1,5 +1,5 @@
-//! Messages between shards, where shards are leased: whatever leads from one shard to another is sent through the log of the
-//! other, even if this process owns both, so that neither depends on who owns the other. [`Frontier::deliver`] receives them.
+//! Messages between leased shards: whatever crosses shards goes through the log of the target shard, even if this
+//! process owns both, so that ownership makes no difference. [`Frontier::deliver`] receives them.
 
 use crate::admit::{Discovery, Found, Refused};
 use crate::frontier::Frontier;
@@ -8,33 +8,33 @@ use crate::host::{RobotsHandle, RobotsRequest};
 use crate::message::{MOST_FOUND, Message};
 use crate::notice::Notice;
 use crate::ready::HostIndex;
-use crate::robots_answers::RobotsNews;
+use crate::robots_answers::NewRobots;
 use crate::state::Change;
 use argiope_model::{Fingerprint, Hop, JobId, Millis, Skip, SkipReason, Url, Visit};
 use argiope_politeness::RobotsAnswer;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// A robots.txt that another owner was asked for, and that nothing is heard of, has not been answered.
+/// A robots.txt requested from another owner counts as failed without a reply in this time.
 const TOLD_WITHIN: Duration = Duration::from_secs(300);
 
-/// Links of a job that were sent are remembered up to twice this number.
+/// Sent links are remembered, per job, up to twice this number.
 const SENT_GENERATION: usize = 1 << 16;
 
-/// Sources from elsewhere whose rate is watched.
+/// Sources in other shards whose rate is limited.
 const SOURCES: usize = 10_000;
 
-/// What a piece of a log came to.
+/// The result of applying a part of a log.
 #[derive(Clone, Debug, Default)]
 pub struct Delivered {
     pub refused: Vec<Refused>,
-    /// What was read of a robots.txt that another owner had asked for.
-    pub robots: Vec<RobotsNews>,
-    /// Hosts that jobs have in their scope from now on.
+    /// The result of a robots.txt request of another owner.
+    pub robots: Vec<NewRobots>,
+    /// Hosts that are now in the scope of jobs.
     pub scope: Vec<(JobId, Url)>,
-    /// A job was handed in, or goes on: [`Frontier::forget_robots_failures`] is to be called.
+    /// A job was submitted or resumed: call [`Frontier::forget_robots_failures`].
     pub begins: bool,
-    /// Nothing is taken from a message for this job on: it is to be opened ([`Frontier::restore_job`]) or ended
+    /// The log stops at a message for this job: it must be opened ([`Frontier::restore_job`]) or ended
     /// ([`Frontier::end_job`]) first.
     pub waits_for: Option<JobId>,
 }
@@ -42,10 +42,10 @@ pub struct Delivered {
 #[derive(Debug, Default)]
 pub(crate) struct Outbound {
     sent: FastMap<JobId, Sent>,
-    /// Sent with batches that are not known to be durable.
+    /// Sent with batches that may not be durable yet.
     unsettled: VecDeque<Unsettled>,
     batches: u64,
-    /// robots.txt that other owners were asked for, the oldest first.
+    /// robots.txt requested from other owners, oldest first.
     told_by: VecDeque<(Millis, Url)>,
     sources: FastMap<Box<str>, Rate>,
 }
@@ -58,7 +58,7 @@ struct Unsettled {
     fingerprints: Vec<Fingerprint>,
 }
 
-/// Links that are in the logs of other shards for good. It forgets the older half when it is full.
+/// Links that are durably in the logs of other shards. When it is full, the older half is forgotten.
 #[derive(Debug, Default)]
 struct Sent {
     young: FastSet<Fingerprint>,
@@ -78,7 +78,7 @@ impl Sent {
     }
 }
 
-/// New URLs that a source may bring at once.
+/// New URLs that a source may add at once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rate {
     pub(crate) tokens: f32,
@@ -88,7 +88,7 @@ pub(crate) struct Rate {
 impl Rate {
     pub(crate) const UNUSED: Rate = Rate { tokens: f32::INFINITY, at: Millis(0) };
 
-    /// When one more new URL may be served: now, or later if there are more than the rate allows.
+    /// When the next new URL may be served: now, or later if the rate is exceeded.
     pub(crate) fn take(&mut self, per_second: u32, burst: u32, now: Millis) -> Millis {
         let rate = per_second.max(1) as f32;
         let elapsed = now.since(self.at).as_secs_f32();
@@ -107,8 +107,8 @@ impl Outbound {
         self.unsettled.retain(|sent| sent.job != job);
     }
 
-    /// What this shard sent and was not durable is not sent. Its last batches may have been left out before anybody knew
-    /// that it was lost: what is remembered of them may not be true.
+    /// Messages of this shard that were not durable are discarded. Its last batches may have been refused before the
+    /// loss was known, so what is remembered of them may be wrong.
     pub(crate) fn drop_shard(&mut self, shard: u16) {
         self.unsettled.retain(|sent| sent.from != shard);
         self.sent.clear();
@@ -136,7 +136,7 @@ impl Frontier {
         self.outbound.batches
     }
 
-    /// The first so many batches are durable: links that went with them are not sent again.
+    /// Batches up to this number are durable: their links are not sent again.
     pub fn batches_durable(&mut self, batches: u64) {
         while let Some(sent) = self.outbound.unsettled.pop_front_if(|sent| sent.batch < batches) {
             let known = self.outbound.sent.entry(sent.job).or_default();
@@ -144,8 +144,8 @@ impl Frontier {
         }
     }
 
-    /// What a visit of this shard has found. What belongs to the shard is admitted, the rest is sent where it belongs.
-    /// Returns as [`Frontier::discover`]; what is sent is not new yet.
+    /// The links of a visit of this shard. Those that belong to the shard are admitted, the others are sent to theirs.
+    /// Returns the same as [`Frontier::discover`]; sent links do not count as new yet.
     pub fn discover_in(&mut self, shard: u16, discovery: Discovery, now: Millis) -> (Vec<Refused>, usize) {
         if !self.config.leased {
             return self.discover(discovery, now);
@@ -156,7 +156,7 @@ impl Frontier {
         let Discovery { job, round, depth, source, not_before, found } = discovery;
         let mut own = Vec::with_capacity(found.len());
         let mut others: Vec<(u16, Vec<Found>)> = Vec::new();
-        // A page's links mostly lead to few hosts, one after the other.
+        // Most links of a page lead to few hosts, one after the other.
         let mut last: Option<(Box<str>, u16)> = None;
         for one in found {
             let to = match &last {
@@ -205,14 +205,14 @@ impl Frontier {
         self.pending.push(Change::Send { from, to, message: message.encode() });
     }
 
-    /// Hosts that a job has in its scope have to be known where they are crawled.
+    /// The hosts in a job's scope must be known where they are crawled.
     pub(crate) fn send_scope(&mut self, job: JobId, from: u16, url: &Url) {
         if let Some(to) = self.sent_to(from, url) {
             self.send(from, to, &Message::Scope { job, url: url.clone() });
         }
     }
 
-    /// A request for a robots.txt at this host was redirected.
+    /// The request for a robots.txt at this host was redirected.
     pub(crate) fn robots_redirected(&mut self, index: HostIndex, request: RobotsRequest, now: Millis) {
         let Some(from) = self.shard_of_host(index) else { return };
         let Some(to) = self.sent_to(from, &request.url) else {
@@ -221,13 +221,13 @@ impl Frontier {
         };
         let RobotsRequest { url, origin, hops, job } = request;
         if self.sent_to(from, &origin).is_none() {
-            self.wait_to_be_told(&origin, now);
+            self.wait_for_robots_reply(&origin, now);
         }
         self.send(from, to, &Message::RobotsAsk { job, origin, url, hops });
     }
 
-    /// Whoever was asked may have lost the question with its shard.
-    fn wait_to_be_told(&mut self, origin: &Url, now: Millis) {
+    /// The owner that was asked may have lost the request with its shard.
+    fn wait_for_robots_reply(&mut self, origin: &Url, now: Millis) {
         let until = now + TOLD_WITHIN;
         let index = self.host_index(origin.host());
         if let Some(host) = self.host_mut(index) {
@@ -253,7 +253,7 @@ impl Frontier {
         }
     }
 
-    /// What a request at this host came to is told to the origin it was for.
+    /// The result of a request at this host is sent to the origin it was for.
     pub(crate) fn robots_ended(
         &mut self,
         index: HostIndex,
@@ -261,7 +261,7 @@ impl Frontier {
         answer: RobotsAnswer,
         body: Vec<u8>,
         now: Millis,
-    ) -> Option<RobotsNews> {
+    ) -> Option<NewRobots> {
         let from = self.shard_of_host(index)?;
         if let Some(to) = self.sent_to(from, &request.origin) {
             let origin = request.origin.clone();
@@ -272,8 +272,8 @@ impl Frontier {
         self.robots_settled(own, &request.origin, answer, body, now)
     }
 
-    /// Applies messages of a shard's log, each with its offset, in order. Those that were applied before are passed over.
-    /// How far it came is in the same batch ([`Change::Received`]).
+    /// Applies messages of a shard's log, each with its offset, in order, and skips those applied before. The new
+    /// position is in the same batch ([`Change::Received`]).
     pub fn deliver<M: AsRef<[u8]>>(&mut self, shard: u16, messages: &[(u64, M)], now: Millis) -> Delivered {
         let mut delivered = Delivered::default();
         let before = match self.shards.get(shard) {
@@ -347,8 +347,8 @@ impl Frontier {
         }
     }
 
-    /// A redirect goes on here. Should it be sent twice, for its sender could not know that the first had come through, it
-    /// goes on once.
+    /// A redirect continues here. If it is sent twice, because the sender could not know that it had arrived, it
+    /// continues once.
     fn go_on(&mut self, shard: u16, visit: &Visit, now: Millis) {
         let text = format!("{} {} {}", visit.scheduled_url(), visit.hops.len(), visit.url);
         let fingerprint = self.key.of(&text, visit.round).for_kind(visit.kind);
@@ -367,14 +367,14 @@ impl Frontier {
         }
     }
 
-    /// Only whoever still waits for it listens.
+    /// Only an origin that still waits for it uses it.
     fn told_robots(
         &mut self,
         origin: &Url,
         answer: RobotsAnswer,
         body: Vec<u8>,
         now: Millis,
-    ) -> Option<RobotsNews> {
+    ) -> Option<NewRobots> {
         let index = self.hosts.named(origin.host())?;
         let waits = self.host(index)?.reachability.origins.iter().any(|known| {
             known.scheme == origin.scheme()
@@ -387,7 +387,7 @@ impl Frontier {
         self.robots_settled(index, origin, answer, body, now)
     }
 
-    /// The visit, one hop further, in the shard where that leads.
+    /// The visit, one hop further, in the shard of the redirect's target.
     pub(crate) fn send_continuation(&mut self, from: u16, to: u16, visit: Visit) {
         self.send(from, to, &Message::Continue(visit));
     }

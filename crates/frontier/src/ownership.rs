@@ -1,9 +1,9 @@
-//! Who owns which shard: the decisions, without the table of leases they are about. A table with a clock of its own says
-//! who lives and who owns what; whoever keeps it (an adapter, a simulation) asks here what to take and what to give away,
-//! and until when a lease may be believed in.
+//! Who owns which shard: the decisions, without the lease table. A table with its own clock records which workers are
+//! alive and what they own. Its user (an adapter, a simulation) asks here which shards to take or hand over, and how
+//! long a lease can be trusted.
 //!
-//! Every worker decides for itself, from the table it sees. Taking a shard is the table's to grant: it raises the shard's
-//! epoch, and only if nobody else owns it.
+//! Every worker decides for itself, from the table it sees. The table grants a shard: it raises the shard's epoch, and
+//! only if nobody else owns it.
 
 use argiope_model::Millis;
 use std::collections::BTreeMap;
@@ -13,18 +13,18 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 /// How long a lease holds, by the table's clock.
 pub const LEASE: Duration = Duration::from_secs(15);
 pub const RENEW_EVERY: Duration = Duration::from_secs(5);
-/// An owner stops that long before the table lets another one in.
+/// An owner stops this long before the table lets another worker in.
 pub const MARGIN: Duration = Duration::from_secs(2);
-/// A worker that has not seen the table for so long has lost sight of it. Longer than between two renewals, and so short
-/// that no lease ends unseen.
+/// A worker that has not read the table for this long has lost contact. Longer than the interval between renewals, and
+/// short enough that no lease expires unnoticed.
 const BLIND: Duration = Duration::from_secs(6);
 
-/// Which worker should have each shard: an index into `workers` for each, or nothing without workers. The same for
-/// everyone who knows the same workers, in whatever order.
+/// Which worker should have each shard: an index into `workers` for each; empty without workers. The result is the same
+/// for everyone who knows the same workers, in any order.
 ///
-/// Rendezvous hashing, with the same number of shards for each worker, give or take one: the pairs of shard and worker
-/// are taken by their weight as long as the worker has room. A worker that joins takes about its share, and hardly any
-/// shard moves between the others.
+/// Rendezvous hashing with the same number of shards for each worker, give or take one: pairs of shard and worker are
+/// assigned by weight as long as the worker has room. A worker that joins takes about its share, and hardly any shard
+/// moves between the others.
 pub fn spread<N: AsRef<str>>(shards: u16, workers: &[N]) -> Vec<usize> {
     let count = workers.len();
     if count == 0 {
@@ -35,7 +35,7 @@ pub fn spread<N: AsRef<str>>(shards: u16, workers: &[N]) -> Vec<usize> {
         let name = worker.as_ref().as_bytes();
         pairs.extend((0..shards).map(|shard| (xxh3_64_with_seed(name, u64::from(shard)), shard, at)));
     }
-    // The heaviest first; names decide where hashes are the same, not places in the list.
+    // Heaviest first; equal hashes are ordered by name, not by position.
     pairs.sort_unstable_by(|(weight, shard, at), (other_weight, other_shard, other_at)| {
         let name = |at: usize| workers.get(at).map(AsRef::as_ref);
         other_weight.cmp(weight).then(shard.cmp(other_shard)).then_with(|| name(*at).cmp(&name(*other_at)))
@@ -58,29 +58,29 @@ pub fn spread<N: AsRef<str>>(shards: u16, workers: &[N]) -> Vec<usize> {
     owners.into_iter().flatten().collect()
 }
 
-/// What the table says of a shard.
+/// The state of a shard in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seat<'t> {
-    /// Nobody's: never owned, or given back.
+    /// Without an owner: never owned, or released.
     Free,
-    /// Its lease has ended by the table's clock. Its owner may only have lost sight of the table, and go on with it.
+    /// Its lease has expired by the table's clock. Its owner may only have lost contact with the table, and resume.
     Lapsed,
     Owned(&'t str),
 }
 
-/// Since when a worker has seen the table without a break, by a clock that goes on while the machine sleeps. When the table
-/// was away for all, all leases have ended and nobody is dead: whoever sees it first must not take what belongs to those
-/// who see it a moment later.
+/// Since when a worker has read the table without interruption, by a clock that includes suspension. If the table was
+/// unavailable for everyone, all leases have expired and nobody is dead: the first worker to return must not take the
+/// shards of those that return a moment later.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Observation {
     since: Option<Millis>,
     last: Millis,
-    /// There was a time when it had seen it and did not.
+    /// It read the table before, but there was an interruption.
     was_lost: bool,
 }
 
 impl Observation {
-    /// The table was seen.
+    /// The table was read.
     pub fn seen(&mut self, now: Millis) {
         if self.since.is_none() || now > self.last + BLIND {
             self.was_lost = self.since.is_some();
@@ -89,12 +89,12 @@ impl Observation {
         self.last = self.last.max(now);
     }
 
-    /// Whether it was, for so long, up to the last time.
+    /// Whether it was read for this long, up to the last time.
     pub fn has_lasted(&self, long: Duration) -> bool {
         self.since.is_some_and(|since| self.last >= since + long)
     }
 
-    /// Everybody who lived when it was lost has had the time to renew a lease of this length.
+    /// Everybody who was alive at the interruption has had time to renew a lease of this length.
     fn is_restored(&self, lease: Duration) -> bool {
         !self.was_lost || self.has_lasted(lease)
     }
@@ -103,16 +103,17 @@ impl Observation {
 /// What a worker should do about the shards now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Moves {
-    /// Free, and for this worker to take.
+    /// Free shards that this worker should take.
     pub take: Vec<u16>,
-    /// Its own, and for others: see [`crate::Frontier::hand_over`].
+    /// Its own shards that others should get: see [`crate::Frontier::hand_over`].
     pub hand_over: Vec<u16>,
 }
 
-/// `seats` is the table, by number of the shard; `workers` are those that live and stay. A worker that is not among them
-/// gives all it has away. One that is hands over one shard at a time, and `handing_over` says how many it is about to.
-/// What another's lease has left it takes once it has seen the table for a whole `lease`; and for as long after it had lost
-/// sight of it, nothing is handed over: those it is not meant for may only be late.
+/// `seats` is the table, by number of the shard; `workers` are those that are alive and stay. A worker that is not
+/// among them hands over everything. One that is hands over one shard at a time; `handing_over` is how many it is
+/// handing over now. It takes a shard with an expired lease of another worker only after it has read the table for a
+/// whole `lease`. For the same time after an interruption nothing is handed over: the workers that should get the
+/// shards may only be late.
 pub fn moves<N: AsRef<str>>(
     me: &str,
     workers: &[N],
@@ -140,7 +141,7 @@ pub fn moves<N: AsRef<str>>(
     moves
 }
 
-/// The leases a worker believes in. Times are of its own clock, one that goes on while the machine sleeps.
+/// The leases that a worker trusts. Times are of its own clock, which includes suspension.
 #[derive(Clone, Debug, Default)]
 pub struct Leases {
     held: BTreeMap<u16, Held>,
@@ -149,25 +150,25 @@ pub struct Leases {
 #[derive(Clone, Copy, Debug)]
 struct Held {
     epoch: u64,
-    /// From here on another one may own it.
+    /// From this time on another worker may own it.
     deadline: Millis,
 }
 
 impl Leases {
-    /// The table has granted the shard, in answer to what was sent at `sent_at`.
+    /// The table has granted the shard, in response to the request sent at `sent_at`.
     pub fn taken(&mut self, shard: u16, epoch: u64, sent_at: Millis) {
         self.held.insert(shard, Held { epoch, deadline: sent_at + (LEASE - MARGIN) });
     }
 
-    /// The table has renewed the lease, in answer to what was sent at `sent_at`. An answer that comes late shortens nothing,
-    /// and one about another epoch, or about a shard that has gone meanwhile, means nothing.
+    /// The table has renewed the lease, in response to the request sent at `sent_at`. A late response shortens nothing;
+    /// one about another epoch, or about a shard that is gone, is ignored.
     pub fn renewed(&mut self, shard: u16, epoch: u64, sent_at: Millis) {
         if let Some(held) = self.held.get_mut(&shard).filter(|held| held.epoch == epoch) {
             held.deadline = held.deadline.max(sent_at + (LEASE - MARGIN));
         }
     }
 
-    /// Given back, or lost.
+    /// Released, or lost.
     pub fn gone(&mut self, shard: u16) {
         self.held.remove(&shard);
     }
@@ -176,23 +177,23 @@ impl Leases {
         self.held.get(&shard).map(|held| held.epoch)
     }
 
-    /// May a host of this shard be asked at `now`?
+    /// Whether hosts of this shard may be requested at `now`.
     pub fn holds(&self, shard: u16, now: Millis) -> bool {
         self.held.get(&shard).is_some_and(|held| now < held.deadline)
     }
 
-    /// Shards whose time is over: requests for them are to be given up, and none is made until the table has renewed the
-    /// lease. It does if nobody has taken the shard meanwhile.
+    /// Shards with expired leases: their requests are aborted, and no new ones are sent until the table has renewed the
+    /// lease. It does so if nobody has taken the shard meanwhile.
     pub fn lapsed(&self, now: Millis) -> Vec<u16> {
         self.held.iter().filter(|(_, held)| now >= held.deadline).map(|(shard, _)| *shard).collect()
     }
 
-    /// When the first lease lapses unless it is renewed.
+    /// When the first lease expires unless it is renewed.
     pub fn next_deadline(&self) -> Option<Millis> {
         self.held.values().map(|held| held.deadline).min()
     }
 
-    /// What is held, with its epochs: what is to be renewed, and what writes are fenced by.
+    /// The held shards with their epochs: for renewals, and to fence writes.
     pub fn all(&self) -> impl Iterator<Item = (u16, u64)> {
         self.held.iter().map(|(shard, held)| (*shard, held.epoch))
     }
@@ -253,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn without_workers_nobody_owns_anything() {
+    fn without_workers_no_shard_has_an_owner() {
         assert_eq!(spread::<&str>(64, &[]), Vec::<usize>::new());
     }
 
@@ -293,7 +294,7 @@ mod tests {
         let (both, mine) = (names(2), [Seat::Owned("worker-0"); 4]);
         assert_eq!(moves("worker-0", &both, &mine, 0, &new, LEASE).hand_over.len(), 1);
         assert_eq!(moves("worker-0", &both, &mine, 0, &back, LEASE), Moves::default());
-        // One that leaves gives all away.
+        // A worker that leaves hands over everything.
         assert_eq!(moves("worker-0", &both[1..], &mine, 0, &back, LEASE).hand_over.len(), 4);
     }
 

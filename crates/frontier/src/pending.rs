@@ -1,5 +1,5 @@
-//! Changes that the state does not have yet, and the numbers that go with them: sequence numbers of queue entries, and the
-//! time at which the first delayed entry is due.
+//! Changes that are not stored yet, and the numbers that go with them: sequence numbers of queue entries, and the time
+//! at which the first delayed entry is due.
 
 use crate::state::{Change, Delayed, StateBatch};
 use argiope_model::Millis;
@@ -7,14 +7,14 @@ use argiope_model::Millis;
 #[derive(Debug)]
 pub(crate) struct Pending {
     batch: StateBatch,
-    /// The last one given to an entry.
+    /// The last sequence number used.
     sequence: u64,
-    /// No delayed entry of the state or of the batch is due earlier.
+    /// No delayed entry, stored or in the batch, is due earlier.
     next_due: Option<Millis>,
 }
 
 impl Pending {
-    /// Sequence numbers begin with the time of the start, so that they grow through restarts without being stored.
+    /// Sequence numbers start with the start time, so that they grow across restarts without being stored.
     pub(crate) fn new(started_at: Millis) -> Pending {
         Pending { batch: StateBatch::default(), sequence: started_at.0 << 20, next_due: None }
     }
@@ -37,7 +37,7 @@ impl Pending {
         self.batch.is_empty()
     }
 
-    /// The next batch will be about as large.
+    /// The next batch will have about the same size.
     pub(crate) fn take(&mut self) -> StateBatch {
         let room = Vec::with_capacity(self.batch.changes.len().clamp(8, 4096));
         std::mem::replace(&mut self.batch, StateBatch { changes: room, marks: Vec::new() })
@@ -65,12 +65,12 @@ impl Pending {
         self.next_due
     }
 
-    /// The state has an entry that is due then.
+    /// An entry is due at that time.
     pub(crate) fn note_due(&mut self, due: Option<Millis>) {
         self.next_due = self.next_due.into_iter().chain(due).min();
     }
 
-    /// Whether entries are due at `now`. They are loaded next, and whoever loads them says when the next is due.
+    /// Whether entries are due at `now`. They are loaded next, and the load reports when the next is due.
     pub(crate) fn take_due(&mut self, now: Millis) -> bool {
         self.next_due.take_if(|due| *due <= now).is_some()
     }

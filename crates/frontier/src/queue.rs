@@ -1,11 +1,11 @@
-//! The queue of one job on one host. Only its head is in memory (the window); the tail is on disk, under keys that
-//! sort as the queue is served. Whatever has been taken out but is not yet done is still on disk: a crash puts it back.
+//! The queue of one job on one host. Only its head is in memory (the window); the tail is on disk, under keys in queue
+//! order. Entries in progress are still on disk, so a crash returns them to the queue.
 
 use argiope_model::{JobId, RequestKind};
 use std::collections::VecDeque;
 
-/// The place of an entry in its queue: redirect continuations first, then resources, then by priority, then the
-/// shallower, then the older one.
+/// The position of an entry in its queue: redirect continuations first, then resources, then by priority, then lower
+/// depth, then age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OrderKey {
     /// 0 for a continuation, 1 for a resource, priority + 1 for the rest.
@@ -16,27 +16,27 @@ pub struct OrderKey {
 
 impl OrderKey {
     pub const CONTINUATION: u8 = 0;
-    /// Before all pages, and of no others: resources need no page of the budget, and must not wait behind pages that do.
+    /// Resources come before all pages: they need no budget, and must not wait behind pages that do.
     pub const RESOURCE: u8 = 1;
 
     pub fn rank_of(priority: u8) -> u8 {
         priority.clamp(1, 100) + 1
     }
 
-    /// Of a visit where a redirect has led it.
+    /// For a visit that a redirect has led here.
     pub fn continuation_of(kind: RequestKind) -> u8 {
         if kind == RequestKind::Resource { Self::RESOURCE } else { Self::CONTINUATION }
     }
 }
 
-/// A queued visit in its stored form (see [`crate::codec`]): decoded only when its turn comes.
+/// A queued visit in its stored form (see [`crate::codec`]): decoded only when it is dispatched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub order: OrderKey,
     pub value: Box<[u8]>,
 }
 
-/// What the window wants from the disk.
+/// What the window needs from the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadAfter(pub Option<OrderKey>);
 
@@ -44,11 +44,11 @@ pub struct LoadAfter(pub Option<OrderKey>);
 pub struct JobQueue {
     pub job: JobId,
     window: VecDeque<Entry>,
-    /// The largest key that was ever taken into the window: what the disk holds beyond it is not in memory.
+    /// The largest key ever taken into the window: entries on disk beyond it are not in memory.
     cursor: Option<OrderKey>,
     /// There may be entries on disk beyond the cursor.
     more: bool,
-    /// Taken out, not yet done: still on disk, so a load meets them again. Sorted; mostly a single one.
+    /// Taken out, not yet done: still on disk, so a load finds them again. Sorted; usually a single one.
     outstanding: Vec<OrderKey>,
 }
 
@@ -66,7 +66,7 @@ impl JobQueue {
         self.window.front()
     }
 
-    /// The entries in memory, the head first.
+    /// The entries in memory, head first.
     pub fn window(&self) -> impl Iterator<Item = &Entry> {
         self.window.iter()
     }
@@ -81,7 +81,7 @@ impl JobQueue {
         self.window.is_empty() && !self.more
     }
 
-    /// Nothing to serve and nothing unfinished.
+    /// Nothing to serve and nothing in progress.
     pub fn is_finished(&self) -> bool {
         self.is_drained() && self.outstanding.is_empty()
     }
@@ -94,12 +94,12 @@ impl JobQueue {
         (self.window.is_empty() && self.more).then_some(LoadAfter(self.cursor))
     }
 
-    /// Would [`JobQueue::push`] keep an entry of this order, or is it enough that it is on disk?
+    /// Whether [`JobQueue::push`] would keep an entry of this order in memory; otherwise it stays on disk only.
     pub fn keeps(&self, order: OrderKey) -> bool {
         !self.more || self.cursor.is_some_and(|cursor| order < cursor)
     }
 
-    /// Takes in an entry that is (or is about to be) on disk. `room` is how many the window may hold.
+    /// Adds an entry that is (or is about to be) on disk. `room` is how many the window may hold.
     pub fn push(&mut self, entry: Entry, room: usize) {
         let before_cursor = self.cursor.is_some_and(|cursor| entry.order < cursor);
         if self.more && !before_cursor {
@@ -113,7 +113,7 @@ impl JobQueue {
         }
         self.insert(entry);
         self.cursor = self.cursor.max(Some(order));
-        // Twice the room before anything is let go, so that a run of small keys does not evict one by one.
+        // Evicts only beyond twice the room, so that a run of small keys does not evict one by one.
         if self.window.len() > room.saturating_mul(2).max(2) {
             self.window.truncate(room.max(1));
             self.cursor = self.window.back().map(|last| last.order);
@@ -128,7 +128,7 @@ impl JobQueue {
         }
     }
 
-    /// What the disk had after the cursor. `complete` says that it has no more than this.
+    /// Adds the entries that the disk had after the cursor. `complete` means that there are no more.
     pub fn loaded(&mut self, entries: Vec<Entry>, complete: bool) {
         self.more = !complete;
         for entry in entries {
@@ -139,7 +139,7 @@ impl JobQueue {
         }
     }
 
-    /// Takes the head out. It stays outstanding until [`JobQueue::done`] or [`JobQueue::put_back`].
+    /// Takes the head out. It stays in progress until [`JobQueue::done`] or [`JobQueue::put_back`].
     pub fn pop(&mut self) -> Option<Entry> {
         let entry = self.window.pop_front()?;
         self.take(entry.order);
@@ -159,13 +159,13 @@ impl JobQueue {
         }
     }
 
-    /// Marks an entry as taken that a former process had taken, wherever it is now.
+    /// Marks an entry as taken that an earlier process had taken, wherever it is now.
     pub fn claim(&mut self, order: OrderKey) {
         self.window.retain(|entry| entry.order != order);
         self.take(order);
     }
 
-    /// The entry has left the disk. True if it was outstanding.
+    /// The entry has left the disk. True if it was in progress.
     pub fn done(&mut self, order: OrderKey) -> bool {
         match self.outstanding.binary_search(&order) {
             Ok(at) => {
@@ -187,7 +187,7 @@ mod tests {
         Entry { order: OrderKey { rank, depth: 0, sequence }, value: Box::default() }
     }
 
-    /// Serves a queue against a model disk, loading as it asks.
+    /// Serves a queue against a model of the disk, loading on request.
     fn serve(queue: &mut JobQueue, disk: &BTreeMap<OrderKey, ()>, limit: usize) -> Option<OrderKey> {
         while let Some(LoadAfter(after)) = queue.needs_load() {
             let found: Vec<Entry> = disk
@@ -220,8 +220,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the order of events: every entry is served once, and always the smallest one on disk that is not
-        /// taken already.
+        /// In any order of events, every entry is served once, and always the smallest one on disk that is not taken
+        /// already.
         #[test]
         fn the_window_is_a_faithful_view_of_the_disk(acts in proptest::collection::vec(act(), 1..400), room in 0usize..6) {
             let mut queue = JobQueue::new(JobId(1));

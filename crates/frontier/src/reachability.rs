@@ -42,7 +42,7 @@ impl Reachability {
         self.0.as_mut()?.address_turn.take()
     }
 
-    /// Lets go of the room that nothing is kept in.
+    /// Frees unused capacity.
     pub(crate) fn shrink(&mut self) {
         let Some(state) = &mut self.0 else { return };
         state.robots_requests.shrink_to_fit();

@@ -1,4 +1,4 @@
-//! Which hosts may be asked now, and which come due when. Both structures hold hosts only and delete lazily: an
+//! Which hosts may be requested now, and which are due when. Both structures hold only hosts and delete lazily: an
 //! entry counts only while its stamp is the host's current one, so that a host can leave either at no cost.
 
 use argiope_model::Millis;
@@ -18,25 +18,25 @@ type Entry = (HostIndex, Stamp);
 
 const RANKS: usize = 102;
 
-/// Dead entries are swept out when there are more of them than living ones, and at least so many.
+/// Dead entries are removed when there are more of them than live ones, and at least this many.
 const SWEEP_FROM: usize = 1024;
 
-/// Every so many turns the host that has been ready longest is served, whatever its priority: a host that is n-th in age
+/// Every so many turns the host that has been ready longest is served, whatever its priority: the n-th oldest host
 /// waits at most 4 n turns.
 const AGED_TURN: u32 = 4;
 
 #[derive(Debug)]
 pub(crate) struct ReadySet {
-    /// Of each rank, those for whose next page something was made ready go before the others.
+    /// Within each rank, hosts whose next page is prepared go first.
     prepared: Ranks,
     others: Ranks,
     by_age: VecDeque<Entry>,
     turn: u32,
-    /// How many entries call for a sweep.
+    /// The number of entries at which dead ones are removed.
     sweep_at: usize,
 }
 
-/// Hosts by rank, those of a rank in the order they came.
+/// Hosts by rank; within a rank in order of arrival.
 #[derive(Debug)]
 struct Ranks {
     buckets: Vec<VecDeque<Entry>>,
@@ -72,7 +72,7 @@ impl Ranks {
         }
     }
 
-    /// The best rank that has entries, dead ones at its front swept out; [`RANKS`] without any.
+    /// The best rank with entries, after removing dead ones at its front; [`RANKS`] if there is none.
     fn best(&mut self, is_live: &impl Fn(HostIndex, Stamp) -> bool) -> usize {
         while self.occupied != 0 {
             let rank = self.occupied.trailing_zeros() as usize;
@@ -111,7 +111,7 @@ impl ReadySet {
         self.by_age.push_back((host, stamp));
     }
 
-    /// Takes the host whose turn it is. `is_live` tells whether an entry still counts.
+    /// Takes the next host. `is_live` returns whether an entry still counts.
     pub(crate) fn pop(&mut self, is_live: impl Fn(HostIndex, Stamp) -> bool) -> Option<HostIndex> {
         self.turn = self.turn.wrapping_add(1);
         if self.turn.is_multiple_of(AGED_TURN) {
@@ -128,7 +128,7 @@ impl ReadySet {
         Some(host)
     }
 
-    /// Sweeps dead entries out once they outnumber the living: a host that moves often leaves many behind.
+    /// Removes dead entries once they outnumber live ones: a host that moves often leaves many behind.
     pub(crate) fn compact(&mut self, is_live: impl Fn(HostIndex, Stamp) -> bool) {
         let ranked = |set: &ReadySet| set.prepared.entries + set.others.entries;
         if ranked(self).max(self.by_age.len()) < self.sweep_at {
@@ -140,9 +140,9 @@ impl ReadySet {
         self.sweep_at = (2 * ranked(self)).max(SWEEP_FROM);
     }
 
-    /// Dead entries at the front of the age list go, so that it stays as long as the set of the living.
+    /// Removes dead entries at the front of the age list, so that it stays as long as the set of live ones.
     fn trim(&mut self, is_live: &impl Fn(HostIndex, Stamp) -> bool) {
-        // Two at a time keeps ahead of one insertion per pop.
+        // Removing two at a time keeps ahead of one insertion per pop.
         for _ in 0..2 {
             match self.by_age.front() {
                 Some((host, stamp)) if !is_live(*host, *stamp) => {
@@ -154,7 +154,7 @@ impl ReadySet {
     }
 }
 
-/// Hosts that wait, by the time they come due.
+/// Hosts that wait, by due time.
 #[derive(Debug)]
 pub(crate) struct Timers {
     heap: BinaryHeap<Reverse<(Millis, HostIndex, Stamp)>>,
@@ -199,7 +199,7 @@ impl Timers {
         None
     }
 
-    /// When the next live host comes due.
+    /// When the next live host is due.
     pub(crate) fn next_due(&mut self, is_live: impl Fn(HostIndex, Stamp) -> bool) -> Option<Millis> {
         while let Some(Reverse((due, host, stamp))) = self.heap.peek().copied() {
             if is_live(host, stamp) {

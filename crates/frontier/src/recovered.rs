@@ -1,8 +1,8 @@
-//! What a former process left behind, as its archive tells it: visits that were stored and not ended, robots.txt that
-//! was read and not kept, hosts that asked for patience.
+//! What an earlier process left behind, as found in its archive: visits that were stored and not ended, robots.txt
+//! files that were not kept, hosts that asked for a pause.
 //!
-//! The archive may know more than the state: a machine that loses its power loses the last batches of the state, and
-//! the archive may have kept visits to what they had queued. Nothing of that is fetched again.
+//! The archive may be ahead of the state: a power cut loses the last batches of the state, and the archive may have
+//! visits to URLs that these had queued. None of that is fetched again.
 
 use crate::answered::Answer;
 use crate::codec::encode_visit;
@@ -10,29 +10,29 @@ use crate::completed::Completion;
 use crate::frontier::Frontier;
 use crate::queue::OrderKey;
 use crate::ready::HostIndex;
-use crate::robots_answers::{RobotsNews, parse_robots};
+use crate::robots_answers::{NewRobots, parse_robots};
 use crate::state::{Change, QueueAt, StoredRobots};
 use crate::step::Ticket;
 use argiope_model::{Fingerprint, JobId, Millis, RequestKind, Url, Visit};
 use argiope_politeness::{RobotsAnswer, RobotsNext};
 use std::sync::Arc;
 
-/// Where the state has the entry of a visit that a former process had stored but not ended.
+/// Where the state has the entry of a visit that an earlier process had stored but not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entered {
     Queued(Ticket),
-    /// It came due, and that is forgotten.
+    /// It came due, and that change was lost.
     Delayed {
         due: Millis,
         ticket: Ticket,
     },
-    /// What had queued it is forgotten.
+    /// The change that queued it was lost.
     Nowhere,
 }
 
 impl Frontier {
-    /// There is a stored visit to this URL: whoever links to it brings nothing new. To be told of all such visits before
-    /// any links are offered, for the page that links there may be among them, too.
+    /// There is a stored visit to this URL, so links to it are not new. Report all such visits before any links are
+    /// offered, because pages with links to it may be among them.
     pub fn visited_before(&mut self, job: JobId, url: &Url, fingerprint: Fingerprint) {
         let index = self.host_index(url.host());
         let Some(shard) = self.host(index).map(|host| host.key.shard) else { return };
@@ -41,8 +41,8 @@ impl Frontier {
         }
     }
 
-    /// Ends a visit that a former process had stored. No completion means that a later visit to the same URL, its retry or
-    /// the next hop, is stored as well: then only the entry goes.
+    /// Ends a visit that an earlier process had stored. No completion means that a later visit to the same URL, its
+    /// retry or the next hop, is stored as well: then only the entry is removed.
     pub fn complete_stored(
         &mut self,
         entered: Entered,
@@ -104,7 +104,7 @@ impl Frontier {
         }
     }
 
-    /// A host's stored answer may have asked for patience, and its record may not know.
+    /// A stored response may have asked for a pause that is missing in the host's record.
     pub fn answered_before(&mut self, url: &Url, answer: &Answer, now: Millis) {
         if answer.outcome.retry_after.is_none() {
             return;
@@ -118,7 +118,7 @@ impl Frontier {
         self.reschedule(index, now);
     }
 
-    /// A robots.txt that a former process had stored, if its answer was a usable one.
+    /// A robots.txt that an earlier process had stored, if the response was usable.
     pub fn robots_answered_before(
         &mut self,
         origin: &Url,
@@ -126,7 +126,7 @@ impl Frontier {
         (status, body): (u16, Vec<u8>),
         fetched_at: Millis,
         now: Millis,
-    ) -> Option<RobotsNews> {
+    ) -> Option<NewRobots> {
         let policy = self.rules.robots().clone();
         let RobotsNext::Use { expires, .. } = policy.next(RobotsAnswer::Status(status), 1, fetched_at) else {
             return None;
@@ -143,11 +143,11 @@ impl Frontier {
         }
         self.hosts.mark_dirty(index);
         self.reschedule(index, now);
-        Some(RobotsNews { origin: origin.clone(), robots })
+        Some(NewRobots { origin: origin.clone(), robots })
     }
 
-    /// A host that the state does not know, or not all of, may have been asked just before the process was killed: it is
-    /// owed its full delay from then on when its shard was taken over, too.
+    /// A host that the state does not know, or not completely, may have been requested just before the process was
+    /// killed: it is owed its full delay from then on, also when its shard was taken over.
     pub(crate) fn wait_after_unclean_stop(&mut self, index: HostIndex, now: Millis) {
         let slot = self.shard_of_host(index).and_then(|shard| self.shards.get(shard));
         let Some(start) = slot.and_then(|slot| slot.unclean_start) else { return };

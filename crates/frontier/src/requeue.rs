@@ -1,4 +1,4 @@
-//! URLs that have ended, and that somebody wants to be asked for again.
+//! URLs that have ended and should be fetched again.
 
 use crate::codec::encode_visit;
 use crate::frontier::Frontier;
@@ -10,19 +10,19 @@ use argiope_model::{Millis, Visit};
 /// A URL that has ended.
 #[derive(Clone, Debug)]
 pub struct Again {
-    /// As if it had just been found: no attempts, no hops.
+    /// As if it had just been discovered: no attempts, no hops.
     pub visit: Visit,
-    /// The number of its record in the catalogue, from 1 on. Its place in the queue follows from it, so that whoever says it
-    /// twice, because the first time was cut off, queues it once.
+    /// The number of its record in the catalogue, from 1 on. Its place in the queue follows from it, so that an
+    /// interrupted retry can be repeated without queueing the URL twice.
     pub number: u64,
     /// It was counted as a page of the job.
     pub counted: bool,
 }
 
 impl Frontier {
-    /// Queues a URL again that has ended. False if it is queued already, None if its job is not open. Its host is asked as if it had not failed. Where
-    /// shards are not leased; everything in [`Frontier::take_changes`] must have been applied before, and the record of the
-    /// URL is to be taken out once this is durable.
+    /// Queues a URL again that has ended. False if it is queued already, None if its job is not open. Failures of its
+    /// host are forgotten. For shards that are not leased; everything in [`Frontier::take_changes`] must have been
+    /// applied before, and the record of the URL must be removed once this is durable.
     pub fn requeue(
         &mut self,
         state: &dyn ShardState,
@@ -51,13 +51,14 @@ impl Frontier {
         Ok(Some(true))
     }
 
-    /// The same for the owner of a leased shard, who is told by a message: nobody looks whether it is queued already.
+    /// The same for the owner of a leased shard, which receives it as a message; whether it is queued already is not
+    /// checked.
     pub(crate) fn ask_again(&mut self, visit: &Visit, now: Millis) {
         let index = self.host_index(visit.url.host());
         let depth = u8::try_from(visit.depth).unwrap_or(u8::MAX);
         let rank = OrderKey::rank_of(visit.priority);
         let order = OrderKey { rank, depth, sequence: self.pending.new_sequence() };
-        // What it took from the budget was taken from its owner's then.
+        // Its share of the budget was taken from its owner's at that time.
         self.prepare_again(index, visit, rank, false);
         self.enqueue(index, visit.job, Entry { order, value: encode_visit(visit) }, now, now);
     }

@@ -1,4 +1,4 @@
-//! Addresses of hosts: when a name has to be resolved, and what came of it.
+//! Addresses of hosts: when a name must be resolved, and the result.
 
 use crate::frontier::Frontier;
 use crate::host::{Address, Place};
@@ -10,21 +10,21 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Tries at resolving a name when no resolver answers, before it is the host's failure.
+/// Attempts to resolve a name when no resolver answers, before it counts as the host's failure.
 const DNS_TRIES: u8 = 3;
 
 /// Why a name has no address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unresolved {
-    /// There is no such name, or it has no address that may be connected to, until then.
+    /// The name does not exist, or has no allowed address; valid until then.
     NoSuchHost { until: Millis, why: Box<str> },
-    /// No resolver gave an answer.
+    /// No resolver answered.
     NoAnswer { why: Box<str> },
 }
 
 impl Frontier {
-    /// Whether the job asks for `url` by way of a proxy, which looks its name up. An address is looked at all the same:
-    /// it may be one that nobody may ask.
+    /// Whether the job requests `url` through a proxy, which resolves its name. A literal address is checked anyway: it
+    /// may be forbidden.
     pub(crate) fn is_proxied(&self, job: JobId, url: &Url) -> bool {
         let name = url.host_name();
         if name.starts_with('[') || name.parse::<Ipv4Addr>().is_ok() {
@@ -74,7 +74,7 @@ impl Frontier {
             self.addresses.wait(address, index, host.stamp);
         }
         if let Some(other) = turn.filter(|turn| Some(*turn) != first) {
-            // The name has moved since it was in line there.
+            // The address of the name has changed since it was in line there.
             self.pass_on(other, now);
         }
         if full.is_some() { None } else { Some((addresses, first)) }

@@ -1,5 +1,5 @@
-//! The frontier after a restart: hosts and jobs from their records, seen-sets from their log; queues stay on disk until
-//! a host's turn comes.
+//! The frontier after a restart: hosts and jobs come from their records, seen-sets from their log; queues stay on disk
+//! until a host's turn comes.
 
 use crate::admission::pattern::PatternTable;
 use crate::frontier::Frontier;
@@ -17,15 +17,15 @@ use std::collections::HashMap;
 pub enum LastStop {
     /// Its hosts' next allowed times are stored.
     Clean,
-    /// The same, but a process before it was killed, at this time at the latest. What that one asked without the state
-    /// coming to know of it, nobody has heard of since: such a host waits its full delay from then on.
+    /// The same, but an earlier process was killed, at this time at the latest. Hosts that it requested may be missing
+    /// in the state, so a host without state waits its full delay from then on.
     CleanAfterKill(Millis),
-    /// Killed: nobody knows when a host was asked last, so each waits its full delay from now on.
+    /// Killed: nobody knows when hosts were last requested, so each waits its full delay from now on.
     Unclean,
 }
 
 impl LastStop {
-    /// Until when hosts may have been asked that the state does not know, for one who begins at `now`.
+    /// Until when hosts without state may have been requested, for a process that starts at `now`.
     pub fn unknown_until(self, now: Millis) -> Option<Millis> {
         match self {
             LastStop::Clean => None,
@@ -36,7 +36,7 @@ impl LastStop {
 }
 
 impl Frontier {
-    /// Reads everything that is not loaded on demand, of all shards. `opens` names the jobs that are to go on, with their
+    /// Reads everything that is not loaded on demand, of all shards. `opens` names the jobs to resume, with their
     /// limits; the rest stays on disk.
     pub fn restore(
         &mut self,
@@ -77,7 +77,7 @@ impl Frontier {
         Ok(())
     }
 
-    /// Opens a job that came, or was opened, after the shards that are here: what they have of it is read.
+    /// Opens a job that came, or was opened, after the shards: reads what they have of it.
     pub fn restore_job(
         &mut self,
         state: &dyn ShardState,
@@ -86,7 +86,7 @@ impl Frontier {
         now: Millis,
     ) -> Result<(), StateError> {
         if !self.jobs.contains_key(&id) {
-            // It may have been here before, and ended while its hosts waited for pages of its budget.
+            // It may have been open before, and ended while its hosts waited for budget.
             for queue in self.hosts.iter_mut().filter_map(|host| host.queue_mut(id)) {
                 queue.waits_for_budget = false;
             }
@@ -134,13 +134,13 @@ impl Frontier {
         }
         self.renew_delay(index, now);
         if let Some(host) = self.host_mut(index) {
-            // Whoever is killed again and again does not serve the same job first again and again.
+            // Repeated kills must not favour the same job each time.
             host.turn = (now.0 % host.queues.len().max(1) as u64) as usize;
         }
         self.reschedule(index, now);
     }
 
-    /// A job has something queued on a host that is on disk.
+    /// A job has entries queued on a host, on disk.
     fn open_queue(&mut self, index: HostIndex, id: JobId) {
         let (Some(job), Some(host)) = (self.jobs.get_mut(&id), self.hosts.get_mut(index as usize)) else {
             return;
@@ -165,7 +165,7 @@ impl Restore for Reader<'_> {
     fn job(&mut self, job: JobId, shard: u16, record: &[u8]) -> Result<(), StateError> {
         let Some(limits) = self.opens.get(&job) else { return Ok(()) };
         let stored = decode_job(record).map_err(|e| StateError::Corrupt(e.to_string()))?;
-        // Two entries of one queue never have the same place, whatever the clocks of those say who made them.
+        // No two entries of one queue have the same position, even if the clocks of their creators differ.
         self.frontier.pending.skip_sequences(stored.sequence);
         let leased = self.frontier.config.leased;
         let restored = self.frontier.jobs.open(job, || Job::new(job, limits.clone(), leased));
@@ -181,7 +181,7 @@ impl Restore for Reader<'_> {
         host.dirty = false;
         host.politeness = HostState::decode(stored.politeness).map_err(|e| corrupt(e.to_string()))?.into();
         let closed = stored.jobs.iter().filter(|id| !self.frontier.jobs.contains_key(id));
-        // They stay in its record: what they have queued is found when they are opened again.
+        // They stay in its record: their queued entries are found when they are opened again.
         closed.for_each(|id| host.closed_jobs.push(*id));
         let Some(slot) = self.frontier.shards.get_mut(key.shard) else {
             return Err(corrupt(String::from("there is no such shard")));
@@ -213,7 +213,7 @@ impl Restore for Reader<'_> {
     }
 }
 
-/// The counts of a job in all shards, if the state has anything of it.
+/// The counts of a job in all shards, if it has any state.
 pub fn stored_job_counts(state: &dyn ShardState, job: JobId) -> Result<Option<QueueCounts>, StateError> {
     let mut record = JobRecord(None);
     state.restore_job(&Shards::All, job, &mut record)?;
@@ -240,7 +240,7 @@ impl Restore for JobRecord {
     fn next_due(&mut self, _: Option<Millis>) {}
 }
 
-/// The counts of a job in one shard as its record tells them, for those who only look.
+/// The counts of a job in one shard as stored in its record, for read-only use.
 pub fn read_job_counts(record: &[u8]) -> Result<QueueCounts, StateError> {
     decode_job(record).map(|stored| stored.counts).map_err(|e| StateError::Corrupt(e.to_string()))
 }

@@ -1,4 +1,4 @@
-//! robots.txt that was fetched or loaded: what it says, and until when that is used.
+//! robots.txt files that were fetched or loaded: their rules, and how long these are used.
 
 use crate::frontier::Frontier;
 use crate::host::{RobotsHandle, RobotsRequest};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 const TOO_MANY_REQUESTS: u16 = 429;
 
-/// What came of asking for robots.txt.
+/// The result of a request for robots.txt.
 #[derive(Clone, Debug)]
 pub enum RobotsAnswered {
     Redirect(Url),
@@ -21,13 +21,13 @@ pub enum RobotsAnswered {
 
 /// A robots.txt that has just been read.
 #[derive(Clone, Debug)]
-pub struct RobotsNews {
+pub struct NewRobots {
     pub origin: Url,
     pub robots: Arc<Robots>,
 }
 
 impl Frontier {
-    /// What the state has of a robots.txt. Gives back what it says, if it still holds: its sitemaps may be news to a job.
+    /// A stored robots.txt was loaded. Returns its rules if they are still valid: its sitemaps may be new to a job.
     pub fn robots_loaded(
         &mut self,
         index: HostIndex,
@@ -40,12 +40,12 @@ impl Frontier {
             return None;
         }
         let policy = self.rules.robots().clone();
-        // Earlier versions took a 429 for the lack of rules: such a robots.txt is asked for again.
+        // Earlier versions treated a 429 as no rules: such a robots.txt is fetched again.
         let stored = stored.filter(|stored| stored.status != TOO_MANY_REQUESTS);
         let stored = stored.filter(|stored| !self.rules.is_forgotten(stored));
         let host = self.host_mut(index)?;
         let mut known = None;
-        // The settings of today decide how long an answer holds, not those it was stored under.
+        // The current settings decide how long a response is valid, not those at the time it was stored.
         let next = stored.as_ref().map(|stored| policy.next(stored.answer(), u8::MAX, stored.fetched_at));
         let handle = match (stored, next) {
             (Some(_), Some(RobotsNext::UnreachableUntil(until))) if until > now => {
@@ -64,14 +64,14 @@ impl Frontier {
         known
     }
 
-    /// The answer to a request for robots.txt (after [`Frontier::answered`] freed the host). The sitemaps it names are
-    /// returned with its URL's origin.
+    /// The response to a request for robots.txt (after [`Frontier::answered`] freed the host). Returns the sitemaps it
+    /// names, with its URL's origin.
     pub fn robots_answered(
         &mut self,
         token: Token,
         outcome: RobotsAnswered,
         now: Millis,
-    ) -> Option<RobotsNews> {
+    ) -> Option<NewRobots> {
         self.free(token, now);
         let flight = self.flights.remove(token)?;
         let request = *flight.robots?;
@@ -81,7 +81,7 @@ impl Frontier {
                 self.robots_redirected(flight.host, request, now);
                 None
             }
-            // Too many hops are no robots.txt at all (RFC 9309, 2.3.1.2).
+            // Too many hops count as no robots.txt (RFC 9309, 2.3.1.2).
             RobotsAnswered::Redirect(_) => {
                 self.robots_ended(flight.host, &request, RobotsAnswer::TooManyRedirects, Vec::new(), now)
             }
@@ -98,7 +98,7 @@ impl Frontier {
         answer: RobotsAnswer,
         body: Vec<u8>,
         now: Millis,
-    ) -> Option<RobotsNews> {
+    ) -> Option<NewRobots> {
         let policy = self.rules.robots().clone();
         let scheme = asked_for.scheme();
         let host = self.hosts.get_mut(index as usize)?;
@@ -111,9 +111,9 @@ impl Frontier {
             .max()
             .unwrap_or(0)
             + 1;
-        let mut news = None;
+        let mut new_robots = None;
         let next = match (answer, self.network.down_since()) {
-            // It was the network's fault, not the host's: no try is counted.
+            // The network failed, not the host: no try is counted.
             (RobotsAnswer::NoAnswer, Some(_)) => RobotsNext::RetryAt(self.network.next_probe()),
             _ => policy.next(answer, tries, now),
         };
@@ -125,7 +125,7 @@ impl Frontier {
                 for origin in host.reachability.origins.iter_mut().filter(|o| o.scheme == scheme) {
                     let robots = Arc::new(parse_robots(&stored, &origin.agent, &policy));
                     host.politeness.raise_crawl_delay(robots.crawl_delay());
-                    news = Some(RobotsNews { origin: asked_for.clone(), robots: Arc::clone(&robots) });
+                    new_robots = Some(NewRobots { origin: asked_for.clone(), robots: Arc::clone(&robots) });
                     origin.robots = RobotsHandle::Known { robots, expires };
                     origin.tries = 0;
                     origin.retry_at = Millis(0);
@@ -157,7 +157,7 @@ impl Frontier {
                 self.pending.push(Change::Robots { shard, origin, stored });
             }
         }
-        // A Crawl-delay holds from the answer that told it, whose end was rounded up where `now` was cut off.
+        // A Crawl-delay applies from the response that contained it, whose end was rounded up where `now` was cut off.
         let told = Millis(now.0.saturating_add(1));
         let rules = self.rules_of(index);
         let delay = self.base_delay_of(index, &rules, now);
@@ -166,16 +166,16 @@ impl Frontier {
         }
         self.hosts.mark_dirty(index);
         self.reschedule(index, now);
-        news
+        new_robots
     }
 }
 
-/// What is stored of a robots.txt answers as it did when it was new.
+/// A stored robots.txt gives the same verdicts as when it was new.
 pub(crate) fn parse_robots(stored: &StoredRobots, agent: &str, policy: &RobotsPolicy) -> Robots {
     let answer = stored.answer();
     let why = match answer {
-        RobotsAnswer::Status(status) => format!("robots.txt answered {status}"),
-        _ => String::from("robots.txt could not be had"),
+        RobotsAnswer::Status(status) => format!("robots.txt returned {status}"),
+        _ => String::from("robots.txt unreachable"),
     };
     match policy.next(answer, u8::MAX, stored.fetched_at) {
         RobotsNext::Use { rules: RobotsUse::Body, .. } => Robots::parse(&stored.body, agent),

@@ -1,4 +1,4 @@
-//! robots.txt before a request: does it allow the URL, and does it have to be fetched first?
+//! robots.txt before a request: whether it allows the URL, and whether it must be fetched first.
 
 use crate::frontier::Frontier;
 use crate::host::{RobotsHandle, RobotsRequest};
@@ -12,16 +12,16 @@ use std::sync::Arc;
 
 pub(crate) enum RobotsSays {
     Allowed(Option<Rule>),
-    /// And by which rule.
+    /// With the rule that decided.
     Disallowed(String),
-    /// Something else has to happen first.
+    /// Another step must come first.
     First(Option<Step>),
-    /// Its robots.txt cannot be had until then.
+    /// Its robots.txt is unreachable until then.
     Later(Millis),
 }
 
 impl Frontier {
-    /// May this URL be asked for, as far as its origin's robots.txt goes?
+    /// Whether robots.txt of its origin allows this URL.
     pub(crate) fn robots_verdict(
         &mut self,
         index: HostIndex,
@@ -35,7 +35,7 @@ impl Frontier {
             return RobotsSays::First(None);
         };
         let agent = &*job.limits.agent;
-        // One request answers for all user agents.
+        // One response serves all user agents.
         let asked = host
             .reachability
             .origins
@@ -56,7 +56,7 @@ impl Frontier {
                 host.step_began();
                 return RobotsSays::First(Some(Step::LoadRobots { host: index, scheme, agent, origin }));
             }
-            // The request is under way, maybe on another host: the host is busy until it is answered.
+            // The request is in flight, maybe to another host; until then the host is busy.
             RobotsHandle::Asked => return RobotsSays::First(None),
             RobotsHandle::Missing | RobotsHandle::Known { .. } | RobotsHandle::Unreachable { .. } => {
                 origin.robots = RobotsHandle::Asked;
@@ -110,7 +110,7 @@ impl Frontier {
         })))
     }
 
-    /// The job that wanted it, or another one of the same host if that is no more.
+    /// The job that requested it, or another one of the same host if that has ended.
     fn job_of_robots_request(&self, request: &RobotsRequest) -> JobId {
         if self.jobs.contains_key(&request.job) {
             return request.job;
@@ -119,24 +119,24 @@ impl Frontier {
         asking.and_then(|host| host.queues.first()).map_or(JobId(0), |q| q.queue.job)
     }
 
-    /// An request that waits for this host's turn.
+    /// A request that waits for this host's turn.
     pub(crate) fn queue_robots_request(&mut self, index: HostIndex, request: RobotsRequest, now: Millis) {
-        // The host may be one that a former owner has asked, too, and that the state does not know.
+        // An earlier owner may have requested this host, too, without the state knowing it.
         self.wait_after_unclean_stop(index, now);
         if let Some(host) = self.hosts.get_mut(index as usize) {
             host.reachability.robots_requests.push_back(request);
             if host.dirty {
-                // Nothing is asked of a host that the state does not know.
+                // No requests to a host without state.
                 self.pending.push(Change::Host { key: host.key, record: host.encode() });
             }
         }
         self.reschedule(index, now);
     }
 
-    /// A host without an address has no robots.txt: the visits behind it fail by themselves.
+    /// A host without an address has no robots.txt: its visits fail by themselves.
     fn robots_without_address(&mut self, index: HostIndex, request: &RobotsRequest, now: Millis) {
         if self.host(index).is_some_and(|host| *host.name != *request.origin.host()) {
-            // A redirect to a host that does not exist is an unreachable robots.txt.
+            // A redirect to a host that does not exist means an unreachable robots.txt.
             self.robots_ended(index, request, RobotsAnswer::NoAnswer, Vec::new(), now);
             return;
         }
@@ -155,7 +155,7 @@ pub(crate) fn robots_request_for(origin: &str, job: JobId) -> Option<RobotsReque
     Some(RobotsRequest { url, origin, hops: 0, job })
 }
 
-/// How a refusal by robots.txt is told.
+/// The text for a URL that robots.txt forbids.
 pub(crate) fn forbidden_by(rule: Option<RuleRef<'_>>) -> String {
     match rule.map(owned) {
         Some(Rule { text, line: Some(line) }) => format!("line {line}: {text}"),

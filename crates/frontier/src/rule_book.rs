@@ -1,4 +1,4 @@
-//! The settings that hosts are treated by, and since when what is remembered of robots.txt counts.
+//! The politeness settings of hosts, and from when on remembered robots.txt results count.
 
 use crate::host::Host;
 use crate::state::StoredRobots;
@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 pub(crate) struct RuleBook {
     politeness: Arc<PolitenessRules>,
-    /// The rules of hosts that no setting names: nearly all of them.
+    /// The rules of hosts without settings of their own: nearly all of them.
     common: Arc<HostRules>,
-    /// What goes through a proxy where a job does not say.
+    /// Which requests go through a proxy if a job does not say.
     proxies: ProxyReach,
     /// A robots.txt that was unreachable before this time is fetched again.
     robots_failures_since: Millis,
@@ -29,7 +29,7 @@ impl RuleBook {
         }
     }
 
-    /// Whether the settings for robots.txt are others than before.
+    /// Whether the robots.txt settings differ from the previous ones.
     pub(crate) fn replace(&mut self, politeness: Arc<PolitenessRules>) -> bool {
         self.common = Arc::new(politeness.for_host(""));
         let old = std::mem::replace(&mut self.politeness, politeness);
@@ -44,7 +44,7 @@ impl RuleBook {
         self.politeness.robots()
     }
 
-    /// Gives a host its rules, if it has none yet. Hosts that no setting names share one set.
+    /// Gives a host its rules, if it has none yet. Hosts without settings of their own share one set.
     pub(crate) fn assign(&self, host: &mut Host) {
         if host.rules.is_none() {
             let rules = self.politeness.for_host(&host.name);
@@ -69,14 +69,14 @@ impl RuleBook {
         self.robots_since = now;
     }
 
-    /// Whether a stored robots.txt is from before the time since which such count.
+    /// Whether a stored robots.txt is older than the time from which on they count.
     pub(crate) fn is_forgotten(&self, stored: &StoredRobots) -> bool {
         let is_failure = stored.status == StoredRobots::NO_ANSWER;
         stored.fetched_at < self.robots_since
             || (is_failure && stored.fetched_at < self.robots_failures_since)
     }
 
-    /// Whether URLs have to wait because of it.
+    /// Whether it makes URLs wait.
     pub(crate) fn blocks(&self, stored: &StoredRobots, now: Millis) -> bool {
         let next = self.robots().next(stored.answer(), u8::MAX, stored.fetched_at);
         !self.is_forgotten(stored) && matches!(next, RobotsNext::UnreachableUntil(until) if until > now)

@@ -1,5 +1,5 @@
-//! Where each host stands: idle, waiting for a time, ready, waiting for its address, or busy. Every event that may change
-//! that ends in [`Frontier::reschedule`].
+//! The place of each host: idle, waiting for a time, ready, waiting for its address, or busy. Every event that may
+//! change it ends in [`Frontier::reschedule`].
 
 use crate::frontier::Frontier;
 use crate::host::{Host, Place};
@@ -9,7 +9,7 @@ use argiope_model::Millis;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// A host whose delay is over within this time has nothing but new links to wait for.
+/// A host whose delay is over within this time waits only for new links.
 const SOON: Duration = Duration::from_millis(100);
 
 /// The hosts that are ready and those that wait for a time. Both structures delete lazily: an entry counts only while the
@@ -18,7 +18,7 @@ const SOON: Duration = Duration::from_millis(100);
 pub(crate) struct Schedule {
     ready: ReadySet,
     timers: Timers,
-    /// Hosts that could be requested now, if links in pages that are not stored yet were known.
+    /// Hosts that could be requested now, if the links in pages that are not stored yet were known.
     awaiting_links: usize,
 }
 
@@ -31,7 +31,7 @@ fn is_ready(place: Place) -> bool {
 }
 
 impl Schedule {
-    /// Enters a host that has just moved to its place.
+    /// Adds a host that has just moved to its place.
     fn put(&mut self, index: HostIndex, hosts: &HostTable) {
         let Some(host) = hosts.get(index as usize) else { return };
         match host.place {
@@ -78,8 +78,8 @@ impl Schedule {
 }
 
 impl Frontier {
-    /// Puts a host where it belongs now. If it was woken for a place at its address and does not take it, the next one
-    /// in that line is woken instead.
+    /// Moves a host to its current place. If it was woken because its address has room and does not use it, the next
+    /// host in that line is woken instead.
     pub(crate) fn reschedule(&mut self, index: HostIndex, now: Millis) {
         let mut unused = self.place_host(index, now);
         while let Some(address) = unused {
@@ -89,19 +89,19 @@ impl Frontier {
 
     pub(crate) fn reschedule_all(&mut self) {
         for index in 0..self.hosts.len() {
-            // Time zero: whoever has work becomes ready or waits for its time; `next` looks at the clock.
+            // Time zero: a host with work becomes ready or waits for its time; `next` checks the clock.
             self.reschedule(index as HostIndex, Millis(0));
         }
     }
 
-    /// A host that has nothing more to do lets go of what it holds.
+    /// A host with nothing more to do releases its memory.
     pub(crate) fn reschedule_if_idle(&mut self, index: HostIndex, now: Millis) {
         if self.host(index).is_some_and(|host| host.place == Place::Idle) {
             self.reschedule(index, now);
         }
     }
 
-    /// The first host that waits for this address leaves the line; it has a place there now.
+    /// Removes the first host that waits for this address; the address has room for it now.
     pub(crate) fn wake_at(&mut self, address: IpAddr) -> Option<HostIndex> {
         let hosts = &self.hosts;
         let live = |host, stamp| hosts.is_at(host, stamp, |place| place == Place::AtAddress);
@@ -112,14 +112,14 @@ impl Frontier {
         Some(next)
     }
 
-    /// There is a place at this address for the first in line.
+    /// This address has room for the first host in line.
     pub(crate) fn pass_on(&mut self, address: IpAddr, now: Millis) {
         if let Some(next) = self.wake_at(address) {
             self.reschedule(next, now);
         }
     }
 
-    /// Returns the address at which the host had a place that it does not take.
+    /// Returns the address whose room the host does not use.
     fn place_host(&mut self, index: HostIndex, now: Millis) -> Option<IpAddr> {
         self.find_rules(index);
         let host = self.hosts.get(index as usize)?;

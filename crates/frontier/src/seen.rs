@@ -1,11 +1,11 @@
-//! The seen-set of one job in one shard: a flat open-addressing table of 64-bit fingerprints. Exact up to a
-//! collision of keyed fingerprints. It decides alone whether a URL is new; its log travels in the same atomic batch as
-//! the queue (see [`crate::state`]).
+//! The seen-set of one job in one shard: a flat open-addressing table of 64-bit fingerprints. Exact up to a collision
+//! of keyed fingerprints. It alone decides whether a URL is new; its log is written in the same atomic batch as the
+//! queue (see [`crate::state`]).
 
 use crate::hash::FastMap;
 use argiope_model::{Fingerprint, JobId};
 
-/// Marks a free slot; the one fingerprint that equals it is stored as 1.
+/// Marks a free slot; a fingerprint with this value is stored as 1.
 const FREE: u64 = 0;
 const FIRST_CAPACITY: usize = 16;
 
@@ -47,7 +47,7 @@ impl SeenTable {
 
     /// True if the fingerprint was not there before.
     pub fn insert(&mut self, key: Fingerprint) -> bool {
-        // At most 80 % full: linear probing stays short, and growing by doubling keeps 10 to 20 bytes a key.
+        // At most 80 % full: linear probing stays short, and growing by doubling takes 10 to 20 bytes per key.
         if (self.len + 1) * 10 > self.slots.len() * 8 {
             self.grow();
         }
@@ -63,7 +63,7 @@ impl SeenTable {
         }
     }
 
-    /// The slot that holds `key`, or the free one where it belongs. There is always a free slot.
+    /// The slot of `key`, or the free one where it belongs. There is always a free slot.
     fn slot_of(&self, key: u64) -> usize {
         let mask = self.slots.len() - 1;
         // Fingerprints are uniform: their high bits choose the place, so that sorted input does not cluster.
@@ -95,7 +95,7 @@ fn stored(key: Fingerprint) -> u64 {
     key.0.max(1)
 }
 
-/// The seen-sets of all jobs in all shards that are here.
+/// The seen-sets of all jobs in all shards owned here.
 #[derive(Debug, Default)]
 pub(crate) struct SeenSets {
     tables: FastMap<(JobId, u16), SeenTable>,

@@ -1,4 +1,4 @@
-//! Which shards are here, and how far each has come.
+//! Which shards are owned here, and the state of each.
 
 use crate::state::{HostKey, Shards};
 use argiope_model::Millis;
@@ -49,7 +49,7 @@ pub(crate) struct ShardTable {
 }
 
 impl ShardTable {
-    /// Leased shards are somebody else's until they are served.
+    /// Leased shards belong to others until they are served.
     pub(crate) fn new(count: u16, leased: bool) -> ShardTable {
         ShardTable {
             slots: (0..count.max(1)).map(|_| ShardSlot::new(leased)).collect(),
@@ -82,7 +82,7 @@ impl ShardTable {
         &self.served
     }
 
-    /// The shards that are here, those that are being handed over included.
+    /// The shards owned here, including those being handed over.
     pub(crate) fn owned(&self) -> Shards {
         match self.served {
             Shards::All => Shards::All,
@@ -92,7 +92,7 @@ impl ShardTable {
         }
     }
 
-    /// The key of a new host, and whether its shard is being handed over. None if the shard is not here.
+    /// The key of a new host, and whether its shard is being handed over. None if the shard is not owned here.
     pub(crate) fn new_host(&mut self, shard: u16) -> Option<(HostKey, bool)> {
         let slot = self.get_mut(shard).filter(|slot| slot.is_here())?;
         let key = HostKey { shard, number: slot.next_number };
@@ -108,7 +108,7 @@ impl ShardTable {
         self.set_standing(shard, Standing::Closing);
     }
 
-    /// Nothing is known of the shard any more.
+    /// All state of the shard is forgotten.
     pub(crate) fn drop(&mut self, shard: u16) {
         self.set_standing(shard, Standing::Away);
         if let Some(slot) = self.get_mut(shard) {

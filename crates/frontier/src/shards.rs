@@ -1,6 +1,6 @@
 //! Shards that come and go while others run. A shard is restored ([`Frontier::restore_shard`]), served, perhaps handed
-//! over ([`Frontier::hand_over`]), and dropped ([`Frontier::drop_shard`]). What was handed out for a shard that has gone is
-//! still heard of: that frees its slot and its address, and changes nothing else.
+//! over ([`Frontier::hand_over`]), and dropped ([`Frontier::drop_shard`]). Responses for a dropped shard still arrive:
+//! they free its slot and its address, and change nothing else.
 
 use crate::frontier::Frontier;
 use crate::host::Host;
@@ -8,17 +8,17 @@ use crate::ready::{HostIndex, NO_HOST};
 use argiope_model::{JobId, Millis, Url};
 
 impl Frontier {
-    /// Is the shard here, even if it is about to go?
+    /// Whether the shard is owned here, even if it is about to leave.
     pub fn owns(&self, shard: u16) -> bool {
         self.shards.is_here(shard)
     }
 
-    /// How far the log of a shard is applied; None if nothing of it is.
+    /// How far the log of a shard is applied; None if nothing is.
     pub fn received(&self, shard: u16) -> Option<u64> {
         self.shards.get(shard)?.received
     }
 
-    /// In the order of their places, so that a run can be repeated.
+    /// In order of position, so that a run is reproducible.
     fn hosts_of(&self, shard: u16) -> Vec<HostIndex> {
         let of_shard = |host: &Host| !host.gone && host.key.shard == shard;
         (0..).zip(self.hosts.iter()).filter(|(_, host)| of_shard(host)).map(|(index, _)| index).collect()
@@ -28,13 +28,13 @@ impl Frontier {
         self.host(index).filter(|host| !host.gone).map(|host| host.key.shard)
     }
 
-    /// The shard of a URL, at least cost if its host is known here.
+    /// The shard of a URL; cheap if its host is known here.
     pub(crate) fn shard_of_url(&self, url: &Url) -> u16 {
         let known = self.hosts.named(url.host()).and_then(|index| self.host(index));
         known.map_or_else(|| self.shard_of(url), |host| host.key.shard)
     }
 
-    /// Where what leads to `url` has to be sent, if it must not be taken in directly by the shard `from`.
+    /// The shard that must receive `url`, if the shard `from` cannot admit it directly.
     pub(crate) fn sent_to(&self, from: u16, url: &Url) -> Option<u16> {
         if !self.config.leased {
             return None;
@@ -42,8 +42,8 @@ impl Frontier {
         Some(self.shard_of_url(url)).filter(|to| *to != from)
     }
 
-    /// The shard is to go to another owner: no host of it is asked for anything new. Once it is quiet, or cannot be waited
-    /// for any longer, [`Frontier::give_up_shard`], write [`Frontier::take_changes`], give the lease back and drop it.
+    /// The shard goes to another owner: its hosts get no new requests. Once it is quiet, or waited for too long, call
+    /// [`Frontier::give_up_shard`], write [`Frontier::take_changes`], release the lease and drop it.
     pub fn hand_over(&mut self, shard: u16, now: Millis) {
         if !self.owns(shard) {
             return;
@@ -57,19 +57,18 @@ impl Frontier {
         }
     }
 
-    /// Is nothing of the shard under way, neither a request nor a page to the catalogue?
+    /// Whether nothing of the shard is in progress, neither a request nor a page on its way to the catalogue.
     pub fn is_quiet(&self, shard: u16) -> bool {
         !self.flights.values().any(|flight| self.shard_of_host(flight.host) == Some(shard))
     }
 
-    /// Requests of a shard that are under way are given up, as by [`Frontier::give_up`]: its hosts' records, which the next
-    /// batch has, say when they may be asked again.
+    /// Aborts requests of a shard that are in flight, like [`Frontier::give_up`]: the records of its hosts in the next
+    /// batch have the times of their next requests.
     pub fn give_up_shard(&mut self, shard: u16, now: Millis) {
         self.give_up_where(now, |of| of == shard);
     }
 
-    /// The shard belongs to somebody else, or will in a moment: all that is known of it is forgotten, and what has not been
-    /// written of it never will be.
+    /// The shard belongs to another owner, or soon will: its state is forgotten, and unwritten changes are discarded.
     pub fn drop_shard(&mut self, shard: u16, now: Millis) {
         if !self.owns(shard) {
             return;
@@ -95,8 +94,8 @@ impl Frontier {
         }
     }
 
-    /// What is under way for the shard is nobody's from now on. A page that it may have stored stays reserved until that is
-    /// known: no other may take its place in the budget.
+    /// Visits of the shard in progress have no owner from now on. A page that they may have stored stays reserved until
+    /// that is known, so that no other takes its place in the budget.
     fn orphan_flights(&mut self, shard: u16) {
         let (hosts, jobs) = (&self.hosts, &mut self.jobs);
         self.flights.retain(|flight| {
@@ -130,8 +129,7 @@ impl Frontier {
         }
     }
 
-    /// A name or a load that was asked for has come. True if the host it is for has gone meanwhile: then that was all that
-    /// was waited for, and its place is free.
+    /// A lookup or load has returned. True if its host has left meanwhile: then its place is free.
     pub(crate) fn step_ended(&mut self, index: HostIndex) -> bool {
         self.hosts.step_ended(index)
     }

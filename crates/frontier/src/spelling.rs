@@ -1,6 +1,6 @@
-//! Spellings of one URL at admission. The first spelling found is the one that is fetched; what this module adds is that a
-//! spelling which robots.txt forbids does not stand in the way of one that it allows, and that URLs are counted which are
-//! not fetched because only ignored parameters tell them from one that is.
+//! Spellings of one URL at admission. The first spelling found is fetched. This module ensures that a spelling which
+//! robots.txt forbids does not block one that it allows, and counts URLs that are not fetched because they differ only
+//! in ignored parameters.
 
 use crate::admit::Found;
 use crate::frontier::Frontier;
@@ -8,22 +8,23 @@ use crate::host::RobotsHandle;
 use crate::ready::HostIndex;
 use argiope_model::{Fingerprint, JobId, Millis, RequestKind, Skip, SkipReason, Url};
 
-/// Merged URLs that are told apart in one job. A site that makes up parameters without end costs no more memory than this.
+/// Merged URLs that are counted individually in one job. A site that generates endless parameters costs no more memory
+/// than this.
 const MOST_MERGED: u64 = 1_000_000;
 
-/// Among the fingerprints of a URL: one of its spellings that was admitted has ignored parameters.
+/// Marks the fingerprint of a URL: an admitted spelling has ignored parameters.
 fn spelled(url: Fingerprint) -> Fingerprint {
     Fingerprint(url.0 ^ 0x7370_656c_6c65_6421)
 }
 
-/// The spelling without ignored parameters was merged with such a one.
+/// The spelling without ignored parameters was merged with one that has some.
 fn bare(url: Fingerprint) -> Fingerprint {
     Fingerprint(url.0 ^ 0x6261_7265_2075_726c)
 }
 
 impl Frontier {
-    /// What robots.txt has against a spelling, as far as it is known. None for a URL in normal form: that is judged when its
-    /// turn comes, and keeps its place among what was seen.
+    /// Whether robots.txt forbids a spelling, as far as known. None for a URL in normal form, which is checked when it
+    /// is served and stays in the seen-set.
     pub(crate) fn forbidden_spelling(
         &mut self,
         index: HostIndex,
@@ -50,7 +51,7 @@ impl Frontier {
         self.key.of(url.as_str(), round)
     }
 
-    /// A new URL has been admitted in this spelling. Gives back what is to be remembered of it beside its own fingerprint.
+    /// A new URL was admitted in this spelling. Returns what must be remembered besides its own fingerprint.
     pub(crate) fn note_spelling(
         &mut self,
         job: JobId,
@@ -72,8 +73,8 @@ impl Frontier {
         noted
     }
 
-    /// A URL that was seen comes again. If it is another spelling than before, told from it by ignored parameters only, it is
-    /// refused as merged, once; its fingerprint is to be remembered.
+    /// A known URL was found again. If it is a new spelling that differs only in ignored parameters, it is skipped as
+    /// merged, once; its fingerprint must be remembered.
     pub(crate) fn merge_spelling(
         &mut self,
         job: JobId,
@@ -82,7 +83,7 @@ impl Frontier {
         round: u32,
     ) -> Option<(Skip, Fingerprint)> {
         let state = self.jobs.get_mut(&job)?;
-        // Most links are in normal form and lead to what was seen: this is all that they cost.
+        // Most links are in normal form and already seen: this is all they cost.
         if one.url.is_normal() && !state.has_spellings {
             return None;
         }

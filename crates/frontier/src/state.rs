@@ -1,21 +1,21 @@
 //! The port for a shard's durable state: seen-sets, queues, hosts, robots.txt, jobs.
 //!
-//! The core keeps what it needs in memory and says what must change in a [`StateBatch`]. The adapter applies a batch
-//! **atomically**, and makes it visible to later loads before [`ShardState::apply`] returns; it is durable once
+//! The frontier keeps what it needs in memory and returns its changes as a [`StateBatch`]. The adapter applies a batch
+//! **atomically** and makes it visible to later loads before [`ShardState::apply`] returns. The batch is durable once
 //! [`ShardState::sync`] has returned. A crash loses a suffix of the applied batches, never one in the middle.
 //!
-//! Every change belongs to one shard ([`Change::shard`]), so that an adapter that shares its store with other owners can
-//! fence each shard's part by the epoch under which it is owned. Marks belong to the process.
+//! Every change belongs to one shard ([`Change::shard`]), so that an adapter that shares its store with other owners
+//! can fence each shard's part by its epoch. Marks belong to the process.
 
 use crate::queue::{Entry, OrderKey};
 use argiope_model::{Fingerprint, JobId, Millis};
 use argiope_politeness::RobotsAnswer;
 use std::collections::BTreeSet;
 
-/// Which shards are meant.
+/// Selects shards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shards {
-    /// One machine: whatever there is.
+    /// One machine: all shards.
     All,
     Only(BTreeSet<u16>),
 }
@@ -33,21 +33,21 @@ impl Shards {
     }
 }
 
-/// A host's durable name: short, fixed for the life of the data directory.
+/// A host's durable id: short, fixed for the life of the data directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostKey {
     pub shard: u16,
     pub number: u32,
 }
 
-/// Where an entry is queued.
+/// The queue of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct QueueAt {
     pub job: JobId,
     pub host: HostKey,
 }
 
-/// An entry that is not to be served before `due`.
+/// An entry that must not be served before `due`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delayed {
     pub due: Millis,
@@ -55,12 +55,12 @@ pub struct Delayed {
     pub entry: Entry,
 }
 
-/// What is kept of a robots.txt answer.
+/// The stored result of a robots.txt request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredRobots {
     pub fetched_at: Millis,
     pub expires: Millis,
-    /// The status of the final answer; 0 where none came.
+    /// The status of the final response; 0 without a response.
     pub status: u16,
     pub body: Box<[u8]>,
 }
@@ -97,16 +97,16 @@ pub enum Change {
         key: HostKey,
         record: Vec<u8>,
     },
-    /// What a job has in one shard: its counts there.
+    /// The state of a job in one shard: its counts there.
     Job {
         job: JobId,
         shard: u16,
         record: Vec<u8>,
     },
-    /// All that the job has in this state is to go: queues, delayed entries, seen-set, records.
+    /// Removes the whole state of the job: queues, delayed entries, seen-set, records.
     ForgetJob(JobId),
     Robots {
-        /// That of the origin's host.
+        /// The shard of the origin's host.
         shard: u16,
         origin: Box<str>,
         stored: StoredRobots,
@@ -119,19 +119,19 @@ pub enum Change {
     /// To be appended to the log of the shard `to`, whoever owns it: in the same transaction, or acknowledged before it.
     /// One machine has no such log.
     Send {
-        /// Whose visit has ended with it: this shard's epoch is what counts.
+        /// The shard whose visit it ends: this shard's epoch counts.
         from: u16,
         to: u16,
         /// See [`crate::message`].
         message: Vec<u8>,
     },
-    /// The log of the shard is applied up to here, this offset included.
+    /// The log of the shard is applied up to this offset, inclusive.
     Received {
         shard: u16,
         offset: u64,
     },
-    /// All that the job has in this shard, its log applied so far, cannot be asked before `until`; None takes that back. For
-    /// whoever ends jobs of many members: one machine needs none of it.
+    /// All URLs of the job in this shard, with its log applied so far, are blocked until `until`; None withdraws that.
+    /// For deciding about the end of a job across members; one machine does not need it.
     Blocked {
         job: JobId,
         shard: u16,
@@ -141,7 +141,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// The shard whose owner alone may make this change; None for what concerns all of them.
+    /// The shard whose owner alone may make this change; None for changes that concern all of them.
     pub fn shard(&self) -> Option<u16> {
         match self {
             Change::Queue { at, .. } | Change::Unqueue { at, .. } | Change::Undelay { at, .. } => {
@@ -160,12 +160,12 @@ impl Change {
     }
 }
 
-/// Changes that happen together or not at all.
+/// Changes that are applied together or not at all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StateBatch {
     pub changes: Vec<Change>,
-    /// Named numbers that are stored with it: how far archive and catalogue were when these visits were done, and
-    /// whether the process stopped cleanly.
+    /// Named numbers stored with it: the positions of archive and catalogue when these visits were done, and whether
+    /// the process stopped cleanly.
     pub marks: Vec<(Box<str>, u64)>,
 }
 
@@ -174,20 +174,20 @@ impl StateBatch {
         self.changes.is_empty() && self.marks.is_empty()
     }
 
-    /// What is left of it when a shard is lost.
+    /// The rest of the batch after a shard is lost.
     pub fn drop_shard(&mut self, shard: u16) {
         self.changes.retain(|change| change.shard() != Some(shard));
     }
 }
 
-/// What a restart is told, piece by piece.
+/// Receives stored state at a restart, piece by piece.
 pub trait Restore {
     fn job(&mut self, job: JobId, shard: u16, record: &[u8]) -> Result<(), StateError>;
     fn host(&mut self, key: HostKey, record: &[u8]) -> Result<(), StateError>;
     fn seen(&mut self, job: JobId, shard: u16, fingerprints: &mut dyn Iterator<Item = Fingerprint>);
-    /// How far the log of a shard is applied; not told where nothing was.
+    /// How far the log of a shard is applied; not called if nothing was.
     fn received(&mut self, shard: u16, offset: u64);
-    /// When the first delayed entry of these shards comes due.
+    /// When the first delayed entry of these shards is due.
     fn next_due(&mut self, due: Option<Millis>);
 }
 
@@ -199,26 +199,26 @@ pub enum StateError {
     Corrupt(String),
     #[error("the frontier's store failed: {0}")]
     Store(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The shard belongs to somebody else now: see [`ShardState::apply`].
+    /// The shard belongs to another owner now: see [`ShardState::apply`].
     #[error("shard {0} is owned by another worker")]
     Lost(u16),
 }
 
 pub trait ShardState: Send {
-    /// All of the batch, or nothing. [`StateError::Lost`] names a shard that is no longer owned: nothing was applied, and
-    /// the batch without that shard ([`StateBatch::drop_shard`]) may be applied again.
+    /// Applies all of the batch, or nothing. [`StateError::Lost`] names a shard that is no longer owned: nothing was
+    /// applied, and the batch without that shard ([`StateBatch::drop_shard`]) may be applied again.
     fn apply(&mut self, batch: StateBatch) -> Result<(), StateError>;
 
-    /// Makes durable what was applied, from another thread than the one that applies.
+    /// Makes applied batches durable, from another thread than the one that applies.
     fn syncer(&self) -> Box<dyn StateSync>;
 
-    /// Returns once everything applied so far would survive a power cut. [`StateError::Lost`] says so of all shards but
-    /// the one it names.
+    /// Returns once everything applied so far would survive a power cut. [`StateError::Lost`] means that this holds for
+    /// all shards but the one it names.
     fn sync(&self) -> Result<(), StateError> {
         self.syncer().sync()
     }
 
-    /// Up to `limit` entries with keys beyond `after`, smallest first.
+    /// Up to `limit` entries with keys greater than `after`, smallest first.
     fn load_queue(
         &self,
         at: QueueAt,
@@ -226,7 +226,7 @@ pub trait ShardState: Send {
         limit: usize,
     ) -> Result<Vec<Entry>, StateError>;
 
-    /// Up to `limit` delayed entries of these shards due at `until`, the earliest first, and when the next one after them
+    /// Up to `limit` delayed entries of these shards due at `until`, earliest first, and when the next one after them
     /// is due.
     fn load_due(
         &self,
@@ -237,8 +237,8 @@ pub trait ShardState: Send {
 
     fn load_robots(&self, origin: &str) -> Result<Option<StoredRobots>, StateError>;
 
-    /// Tells everything that the owner of these shards needs: jobs first, then hosts, then seen-sets of jobs that
-    /// `wants_seen`, how far their logs are applied, and when the first delayed entry is due.
+    /// Reports everything that the owner of these shards needs: jobs first, then hosts, then seen-sets of jobs that
+    /// `wants_seen`, the positions of their logs, and when the first delayed entry is due.
     fn restore(
         &self,
         shards: &Shards,
@@ -246,7 +246,8 @@ pub trait ShardState: Send {
         wants_seen: &dyn Fn(JobId) -> bool,
     ) -> Result<(), StateError>;
 
-    /// Tells what these shards have of one job that was left out of [`ShardState::restore`]: its records and seen-sets.
+    /// Reports the state of one job in these shards that was left out of [`ShardState::restore`]: its records and
+    /// seen-sets.
     fn restore_job(&self, shards: &Shards, job: JobId, into: &mut dyn Restore) -> Result<(), StateError>;
 
     /// All marks, each with its last number.

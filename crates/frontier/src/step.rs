@@ -1,4 +1,4 @@
-//! What the frontier asks its owner to do next.
+//! The next action that the frontier asks of its owner.
 
 use crate::codec::CodecError;
 use crate::host::RobotsRequest;
@@ -14,58 +14,58 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Names something that was handed out until it is settled.
+/// Identifies something that was handed out until it is settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Token(pub u64);
 
-/// What is to be done next.
+/// The next action.
 #[derive(Debug)]
 pub enum Step {
     Fetch(Box<Dispatch>),
     FetchRobots(Box<RobotsDispatch>),
-    /// Find the addresses of a host: then [`Frontier::resolved`].
+    /// Resolve a host: then call [`Frontier::resolved`].
     Resolve {
         host: HostIndex,
         name: Box<str>,
     },
-    /// Not to be fetched: record the reason, then [`Frontier::completed`].
+    /// Skipped: record the reason, then call [`Frontier::completed`].
     Refuse {
         token: Token,
         visit: Box<Visit>,
         ticket: Ticket,
         skip: Skip,
     },
-    /// Cannot be fetched: record the error, then [`Frontier::completed`].
+    /// Cannot be fetched: record the error, then call [`Frontier::completed`].
     Fail {
         token: Token,
         visit: Box<Visit>,
         ticket: Ticket,
         error: Box<str>,
     },
-    /// Then [`Frontier::queue_loaded`]. Everything in [`Frontier::take_changes`] must have been applied before.
+    /// Then call [`Frontier::queue_loaded`]. Everything in [`Frontier::take_changes`] must have been applied before.
     LoadQueue {
         host: HostIndex,
         at: QueueAt,
         after: LoadAfter,
         limit: usize,
     },
-    /// Then [`Frontier::robots_loaded`].
+    /// Then call [`Frontier::robots_loaded`].
     LoadRobots {
         host: HostIndex,
         scheme: Scheme,
         agent: Box<str>,
         origin: Box<str>,
     },
-    /// Of the shards that are [`Frontier::served`]; then [`Frontier::due_loaded`].
+    /// For the shards that are [`Frontier::served`]; then call [`Frontier::due_loaded`].
     LoadDue {
         until: Millis,
         limit: usize,
     },
-    /// A held failure was the host's own: record it, then [`Frontier::completed`].
+    /// A held failure counts against the host: record it, then call [`Frontier::completed`].
     Release(Token),
-    /// A held failure was the network's: forget it, the visit is queued again.
+    /// A held failure was caused by the network: drop it; the visit is queued again.
     Forget(Token),
-    /// Nothing before this time, unless something is settled or discovered.
+    /// Nothing to do before this time, unless something is settled or discovered.
     Wait(Option<Millis>),
 }
 
@@ -75,20 +75,20 @@ pub struct Dispatch {
     pub token: Token,
     pub visit: Visit,
     pub host: HostIndex,
-    /// Which of the host's connections this is: the same lane keeps to the same connection.
+    /// Which of the host's connections to use: the same lane reuses the same connection.
     pub lane: u32,
     pub addresses: Arc<[IpAddr]>,
-    /// The rule of robots.txt that let it pass, if one did.
+    /// The robots.txt rule that allowed it, if any.
     pub rule: Option<Rule>,
-    /// The delay that was kept before it.
+    /// The delay before it.
     pub delay: Duration,
     pub per_host: NonZeroU32,
     pub rules: Arc<HostRules>,
-    /// Where the entry is queued: what recovery removes.
+    /// The queue position of the entry, which recovery removes.
     pub ticket: Ticket,
 }
 
-/// A rule of robots.txt as it is recorded.
+/// A robots.txt rule as it is recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// `Disallow: /private`, or why there are no rules.
@@ -100,7 +100,7 @@ pub struct Rule {
 #[derive(Clone, Debug)]
 pub struct RobotsDispatch {
     pub token: Token,
-    /// The job it is asked for; others that need it use the same answer.
+    /// The job it is fetched for; others that need it use the same response.
     pub job: JobId,
     pub request: RobotsRequest,
     pub host: HostIndex,
@@ -111,7 +111,7 @@ pub struct RobotsDispatch {
     pub rules: Arc<HostRules>,
 }
 
-/// An entry's place on disk.
+/// The position of an entry on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ticket {
     pub at: QueueAt,

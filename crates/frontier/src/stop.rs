@@ -1,4 +1,4 @@
-//! The end of a process that had time to end well.
+//! A clean stop of the process.
 
 use crate::frontier::Frontier;
 use crate::host::Host;
@@ -8,13 +8,13 @@ use argiope_model::{JobId, Millis};
 use std::collections::BTreeSet;
 
 impl Frontier {
-    /// Where the URLs of a job on a host are queued or wait for their time, if there are any, for those who list them.
+    /// The queues of the URLs of a job on a host, waiting or delayed, for listing them.
     pub fn queue_at(&self, job: JobId, host: &str) -> Option<QueueAt> {
         let host = self.hosts.named(host).and_then(|index| self.host(index))?;
         Some(QueueAt { job, host: host.key })
     }
 
-    /// Requests that are under way are given up: their visits stay queued, and their hosts are owed a full delay from now.
+    /// Requests in flight are aborted: their visits stay queued, and their hosts are owed a full delay from now.
     pub fn give_up(&mut self, now: Millis) {
         self.give_up_where(now, |_| true);
     }
@@ -33,7 +33,7 @@ impl Frontier {
         self.keep_unclean_waits(now, means);
     }
 
-    /// Hosts that still wait because the owner before this one ended badly go on waiting after this one has ended well.
+    /// Hosts that still wait because the previous owner did not stop cleanly keep waiting after this clean stop.
     fn keep_unclean_waits(&mut self, now: Millis, means: impl Fn(u16) -> bool) {
         let shards = self.shards.iter();
         let unclean: BTreeSet<u16> = shards

@@ -1,6 +1,6 @@
-//! The state port for a crawl that does not outlive its process: what only a restart would ask for is not kept, and what is
-//! kept takes little room per host. Queues and delayed entries are whole; seen-set, hosts and jobs live in the core alone.
-//! robots.txt is kept up to a number of bytes, the oldest go first: a host whose text is gone is asked for it again.
+//! The state port for a crawl that does not survive its process. It keeps only what the running process loads, in
+//! little memory per host. Queues and delayed entries are complete; seen-set, hosts and jobs are in the frontier only.
+//! robots.txt files are kept up to a number of bytes, and the oldest are dropped: they are fetched again when needed.
 
 use crate::delayed::DelayedEntries;
 use crate::hash::FastMap;
@@ -12,12 +12,12 @@ use argiope_model::{JobId, Millis};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 
-/// What an entry of the robots.txt cache takes beside its texts.
+/// The size of an entry in the robots.txt cache besides its texts.
 const ROBOTS_ENTRY_BYTES: usize = 192;
 
 #[derive(Debug)]
 pub struct TransientState {
-    /// One tree for all hosts: a tree each would take a node of its own for a single entry.
+    /// One tree for all hosts: separate trees would take a node for a single entry.
     queued: BTreeMap<(QueueAt, OrderKey), Box<[u8]>>,
     delayed: DelayedEntries,
     robots: RobotsCache,
@@ -47,7 +47,7 @@ impl TransientState {
                 self.delayed.forget_job(*job);
             }
             Change::Robots { origin, stored, .. } => self.robots.put(origin, stored),
-            // For a restart, or for other owners, and there are none.
+            // For a restart, or for other owners; there are none.
             Change::Host { .. }
             | Change::Job { .. }
             | Change::Seen { .. }
@@ -123,7 +123,7 @@ impl ShardState for TransientState {
 #[derive(Debug, Default)]
 struct RobotsCache {
     by_origin: FastMap<Box<str>, StoredRobots>,
-    /// The oldest first; an origin that came again stands here again.
+    /// Oldest first; an origin that was fetched again is listed again.
     order: VecDeque<Box<str>>,
     bytes: usize,
     most_bytes: usize,

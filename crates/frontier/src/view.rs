@@ -1,4 +1,4 @@
-//! Looking at the frontier: for progress, `status` and `why`. Nothing here changes anything.
+//! Read-only views of the frontier: for progress, `status` and `why`.
 
 use crate::codec::decode_visit;
 use crate::flights::InFlight;
@@ -10,31 +10,31 @@ use crate::state::HostKey;
 use argiope_model::{Fingerprint, JobId, Millis, Url, WaitReason};
 use std::collections::BTreeMap;
 
-/// All hosts in a few numbers.
+/// Summary of all hosts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overview {
     pub hosts: usize,
-    /// With requests under way.
+    /// With requests in flight.
     pub active: usize,
     pub ready: usize,
-    /// Waiting, by reason, with the time the first of them comes due.
+    /// Waiting, by reason, with the time at which the first of them is due.
     pub waiting: BTreeMap<WaitReason, (usize, Millis)>,
     pub at_address: usize,
     pub in_flight: usize,
-    /// What the one of them asks for that has been under way for longest, and since when.
+    /// The URL that has been in flight for longest, and since when.
     pub oldest_request: Option<(Url, Millis)>,
     /// Hosts whose names are being looked up.
     pub resolving: usize,
     /// Handed out, not completed.
     pub outstanding: usize,
     pub network_down_since: Option<Millis>,
-    /// When the first of the entries that wait for a time of their own is due: retries, most of them.
+    /// When the first delayed entry is due; most are retries.
     pub next_retry: Option<Millis>,
-    /// The hosts that come due last, and why.
+    /// The hosts that are due last, and why.
     pub slowest: Vec<(Box<str>, WaitReason, Millis)>,
 }
 
-/// What `why` wants to know of a host.
+/// The state of a host for `why`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostView {
     pub name: Box<str>,
@@ -48,14 +48,14 @@ pub struct HostView {
 pub enum QueueView {
     /// Never admitted by this job.
     Unseen,
-    /// Admitted; whether it is still queued or done is the catalogue's to say.
+    /// Admitted; the catalogue knows whether it is done.
     Seen,
 }
 
 const SLOWEST: usize = 3;
 
 impl Frontier {
-    /// Goes over all hosts: a few times a second at most.
+    /// Walks all hosts: call it a few times a second at most.
     fn oldest_request(&self) -> Option<(Url, Millis)> {
         let oldest = self.flights.oldest_request()?;
         requested(oldest).map(|url| (url, oldest.since()))
@@ -96,7 +96,7 @@ impl Frontier {
             Place::Idle => ("idle", None),
             Place::Waiting(at, reason) => ("waiting", Some((at, reason))),
             Place::Ready => ("ready", None),
-            Place::AtAddress => ("waiting for its address", None),
+            Place::AtAddress => ("waiting for DNS", None),
             Place::Busy => ("busy", None),
         };
         Some(HostView {
@@ -119,7 +119,7 @@ impl Frontier {
         }
     }
 
-    /// Hosts with URLs of a job that wait for long: parked, or without their robots.txt. Why, and until when.
+    /// Hosts with URLs of a job that wait for long: paused, or without their robots.txt. With reason and end.
     pub fn blocked_hosts(&self, job: JobId) -> impl Iterator<Item = (&str, WaitReason, Millis)> {
         self.hosts.iter().filter_map(move |host| match host.place {
             Place::Waiting(at, reason) if reason.blocks() && host.queue(job).is_some() => {
@@ -152,7 +152,7 @@ impl Frontier {
         self.host(self.hosts.keyed(key)?).map(|host| &*host.name)
     }
 
-    /// Is there nothing for this job to do before `until`, and is nothing under way?
+    /// Whether the job has nothing to do before `until`, and nothing in progress.
     pub fn is_blocked_until(&self, job: JobId, until: Millis) -> bool {
         let Some(state) = self.jobs.get(&job) else { return false };
         if state.in_progress > 0 || self.flights.requests() > 0 || self.resolving > 0 {
@@ -169,8 +169,8 @@ impl Frontier {
         })
     }
 
-    /// Is a resource of the job's pages to be asked for before `until`, or something that may turn out to be one? Such need
-    /// no page of the budget, so that a job that has spent it goes on with them.
+    /// Whether a resource of the job's pages is due before `until`, or an entry that may turn out to be one. Resources
+    /// need no budget, so a job that has spent it goes on with them.
     pub fn awaits_resources(&self, job: JobId, until: Millis) -> bool {
         let Some(state) = self.jobs.get(&job).filter(|state| state.limits.resources) else { return false };
         if state.counts.delayed > 0 && self.pending.next_due().is_some_and(|due| due < until) {
@@ -185,7 +185,7 @@ impl Frontier {
         })
     }
 
-    /// Has the job something queued or under way on this host?
+    /// Whether the job has something queued or in progress on this host.
     pub fn serves(&self, job: JobId, host: &str) -> bool {
         self.hosts
             .named(host)
@@ -198,12 +198,12 @@ impl Frontier {
         self.flights.len() > self.flights.requests()
     }
 
-    /// Is something queued that is not handed out? Then new links are not what is missing.
+    /// Whether something is queued that is not handed out. Then new links are not what is missing.
     pub fn has_backlog(&self) -> bool {
         self.jobs.values().any(|job| job.counts.queued > job.in_progress)
     }
 
-    /// Hosts that could be asked now, but for links in pages that are not stored yet.
+    /// Hosts that could be requested now, except that their links are in pages that are not stored yet.
     pub fn hosts_awaiting_links(&self) -> usize {
         self.schedule.awaiting_links()
     }
@@ -226,7 +226,7 @@ impl Frontier {
         self.jobs.get(&job).map_or(&[], |job| &job.scope_hosts)
     }
 
-    /// What robots.txt is known to say of a URL, if it is in memory.
+    /// The robots.txt verdict for a URL, if the file is in memory.
     pub fn robots_view(&self, url: &Url, agent: &str) -> Option<RobotsView> {
         let host = self.host(self.hosts.named(url.host())?)?;
         match &host.origin(url.scheme(), agent)?.robots {
@@ -260,7 +260,7 @@ fn note_slow(slowest: &mut Vec<(Box<str>, WaitReason, Millis)>, host: &Host, rea
 }
 
 impl Frontier {
-    /// Makes [`Frontier::robots_view`] see a stored robots.txt, for those who only look.
+    /// Makes a stored robots.txt visible to [`Frontier::robots_view`], for read-only use.
     pub fn show_robots(
         &mut self,
         url: &Url,
@@ -281,7 +281,7 @@ pub(crate) fn requested(flight: &InFlight) -> Option<Url> {
     }
 }
 
-/// What a display or the end of a job wants to know.
+/// Counts for a display or the end of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobProgress {
     pub queued: u64,

@@ -1,4 +1,4 @@
-//! How many queue entries are kept in memory, in all and per queue.
+//! How many queue entries are kept in memory, in total and per queue.
 
 /// Beyond the limit for all queues, each keeps this many.
 const FEW: usize = 2;
@@ -20,7 +20,7 @@ impl Windows {
         if self.entries < self.in_all { self.per_queue } else { self.per_queue.min(FEW) }
     }
 
-    /// A queue had `before` entries in memory, and has `after`.
+    /// The entries that a queue has in memory changed from `before` to `after`.
     pub(crate) fn changed(&mut self, before: usize, after: usize) {
         self.entries = (self.entries + after).saturating_sub(before);
     }

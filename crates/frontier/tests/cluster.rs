@@ -113,7 +113,7 @@ fn an_outage_of_the_database_repeats_no_request() {
 
 /// All machines sleep at once, and wake one after the other.
 #[test]
-fn workers_that_are_stopped_for_longer_than_their_leases_go_on_with_what_nobody_took() {
+fn workers_stopped_for_longer_than_their_leases_resume_shards_that_nobody_took() {
     let all = for_seeds(9000, 25, |seed| Plan { workers: 3, joins: 0, suspensions: 2, ..Plan::calm(seed) });
     assert!(all.iter().all(|told| told.lost == 0 && told.unclean == 0), "{all:?}");
     assert!(sum(&all, |told| told.lapsed) > 0, "{all:?}");

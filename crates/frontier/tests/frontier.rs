@@ -160,7 +160,7 @@ fn hosts_that_share_an_address_wait_for_each_other_in_line() {
 
 /// A host that is woken for a place at its address and has nothing to ask there leaves it to the next.
 #[test]
-fn a_place_at_an_address_is_passed_on_by_whoever_does_not_take_it() {
+fn a_host_that_does_not_use_its_address_slot_passes_it_on() {
     let config = FrontierConfig { per_address: 1, ..FrontierConfig::default() };
     let mut owner = Owner::with(&spec(), config, settings("{}"));
     let second = JobId(2);
@@ -181,7 +181,7 @@ fn a_place_at_an_address_is_passed_on_by_whoever_does_not_take_it() {
 }
 
 #[test]
-fn an_unreachable_robots_txt_blocks_its_host_and_is_asked_for_again() {
+fn an_unreachable_robots_txt_blocks_its_host_and_is_fetched_again() {
     let mut owner = Owner::new(&JobSpec { respect_robots: true, ..spec() });
     owner.add(&["http://a.test/"]);
     for _ in 0..3 {
@@ -204,7 +204,7 @@ fn an_unreachable_robots_txt_blocks_its_host_and_is_asked_for_again() {
 }
 
 #[test]
-fn a_robots_txt_that_redirects_to_another_host_is_asked_for_there() {
+fn a_robots_txt_that_redirects_to_another_host_is_fetched_there() {
     let mut owner = Owner::new(&JobSpec { respect_robots: true, ..spec() });
     owner.add(&["http://a.test/yes", "http://a.test/no"]);
     let robots = owner.robots();
@@ -293,7 +293,7 @@ fn a_delay_that_new_settings_shorten_ends_the_wait_that_is_under_way() {
 }
 
 #[test]
-fn new_settings_do_not_shorten_what_the_host_itself_asked_for() {
+fn new_settings_do_not_shorten_a_pause_that_the_host_asked_for() {
     let mut owner = Owner::with(&spec(), FrontierConfig::default(), rules_with_delay("10m"));
     owner.add(&["http://a.test/1", "http://a.test/2"]);
     let first = owner.fetch();
@@ -764,7 +764,7 @@ fn a_network_that_goes_away_while_the_process_ends_is_no_fault_of_the_hosts() {
 }
 
 #[test]
-fn a_wait_that_the_host_asked_for_is_told_from_its_delay() {
+fn a_retry_after_is_distinguished_from_the_delay() {
     let mut owner = Owner::new(&JobSpec { delay: Some(SECOND), ..spec() });
     owner.add(&["http://a.test/1", "http://a.test/2"]);
     let first = owner.fetch();

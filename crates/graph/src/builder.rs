@@ -1,23 +1,23 @@
-//! Links in any order and any number become a graph: equal ones are one edge, their weights added up.
+//! Builds a graph from links in any order and number: equal ones become one edge with the sum of their weights.
 
 use crate::error::GraphError;
 use crate::graph::{Edge, Graph};
 use crate::names::Names;
 
-/// Below this many links it is not worth looking for equal ones.
+/// With fewer links than this it is not worth looking for equal ones.
 const FIRST_MERGE: usize = 1 << 20;
 
 #[derive(Clone, Debug, Default)]
 pub struct GraphBuilder {
     names: Names,
-    /// Equal ones are merged whenever the number has doubled: a million links between two hosts take no memory.
+    /// Equal links are merged whenever the number has doubled, so a million links between two hosts take no memory.
     links: Vec<Edge>,
     merged: usize,
     loops: u64,
 }
 
 impl GraphBuilder {
-    /// The number of the node of this name, which is made if it is new.
+    /// The number of the node of this name, which is added if it is new.
     pub fn node(&mut self, name: &str) -> Result<u32, GraphError> {
         self.names.intern(name)
     }
@@ -30,8 +30,8 @@ impl GraphBuilder {
         self.names.list().len()
     }
 
-    /// A link of a node to itself says nothing about others: it is counted and left out, and so is one of no weight.
-    /// Weights beyond `u32::MAX` stay there.
+    /// Links of a node to itself are counted and left out, and so are links of weight zero. Weights are capped at
+    /// `u32::MAX`.
     pub fn link(&mut self, from: u32, to: u32, weight: u32) {
         if from == to {
             self.loops += 1;

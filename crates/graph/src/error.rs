@@ -1,4 +1,4 @@
-//! The one error of this room. Writers give back the `io::Error` of what they write to.
+//! The error of this crate. Writers return the `io::Error` of their output.
 
 #[derive(Debug, thiserror::Error)]
 pub enum GraphError {

@@ -1,6 +1,6 @@
 //! The graph: names, and for each node the nodes it links to, one after the other in one list.
 //!
-//! An edge takes 4 bytes, 8 where weights differ from one; a node takes 8 beside its name.
+//! An edge takes 4 bytes, 8 if weights differ from one; a node takes 8 in addition to its name.
 
 use crate::names::NameList;
 
@@ -16,7 +16,7 @@ pub struct Edge {
 pub(crate) struct Rows {
     pub(crate) starts: Vec<usize>,
     pub(crate) neighbours: Vec<u32>,
-    /// Empty where all are one.
+    /// Empty if all are one.
     pub(crate) weights: Vec<u32>,
 }
 
@@ -45,7 +45,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// `edges` in the order of (from, to), each once, between nodes that are there.
+    /// `edges` in the order of (from, to), each once, between existing nodes.
     pub(crate) fn from_sorted(names: NameList, edges: &[Edge]) -> Graph {
         let mut starts = Vec::with_capacity(names.len() + 1);
         starts.push(0);
@@ -94,12 +94,12 @@ impl Graph {
         self.nodes().flat_map(|from| self.out.row(from).map(move |(to, weight)| Edge { from, to, weight }))
     }
 
-    /// To how many other nodes each links.
+    /// The number of other nodes that each links to.
     pub fn out_degrees(&self) -> Vec<u32> {
         self.out.lengths().map(|length| u32::try_from(length).unwrap_or(u32::MAX)).collect()
     }
 
-    /// How many other nodes link to each.
+    /// The number of other nodes that link to each.
     pub fn in_degrees(&self) -> Vec<u32> {
         let mut degrees = vec![0u32; self.node_count()];
         for to in &self.out.neighbours {
@@ -139,7 +139,7 @@ impl Graph {
         Rows { starts, neighbours, weights }
     }
 
-    /// The graph of these nodes alone, numbered in the order given, with the edges between them. Each node once.
+    /// The subgraph of these nodes, numbered in the given order, with the edges between them. Each node once.
     pub fn of_nodes(&self, nodes: &[u32]) -> Graph {
         let mut numbers = vec![u32::MAX; self.node_count()];
         let mut names = NameList::default();
@@ -163,13 +163,13 @@ impl Graph {
         Graph::from_sorted(names, &edges)
     }
 
-    /// The same nodes with fewer edges: those that `keep` wants, which are asked for in the order of [`Graph::edges`].
+    /// The same nodes with fewer edges: those for which `keep` returns true, called in the order of [`Graph::edges`].
     pub fn with_edges(&self, mut keep: impl FnMut(Edge) -> bool) -> Graph {
         let edges: Vec<Edge> = self.edges().filter(|edge| keep(*edge)).collect();
         Graph::from_sorted(self.names.clone(), &edges)
     }
 
-    /// Bytes that are held for edges and for finding them.
+    /// Bytes used for edges and their indexes.
     pub fn edge_bytes(&self) -> usize {
         size_of::<u32>() * (self.out.neighbours.len() + self.out.weights.len())
             + size_of::<usize>() * self.out.starts.len()

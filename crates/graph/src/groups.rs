@@ -21,7 +21,7 @@ pub const OTHERS: [u8; 3] = [0x8a, 0x93, 0xa3];
 
 #[derive(Clone, Debug)]
 pub struct Groups {
-    /// What a group is, in a word: `domain`.
+    /// The kind of group, in one word: `domain`.
     pub label: &'static str,
     names: NameList,
     sizes: Vec<u32>,
@@ -29,7 +29,7 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// Groups are numbered by size, the largest first; of equal ones the one that came first.
+    /// Groups are numbered by size, largest first; equal ones in order of appearance.
     pub fn new<'g>(
         label: &'static str,
         graph: &'g Graph,

@@ -1,5 +1,4 @@
-//! Who links to whom: a compact directed graph of names, how important each is (PageRank), files for other programs,
-//! and a picture of it.
+//! The link graph: a compact directed graph of names, PageRank, files for other programs, and a picture.
 //!
 //! ```text
 //! names, links -> GraphBuilder -> Graph -> page_rank -> RankedGraph -+-> export: GraphML, GEXF, DOT, CSV, JSON
@@ -7,7 +6,7 @@
 //! ```
 //!
 //! A node is a page, a host or a domain; nothing here knows which. Nothing here opens a file or asks how many cores
-//! there are: writers and numbers of threads are arguments, and every result is the same whatever that number is.
+//! there are: writers and numbers of threads are arguments, and results do not depend on the latter.
 
 pub mod builder;
 pub mod error;

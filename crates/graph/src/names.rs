@@ -1,7 +1,7 @@
-//! Names as numbers: each name is held once, in one text, and known by the order it came in.
+//! Maps names to numbers: each name is stored once, in one text, and numbered in order of appearance.
 //!
-//! A name costs its own length, 8 bytes for where it ends and about 5 in the table. The table's hash is keyed at
-//! random, so that chosen names do not collide; numbers do not depend on it.
+//! A name costs its own length, 8 bytes for its end and about 5 in the table. The table's hash is randomly keyed, so
+//! that nobody can choose names that collide; numbers do not depend on it.
 
 use crate::error::GraphError;
 use foldhash::fast::RandomState;
@@ -25,7 +25,7 @@ impl NameList {
         self.ends.is_empty()
     }
 
-    /// Empty for a number that was never given.
+    /// Empty for an unknown number.
     pub fn get(&self, id: u32) -> &str {
         let at = id as usize;
         let start = at.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
@@ -84,7 +84,7 @@ impl Names {
         &self.list
     }
 
-    /// Without the table, where no name is looked up any more.
+    /// Without the table, when no name is looked up any more.
     pub fn into_list(self) -> NameList {
         self.list
     }

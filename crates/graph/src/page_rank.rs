@@ -1,21 +1,21 @@
-//! PageRank: how much of a random reader's time a node gets, who follows links by their weight and now and then begins
-//! anew anywhere. A node without links sends the reader anywhere, too.
+//! PageRank: the share of time that a random reader spends on a node, following links by their weight and sometimes
+//! starting again anywhere. From a node without links the reader also goes anywhere.
 //!
-//! Each node gathers from those that link to it, in the order of their numbers, and sums over all nodes are made block
-//! by block: the result is the same to the last bit for any number of threads.
+//! Each node sums over the nodes that link to it, in the order of their numbers, and sums over all nodes are computed
+//! block by block: the result is identical for any number of threads.
 
 use crate::graph::{Graph, Rows};
 use crate::parallel;
 use std::num::NonZero;
 
-/// Nodes whose contribution to a sum is added up as one.
+/// Nodes per block of a sum.
 const BLOCK: usize = 4096;
 
 #[derive(Clone, Copy, Debug)]
 pub struct RankSettings {
-    /// How likely the reader follows a link rather than beginning anew.
+    /// The probability of following a link rather than starting again.
     pub damping: f64,
-    /// It has converged when the ranks of all nodes together change by less than this.
+    /// Converged when the sum of all changes is less than this.
     pub tolerance: f64,
     pub max_iterations: u32,
     pub threads: NonZero<usize>,
@@ -29,15 +29,15 @@ impl RankSettings {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranking {
-    /// By node; together they are 1.
+    /// By node; the sum is 1.
     pub ranks: Vec<f64>,
     pub iterations: u32,
-    /// By how much the last iteration changed all ranks together.
+    /// The sum of all changes in the last iteration.
     pub change: f64,
     pub converged: bool,
 }
 
-/// What an iteration leaves to the next, added up over a block of nodes.
+/// The sums over a block of nodes that an iteration passes to the next.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     /// The rank of nodes without links.
@@ -45,7 +45,7 @@ struct Sums {
     change: f64,
 }
 
-/// The nodes one thread works on, and what it sets for them.
+/// The nodes of one thread, and its output for them.
 struct Part<'a> {
     starts: &'a [usize],
     out_weights: &'a [f64],
@@ -64,7 +64,7 @@ pub fn page_rank(graph: &Graph, settings: &RankSettings) -> Ranking {
     let lengths = part_lengths(&incoming, nodes, settings.threads);
     let even = 1.0 / nodes as f64;
     let mut ranks = vec![even; nodes];
-    // What a node gives to each unit of weight.
+    // The rank that a node passes on per unit of weight.
     let mut shares: Vec<f64> = out_weights.iter().map(|weight| share(even, *weight)).collect();
     let mut next_shares = vec![0.0; nodes];
     let mut sums = vec![Sums::default(); nodes.div_ceil(BLOCK)];
@@ -239,7 +239,7 @@ mod tests {
         let links: Vec<_> = (0..200_000u32)
             .map(|at| {
                 let mixed = at.wrapping_mul(2_654_435_761);
-                // Many to a few: the parts of the threads have unequal lengths.
+                // Many link to a few: the parts of the threads have unequal lengths.
                 (mixed % nodes, (mixed >> 7) % (1 + at % nodes), 1 + at % 3)
             })
             .collect();

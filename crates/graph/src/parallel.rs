@@ -1,5 +1,5 @@
-//! Work on parts of a list by several threads. Each item's result depends on that item alone, so that the number of
-//! threads changes nothing but the time.
+//! Processes parts of a list on several threads. Each item's result depends on that item alone, so the number of
+//! threads affects only the time.
 
 use std::num::NonZero;
 use std::thread;
@@ -15,7 +15,7 @@ pub(crate) fn fill<T: Send>(items: &mut [T], threads: NonZero<usize>, set: impl 
     run(items.chunks_mut(length).enumerate(), |(chunk, part)| work(chunk, part));
 }
 
-/// Does every task, all but the last on a thread of its own.
+/// Runs all tasks, all but the last on their own threads.
 pub(crate) fn run<T: Send>(tasks: impl ExactSizeIterator<Item = T>, work: impl Fn(T) + Sync) {
     let last = tasks.len().saturating_sub(1);
     thread::scope(|scope| {

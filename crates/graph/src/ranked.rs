@@ -1,4 +1,4 @@
-//! A graph with what is known of its nodes: rank, degrees, and columns of whoever built it.
+//! A graph with data about its nodes: rank, degrees, and the caller's columns.
 
 use crate::graph::Graph;
 use crate::page_rank::{RankSettings, Ranking, page_rank};
@@ -23,7 +23,7 @@ pub enum Value<'a> {
 }
 
 impl Values {
-    /// None where it is not known.
+    /// None if unknown.
     pub fn get(&self, node: u32) -> Option<Value<'_>> {
         let at = node as usize;
         match self {
@@ -49,7 +49,7 @@ fn picked<T: Clone + Default>(all: &[T], nodes: &[u32]) -> Vec<T> {
     nodes.iter().map(|node| all.get(*node as usize).cloned().unwrap_or_default()).collect()
 }
 
-/// Something known of every node. The name is a word that all formats take as it is.
+/// A property of every node. The name is valid in all formats.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
     pub name: &'static str,
@@ -87,12 +87,12 @@ impl RankedGraph {
         self.out_degrees.get(node as usize).copied().unwrap_or(0)
     }
 
-    /// The nodes of the highest ranks, highest first; of equal ones the one that came first.
+    /// The nodes of the highest ranks, highest first; equal ones in order of appearance.
     pub fn top(&self, count: usize) -> Vec<u32> {
         let order = |a: &u32, b: &u32| self.rank(*b).total_cmp(&self.rank(*a)).then(a.cmp(b));
         let mut nodes: Vec<u32> = self.graph.nodes().collect();
         if count < nodes.len() {
-            // Only what is shown has to be put in order.
+            // Only the shown part must be sorted.
             nodes.select_nth_unstable_by(count, order);
             nodes.truncate(count);
         }

@@ -1,7 +1,7 @@
-//! Every request as the server saw it, and the judgement of a crawler's manners from that.
+//! Records every request as the server saw it, and checks whether a crawler was polite.
 //!
-//! The times are lenient by construction: an answer has "ended" just before its last bytes are handed to the
-//! kernel, so that no client can have seen the end earlier and a violation found here is one.
+//! Times are lenient by construction: a response has "ended" just before its last bytes are passed to the kernel, so
+//! that no client can have seen the end earlier. So every violation found here is real.
 
 use crate::error::LabError;
 use crate::tls::Handshake;
@@ -21,9 +21,9 @@ use std::time::Duration;
 pub struct AccessEntry {
     /// The request had arrived.
     pub started_us: u64,
-    /// The first byte of the answer was about to go out.
+    /// The first byte of the response was about to be sent.
     pub answered_us: u64,
-    /// The last byte was about to go out, or the client had gone.
+    /// The last byte was about to be sent, or the client had gone.
     pub ended_us: u64,
     /// Name or address with the port: the host of politeness.
     pub host: String,
@@ -32,12 +32,12 @@ pub struct AccessEntry {
     pub method: String,
     /// Path and query.
     pub path: String,
-    /// 0 where no status was sent.
+    /// 0 if no status was sent.
     pub status: u16,
     /// Head and body as sent.
     pub bytes: u64,
     pub user_agent: String,
-    /// The client went before the answer had ended.
+    /// The client disconnected before the response had ended.
     #[serde(default)]
     pub client_left: bool,
     /// How its connection was secured; none without TLS.
@@ -88,13 +88,13 @@ impl AccessLog {
         self.total.load(Ordering::Relaxed)
     }
 
-    /// A log that cannot be written is reported by [`AccessLog::flush`]; a request is never failed for it.
+    /// [`AccessLog::flush`] reports a log that cannot be written; no request fails because of it.
     pub(crate) fn add(&self, entry: AccessEntry) {
         if let Some((_, file)) = &self.file
             && let Ok(mut line) = serde_json::to_vec(&entry)
         {
             line.push(b'\n');
-            // The writer keeps the error and flush meets it again.
+            // The writer keeps the error, and flush returns it.
             let _ = locked(file).write_all(&line);
         }
         if self.capacity > 0 {
@@ -124,7 +124,7 @@ impl AccessLog {
     }
 }
 
-/// A poisoned lock holds whole entries all the same: they are added by single calls.
+/// A poisoned lock still holds whole entries: each is added by a single call.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -150,10 +150,10 @@ pub fn read_log(path: &Path) -> Result<Vec<AccessEntry>, LabError> {
     }
 }
 
-/// What a host may expect of a crawler.
+/// The politeness rule of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostRule {
-    /// From the end of an answer to the start of the next request; between starts where several are allowed at once.
+    /// From the end of a response to the start of the next request; between starts if several are allowed at once.
     pub gap: Duration,
     pub max_concurrent: usize,
 }
@@ -175,7 +175,7 @@ pub enum ViolationKind {
 pub struct Violation {
     pub host: String,
     pub kind: ViolationKind,
-    /// The request that came too soon or on top.
+    /// The request that came too early, or while too many were in flight.
     pub path: String,
     pub started_us: u64,
 }
@@ -194,7 +194,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// That a client has gone is heard of when the lab's thread has its turn: by then the client may have counted its pause for a
+/// The lab notices a disconnect when its thread gets its turn: by then the client's pause may have been running for a
 /// while.
 const HEARD_LATE_US: u64 = 10_000;
 

@@ -1,4 +1,4 @@
-//! What the server says to a request, and how well or badly it delivers it.
+//! The server's response to a request, and how well or badly it is delivered.
 
 use bytes::Bytes;
 use std::borrow::Cow;
@@ -24,7 +24,7 @@ impl PagePlan {
         PagePlan { number, content: None, title: None, path: None, head: String::new(), body: String::new() }
     }
 
-    /// Nothing but its number makes the page what it is.
+    /// Only its number distinguishes the page.
     pub(crate) fn is_ordinary(&self) -> bool {
         let PagePlan { number: _, content, title, path, head, body } = self;
         content.is_none() && title.is_none() && path.is_none() && head.is_empty() && body.is_empty()
@@ -36,33 +36,33 @@ pub(crate) enum Body {
     Page(PagePlan),
     /// Sent as they are.
     Bytes(Bytes),
-    /// Gzip already, and sent as such to everyone.
+    /// Already gzip, and sent as such to everyone.
     Encoded(Bytes),
 }
 
-/// How the answer travels.
+/// How the response is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Delivery {
     Whole,
-    /// In chunks of the chunked coding.
+    /// In chunks of the chunked transfer coding.
     Chunked,
     /// Chunked, and the connection closed before the last chunk.
     ChunkedCut,
     /// Without a length: the end of the connection is the end of the body.
     UntilClose,
-    /// A Content-Length that is not the length: so many bytes more or less.
+    /// A wrong Content-Length: too large or too small by this many bytes.
     WrongLength(i64),
-    /// A byte at a time.
+    /// One byte at a time.
     Drip(Duration),
     /// Half of the body, then a reset.
     ResetMidway,
-    /// A reset instead of an answer.
+    /// A reset instead of a response.
     Reset,
-    /// No answer as long as the client waits.
+    /// No response as long as the client waits.
     Never,
     /// Something that is not HTTP.
     Garbage,
-    /// The body again and again, so many times: bigger than anyone should take.
+    /// The body repeated this many times: larger than any sensible limit.
     Repeated(u32),
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct Answer {
     pub(crate) body: Body,
     pub(crate) delivery: Delivery,
     pub(crate) latency: Duration,
-    /// What is said where only the head is asked for, if that is another status.
+    /// The status for HEAD, if it differs.
     pub(crate) to_head: Option<u16>,
 }
 
@@ -137,7 +137,7 @@ impl Answer {
         Answer { status, ..self }
     }
 
-    /// A server that does not know what to do with HEAD.
+    /// A server that cannot handle HEAD.
     pub(crate) fn and_to_head(self, status: u16) -> Answer {
         Answer { to_head: Some(status), ..self }
     }

@@ -1,4 +1,4 @@
-//! What a lab web looks like, and the presets for its usual purposes.
+//! The settings of a lab web, and presets for its usual purposes.
 
 use crate::error::LabError;
 use crate::kinds::SiteKind;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PageSize {
-    /// About 30 KB, 12 KB gzipped, about 60 links: what the web looks like.
+    /// About 30 KB, 12 KB gzipped, about 60 links: typical pages of the web.
     #[default]
     Standard,
     /// About 2 KB, 1 KB gzipped, and a dozen links, for crawls of a million pages.
@@ -24,28 +24,28 @@ pub struct LabConfig {
     /// next addresses, leaving out those that end in 0 and 255.
     pub listen: SocketAddrV4,
     pub hosts: u32,
-    /// Ordinary pages per host, the front page included; the kinds of sites add their own.
+    /// Ordinary pages per host, including the front page; the kinds of sites add their own.
     pub pages: u32,
     pub seed: u64,
-    /// What the sites are, in turn. Empty means that all are [`SiteKind::Ordinary`].
+    /// The kinds of the sites, in turn. Empty: all are [`SiteKind::Ordinary`].
     pub kinds: Vec<SiteKind>,
     pub page_size: PageSize,
     /// Links from each page to other sites; without it, as many as pages of the size have.
     pub outward: Option<u32>,
-    /// Waited before each answer.
+    /// Delay before each response.
     pub latency_ms: u64,
     /// Pages refer to other sites as `siteN.ZONE` instead of by address. Requests are taken by either.
     pub zone: Option<String>,
     /// Sites are served over TLS, and all URLs are https.
     pub tls: Option<TlsFiles>,
-    /// Some links to front pages have tracking parameters. Where front pages are no seeds, the spelling that is found first, and so
-    /// the one that is asked for, is not known then.
+    /// Some links to front pages have tracking parameters. If front pages are not seeds, it is unknown which spelling
+    /// is found, and so requested, first.
     pub tracking: bool,
-    /// A connection is closed after so many answers; without it, it is kept.
+    /// A connection is closed after this many responses; default: it is kept.
     pub requests_per_connection: Option<u32>,
-    /// Compressed pages kept in memory, all together; those that find no room are compressed each time.
+    /// Compressed pages kept in memory, in total; others are compressed each time.
     pub cache_bytes: usize,
-    /// Requests kept in memory, the oldest go first; 0 keeps none.
+    /// Requests kept in memory, the oldest are dropped first; 0 keeps none.
     pub log_capacity: usize,
     /// Every request as a line of JSON.
     pub log_file: Option<PathBuf>,
@@ -90,7 +90,7 @@ impl LabConfig {
         }
     }
 
-    /// Sites of the kinds that a polite crawl gets through in about half a minute: none that only costs time.
+    /// Sites of the kinds that a polite crawl finishes in about half a minute: none that only takes time.
     pub fn demo() -> LabConfig {
         LabConfig {
             hosts: u32::try_from(SiteKind::DEMO.len()).unwrap_or(u32::MAX),

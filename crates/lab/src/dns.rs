@@ -1,4 +1,4 @@
-//! A tiny authoritative DNS server on loopback: names that resolve, that do not, that fail, and that get no answer.
+//! A tiny authoritative DNS server on loopback: names that resolve, that do not, that fail, and that get no response.
 
 use crate::error::LabError;
 use crate::web::Web;
@@ -9,14 +9,14 @@ use std::time::Duration;
 use tokio::net::UdpSocket;
 use tokio::task::JoinHandle;
 
-/// What is said about a name.
+/// The answer for a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DnsAnswer {
     Addresses {
         addresses: Vec<Ipv4Addr>,
         ttl_seconds: u32,
     },
-    /// There is no such name; how long that may be believed.
+    /// The name does not exist; with the time for which that may be cached.
     NoSuchName {
         ttl_seconds: u32,
     },
@@ -76,7 +76,7 @@ impl LabDns {
         self.address
     }
 
-    /// Changes what is said about a name from now on.
+    /// Changes the answer for a name from now on.
     pub fn set(&self, name: &str, answer: DnsAnswer) {
         locked(&self.zone).names.insert(name.to_ascii_lowercase(), answer);
     }
@@ -150,7 +150,7 @@ fn reply_to(query: &[u8], zone: &mut Zone) -> Option<Vec<u8>> {
         record(&mut reply, TYPE_A, ttl, &address.octets());
     }
     if needs_soa {
-        // The last number is the time for which the absence may be believed. Both names are the root.
+        // The last number is the time for which the absence may be cached. Both names are the root.
         let mut data = vec![0, 0];
         for number in [1, 3600, 600, 86_400, ttl] {
             data.extend_from_slice(&u32::to_be_bytes(number));

@@ -1,4 +1,4 @@
-//! What can go wrong in the lab itself. The faults it plays to a crawler are no errors here.
+//! Errors of the lab itself. The faults it simulates are not errors here.
 
 use std::io;
 use std::net::SocketAddr;
@@ -23,7 +23,7 @@ pub enum LabError {
 }
 
 impl LabError {
-    /// A port that is taken may be free a moment later; nothing else here mends itself.
+    /// A port that is in use may be free a moment later; nothing else here resolves itself.
     pub fn is_retryable(&self) -> bool {
         matches!(self, LabError::Listen { .. })
     }

@@ -5,7 +5,7 @@ use crate::web::Web;
 use argiope_model::SkipReason;
 use serde::Serialize;
 
-/// What becomes of a URL.
+/// The expected result of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fate {
@@ -13,9 +13,9 @@ pub enum Fate {
     Answered { status: u16 },
     /// Fetched in part: too big, cut short or too slow. Either its status with the cut noted, or a failure.
     Cut,
-    /// Asked for, and no usable answer came.
+    /// Requested without a usable response.
     Failed,
-    /// Never asked for.
+    /// Never requested.
     Refused(SkipReason),
 }
 
@@ -23,21 +23,21 @@ pub enum Fate {
 pub struct ExpectedUrl {
     pub url: String,
     pub fate: Fate,
-    /// The title, where reading it right is the point of the page.
+    /// The title, if reading it correctly is the purpose of the page.
     pub title: Option<String>,
-    /// False for what only other sites link to, or nobody at all: a crawl need not know of it.
+    /// False for URLs that only other sites link to, or nobody at all: a crawl need not find them.
     pub found: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Expected {
     pub urls: Vec<ExpectedUrl>,
-    /// URLs that begin like this are without end; a correct crawl takes some and stops.
+    /// There are endless URLs with this prefix; a correct crawl takes some and stops.
     pub traps: Vec<String>,
 }
 
 impl Expected {
-    /// The URLs that a crawl must have asked for.
+    /// The URLs that a crawl must have requested.
     pub fn fetched(&self) -> impl Iterator<Item = &ExpectedUrl> {
         self.urls.iter().filter(|url| url.found && !matches!(url.fate, Fate::Refused(_)))
     }

@@ -21,11 +21,11 @@ pub(crate) fn gzip(raw: &[u8]) -> Option<Vec<u8>> {
 }
 
 const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
-/// A last block with nothing in it.
+/// An empty last block.
 const LAST_BLOCK: [u8; 2] = [3, 0];
 
-/// Gzip of `megabytes` of spaces, about a thousandth of it in size: one megabyte's blocks again and again, which is
-/// the same stream without the time to compress it.
+/// Gzip of `megabytes` of spaces, about a thousandth in size: the blocks of one megabyte repeated, which gives the same
+/// stream without the time to compress it.
 pub(crate) fn gzip_of_nothing(megabytes: u32) -> Vec<u8> {
     let megabyte = vec![b' '; 1 << 20];
     let blocks = flushed_blocks(&megabyte);
@@ -42,7 +42,7 @@ pub(crate) fn gzip_of_nothing(megabytes: u32) -> Vec<u8> {
     out
 }
 
-/// Deflate blocks that end on a byte and refer to nothing before them.
+/// Deflate blocks that end on a byte boundary and refer to nothing before them.
 fn flushed_blocks(raw: &[u8]) -> Vec<u8> {
     let mut compress = Compress::new(Compression::new(6), false);
     let mut out = Vec::with_capacity(raw.len() / 2 + 64);

@@ -1,4 +1,4 @@
-//! The lab web running: the listener, its faults, and the handle that tests and commands hold.
+//! The running lab web: the listener, its faults, and the handle for tests and commands.
 
 use crate::access_log::{AccessEntry, AccessLog};
 use crate::config::LabConfig;
@@ -18,7 +18,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// What is wrong with the whole network.
+/// A fault of the whole network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Outage {
     #[default]
@@ -32,7 +32,7 @@ pub enum Outage {
 /// A running lab web. It stops when this is dropped.
 pub struct Lab {
     shared: Arc<Shared>,
-    /// `None` only while dropping: its end is the end of the listener.
+    /// `None` only while dropping, which ends the listener.
     wanted: Option<watch::Sender<Outage>>,
     applied: watch::Receiver<Outage>,
     thread: Option<thread::JoinHandle<()>>,
@@ -95,7 +95,7 @@ impl Lab {
         self.shared.web.expected()
     }
 
-    /// The last requests, in the order in which their answers ended.
+    /// The last requests, in the order in which their responses ended.
     pub fn access_log(&self) -> Vec<AccessEntry> {
         self.shared.log.entries()
     }
@@ -113,7 +113,7 @@ impl Lab {
         self.shared.log.total()
     }
 
-    /// Takes the network away or gives it back, and returns when that is so.
+    /// Simulates a network outage or ends it, and returns when that is effective.
     pub async fn set_outage(&self, outage: Outage) -> Result<(), LabError> {
         let wanted = self.wanted.as_ref().ok_or(LabError::Stopped)?;
         wanted.send(outage).map_err(|_| LabError::Stopped)?;
@@ -132,7 +132,7 @@ impl Drop for Lab {
     fn drop(&mut self) {
         self.wanted = None;
         if let Some(thread) = self.thread.take() {
-            // A lab that panicked has shown that already; there is nobody to tell again.
+            // A lab that panicked has reported that already.
             let _ = thread.join();
         }
     }
@@ -151,8 +151,8 @@ struct Listener {
 
 async fn prepare(mut config: LabConfig) -> Result<(Lab, Listener), LabError> {
     config.check()?;
-    // One socket for all addresses: a listener each would make a hundred thousand sites a hundred thousand sockets.
-    // Who is not on this machine is turned away when accepted.
+    // One socket for all addresses: separate listeners for a hundred thousand sites would need as many sockets.
+    // Connections from other machines are closed when accepted.
     let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), config.listen.port());
     let failed = |source| LabError::Listen { address, source };
     let socket = listen(address).map_err(failed)?;
@@ -221,7 +221,7 @@ impl Listener {
             match listen(self.address) {
                 Ok(socket) => self.socket = Some(socket),
                 Err(source) => {
-                    // Somebody took the port meanwhile: the lab stays down, which the caller sees as no answer.
+                    // Another process took the port meanwhile: the lab stays down, and the caller gets no response.
                     eprintln!("lab: {}", LabError::Listen { address: self.address, source });
                     return;
                 }
@@ -232,7 +232,7 @@ impl Listener {
 
     async fn take(&mut self, stream: std::io::Result<(TcpStream, SocketAddr)>) {
         let Ok((stream, peer)) = stream else {
-            // Out of file descriptors, most likely: some connection has to end first.
+            // Probably out of file descriptors: some connection has to end first.
             tokio::time::sleep(Duration::from_millis(10)).await;
             return;
         };
@@ -246,8 +246,8 @@ impl Listener {
     }
 }
 
-/// Crawlers open hundreds of connections at once. What finds no room in the queue is tried again a second later, and that
-/// would be taken for a slow crawler.
+/// Crawlers open hundreds of connections at once. A connection that does not fit into the queue is retried a second
+/// later, which would look like a slow crawler.
 const BACKLOG: u32 = 4096;
 
 fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {

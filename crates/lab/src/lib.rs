@@ -1,9 +1,9 @@
 //! A deterministic synthetic web for the demo, tests and benchmarks: many sites on 127.x.y.z addresses, a fake DNS
-//! server, faults on request, and an access log from which the crawler's manners are judged.
+//! server, faults on request, and an access log that shows whether the crawler was polite.
 //!
-//! [`Web`] is the pure part: every byte of a page follows from seed, host and path. [`Lab`] serves it over
-//! HTTP/1.1 and keeps the [`AccessEntry`] of each request. [`expected`](Lab::expected) is the ground truth that a
-//! crawl is compared with.
+//! [`Web`] is the pure part: every byte of a page follows from seed, host and path. [`Lab`] serves it over HTTP/1.1 and
+//! records the [`AccessEntry`] of each request. [`expected`](Lab::expected) is the ground truth that a crawl is
+//! compared with.
 
 mod access_log;
 mod answer;

@@ -1,5 +1,5 @@
-//! The stock that pages are made from: themes (style sheets, scripts, footers) and passages of prose. It is the
-//! same for all sites of a lab, so that a hundred thousand sites cost no more memory than one.
+//! The material of pages: themes (style sheets, scripts, footers) and passages of prose. All sites of a lab share it,
+//! so that a hundred thousand sites cost no more memory than one.
 
 use crate::random::Random;
 use crate::words::{Vocabulary, capitalized};

@@ -201,7 +201,7 @@ impl Writer<'_> {
         out.extend_from_slice(b"</a></div>\n<main>");
     }
 
-    /// The part of the article that no other page has.
+    /// The part of the article that is unique to the page.
     fn article_head(&self, random: &mut Random, out: &mut Vec<u8>) {
         out.extend_from_slice(b"\n<article>\n<h1>");
         self.title(out);
@@ -268,7 +268,8 @@ impl Writer<'_> {
     }
 
     fn reference(&self, page: u32, form: Form, out: &mut Vec<u8>) {
-        // A URL is asked for in the spelling that is found first. Front pages are mostly seeds, so that spelling is known.
+        // A URL is requested in the spelling that is found first. Front pages are usually seeds, so that spelling is
+        // known.
         let form = if page == 0 && self.web.config.tracking { form } else { form.without_tracking() };
         match form {
             Form::FromRoot | Form::Fragment | Form::Tracking => out.push(b'/'),

@@ -1,6 +1,5 @@
-//! Compressed pages, kept once they have been made, as the cache in front of a server keeps them: [`crate::server`]
-//! copies them out. When it is full it takes no more; to turn pages out would miss every time in a crawl that asks
-//! for each page once.
+//! Compressed pages, kept once they were created, like in a cache in front of a server: [`crate::server`] sends copies.
+//! When it is full, no page is added; evicting pages would miss every time in a crawl that requests each page once.
 
 use bytes::Bytes;
 use std::collections::HashMap;

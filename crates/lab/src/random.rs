@@ -1,4 +1,4 @@
-//! Chance that replays: numbers that follow from a seed alone.
+//! Reproducible random numbers, from a seed.
 
 /// splitmix64: a few instructions per number, good enough for prose and link structure.
 pub(crate) struct Random(u64);

@@ -18,7 +18,7 @@ pub(crate) struct Request<'a> {
     pub(crate) cookie: &'a str,
 }
 
-/// The length of the head at the start of `input`, its empty line included, once that has come.
+/// The length of the head at the start of `input`, including its empty line, once that has arrived.
 pub(crate) fn head_length(input: &[u8]) -> Option<usize> {
     input.windows(4).position(|window| window == b"\r\n\r\n").map(|at| at + 4)
 }
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_end_when_the_client_says_so() {
+    fn connections_end_when_the_client_asks_for_it() {
         assert!(!parse(b"GET / HTTP/1.1\r\nConnection: Close\r\n\r\n").unwrap().keep_alive);
         assert!(!parse(b"GET / HTTP/1.0\r\n\r\n").unwrap().keep_alive);
         assert!(parse(b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").unwrap().keep_alive);

@@ -1,5 +1,5 @@
-//! One connection: reads requests, lets [`Web`] decide, delivers the answer as well or badly as that says, logs it.
-//! Written by hand for HTTP/1.1 with keep-alive: a page must cost the lab less than the crawler.
+//! One connection: reads requests, lets [`Web`] decide, delivers the response as well or badly as configured, logs it.
+//! HTTP/1.1 with keep-alive is written by hand, because a page must cost the lab less than the crawler.
 
 use crate::access_log::{AccessEntry, AccessLog};
 use crate::answer::{Answer, Body, Delivery, reason_of};
@@ -52,9 +52,9 @@ pub(crate) struct Shared {
     pub(crate) cache: PageCache,
     pub(crate) clock: Clock,
     pub(crate) tls: Option<TlsAcceptor>,
-    /// No request is answered any more.
+    /// Requests are not answered any more.
     pub(crate) silent: AtomicBool,
-    /// How often the answers that depend on it were asked for: few paths on few sites.
+    /// How often changing responses were requested: few paths on few sites.
     pub(crate) counts: Mutex<HashMap<(u32, String), u32>>,
 }
 
@@ -123,7 +123,7 @@ struct Sent {
 }
 
 impl Connection {
-    /// Serves until either side has had enough. Errors of the connection end it, that is all they do.
+    /// Serves until either side ends the connection. Errors of the connection only end it.
     pub(crate) async fn serve(shared: Arc<Shared>, stream: TcpStream, address: Ipv4Addr, number: u64) {
         let Some(stream) = Stream::open(stream, shared.tls.as_ref()).await else { return };
         let (input, output) = (Vec::with_capacity(4096), Vec::with_capacity(1024));
@@ -184,7 +184,7 @@ impl Connection {
         matches!(self.stream.read_buf(&mut self.input).await, Ok(1..))
     }
 
-    /// Called before the last bytes go out: who has the whole answer finds it in the log.
+    /// Called before the last bytes are sent: a client that has the whole response finds it in the log.
     fn log(&self, exchange: &Exchange<'_>, sent: &Sent) {
         if !self.shared.log.is_kept() {
             return;
@@ -308,7 +308,7 @@ impl Connection {
         out.extend_from_slice(b"\r\n");
     }
 
-    /// Sends the head, which has been written, and the body in the manner of the answer.
+    /// Sends the head, which is written already, and the body with the faults of the response.
     async fn deliver(
         &mut self,
         exchange: &Exchange<'_>,
@@ -406,7 +406,7 @@ impl Connection {
         let mut sent = Sent { status, bytes: 0, answered_us, ended_us: answered_us, client_left: false };
         let mut result = self.stream.write_all(&self.output).await;
         let mut bytes = body.iter();
-        // A client that goes shows at once as the end of its side.
+        // A client that disconnects shows as the end of its side.
         let mut scrap = [0; 64];
         while let (Ok(()), Some(byte)) = (&result, bytes.next()) {
             tokio::select! {
@@ -435,7 +435,7 @@ impl Connection {
             // A client that has gone already needs no reset.
             let _ = self.stream.write_all(&self.output).await;
             let _ = self.stream.flush().await;
-            // What is still under way when the reset comes is lost with it: let the client get some.
+            // Data in flight is lost with a reset, so the client gets some first.
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         let ended_us = self.shared.clock.now_us();

@@ -1,7 +1,7 @@
 //! The real servers that some tests need: PostgreSQL, Redis, Kafka and S3, started by `./test` or `scripts/servers`.
 //!
-//! A test that needs a server fails without it, so that a suite which lacks a server is not taken for one that passed. To
-//! leave such tests out, set `ARGIOPE_TEST_SKIP_SERVERS=1`.
+//! A test that needs a server fails without it, so that a suite without a server does not appear to pass. To skip such
+//! tests, set `ARGIOPE_TEST_SKIP_SERVERS=1`.
 
 /// A server that tests use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,11 +12,11 @@ pub enum TestServer {
     S3,
 }
 
-/// With this variable set to 1, tests whose server is not there end at once.
+/// With this variable set to 1, tests without their server end at once.
 const SKIP: &str = "ARGIOPE_TEST_SKIP_SERVERS";
 
 impl TestServer {
-    /// As `scripts/servers` calls it.
+    /// The name in `scripts/servers`.
     pub fn name(self) -> &'static str {
         match self {
             TestServer::Postgres => "postgres",
@@ -35,8 +35,8 @@ impl TestServer {
     ///
     /// # Panics
     ///
-    /// If there is no server and it may not be skipped, or if the test that asks has no `on_NAME` of the server in its path:
-    /// by that `./test` leaves out the tests of a server that cannot be started.
+    /// If there is no server and the test may not be skipped, or if the path of the calling test lacks `on_NAME`, by
+    /// which `./test` filters tests of servers that cannot be started.
     pub fn address(self) -> Option<String> {
         let thread = std::thread::current();
         let address = self.decide(thread.name(), |name| std::env::var(name).ok());

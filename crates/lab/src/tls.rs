@@ -48,7 +48,7 @@ pub(crate) fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, LabError> {
         .with_single_cert(certificates, key)
         .map_err(wrong)?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    // Kept by the client alone: a memory of the server's own would forget the first of many hosts.
+    // Kept by the client alone: the server's own cache would forget the first of many hosts.
     config.ticketer = crypto::ring::Ticketer::new().map_err(wrong)?;
     Ok(TlsAcceptor::from(Arc::new(config)))
 }

@@ -1,5 +1,5 @@
-//! The web as a function: who the sites are, what their pages are called and what lies under a path. No I/O, no
-//! clock; [`crate::server`] delivers what this decides.
+//! The web as a function: its sites, the names of their pages and the content of each path. No I/O, no clock;
+//! [`crate::server`] delivers the result.
 
 use crate::answer::{Answer, Body, PagePlan};
 use crate::config::{LabConfig, PageSize, address_of, site_at};
@@ -138,8 +138,8 @@ impl Web {
         exists.then_some(number)
     }
 
-    /// What lies under `target`, a path with an optional query. `earlier` is how often it was asked for before,
-    /// which matters for the few answers that change.
+    /// The response for `target`, a path with an optional query. `earlier` is how often it was requested before, which
+    /// matters for the few responses that change.
     pub(crate) fn answer(&self, site: &Site, target: &str, earlier: u32) -> Answer {
         if let Some(answer) = kinds::answer(self, site, target, earlier) {
             return answer;

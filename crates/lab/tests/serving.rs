@@ -111,7 +111,7 @@ fn gzip_and_plain_are_the_same_page_over_one_connection() {
 }
 
 #[test]
-fn pages_are_the_same_with_and_without_the_cache_and_when_they_are_asked_for_again() {
+fn pages_are_the_same_with_and_without_the_cache_and_on_repeated_requests() {
     let config = LabConfig { hosts: 2, pages: 8, kinds: vec![SiteKind::Shop], ..LabConfig::plain() };
     let lab = Lab::start_on_thread(config.clone()).unwrap();
     // The port is part of the pages: the other lab listens on it when this one has gone.

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Makes the files that are written to.
+/// Creates the files that are written to.
 pub trait Disk: Send + Sync {
     /// Creates a file that does not exist yet.
     fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;

@@ -38,7 +38,7 @@ impl DomainGraphReader {
         Ok(DomainGraphReader { path: path.to_owned(), connection })
     }
 
-    /// In one snapshot, so that every edge has its nodes: all nodes, then all edges, in the order they were made.
+    /// In one snapshot, so that every edge has its nodes: all nodes, then all edges, in the order of creation.
     pub fn read(
         &self,
         node: &mut dyn FnMut(DomainNode) -> Result<()>,
@@ -86,9 +86,9 @@ fn failed(path: &Path, error: rusqlite::Error) -> StoreError {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             (ErrorKind::Busy, String::from("another process is using it; try again when it has ended"))
         }
-        Some(ErrorCode::NotADatabase) => (ErrorKind::Usage, String::from("is no SQLite database")),
+        Some(ErrorCode::NotADatabase) => (ErrorKind::Usage, String::from("is not an SQLite database")),
         _ if text.contains("no such table") || text.contains("no such column") => {
-            (ErrorKind::Usage, format!("is no domain graph with the tables 'nodes' and 'edges': {text}"))
+            (ErrorKind::Usage, format!("is not a domain graph with the tables 'nodes' and 'edges': {text}"))
         }
         _ => (ErrorKind::Corrupt, text),
     };

@@ -1,4 +1,4 @@
-//! The embedded adapters of all ports: fjall, SQLite, files.
+//! The adapters of all ports for one machine: fjall, SQLite, files.
 pub mod archive;
 pub mod catalogue;
 pub mod disk;

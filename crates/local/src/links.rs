@@ -1,7 +1,7 @@
 //! Links on this machine's disk: segments of zstd frames under `links/`, written by one thread.
 //!
-//! A batch is a skippable frame with the lengths of the frame that follows, then that frame, checksum included: any
-//! zstd tool unpacks a segment, and the reader knows how much to read before it trusts a byte of it.
+//! A batch is a skippable frame with the lengths of the next frame, then that frame, checksum included: any zstd tool
+//! can unpack a segment, and the reader knows how much to read before it trusts a byte of it.
 //!
 //! In a cluster, the segments of a worker are uploaded and removed from its disk, like the files of its archive ([`Segments`]).
 
@@ -21,7 +21,7 @@ use zstd::bulk::{Compressor, Decompressor};
 use zstd::zstd_safe::CParameter;
 
 const LEVEL: i32 = 1;
-/// A segment that has reached this length is ended.
+/// A segment of this length is finished.
 const SEGMENT_BYTES: u64 = 256 << 20;
 /// Longer than any batch; a length beyond it is damage.
 const LONGEST_BATCH: usize = 256 << 20;
@@ -48,9 +48,9 @@ pub struct Segments {
 struct Writing {
     current: Option<Box<dyn DiskFile>>,
     position: LinksPosition,
-    /// Up to where they are catalogued.
+    /// How far they are catalogued.
     committed: LinksPosition,
-    /// When the first batch of the current segment came.
+    /// When the first batch of the current segment arrived.
     begun: Option<Millis>,
     /// Finished segments that are still on the disk, with their lengths.
     over: BTreeMap<u32, u64>,
@@ -72,8 +72,7 @@ impl Writing {
 }
 
 impl SegmentLinks {
-    /// Opens the links under `root`, which is made if it is not there. Call [`Links::truncate_to`] before the first
-    /// append.
+    /// Opens the links under `root`, which is created if needed. Call [`Links::truncate_to`] before the first append.
     pub fn open(root: &Path) -> Result<SegmentLinks> {
         SegmentLinks::on_disk(root, SEGMENT_BYTES, Box::new(LocalDisk))
     }
@@ -146,8 +145,8 @@ impl Segments {
                 self.disk.create(&path).map_err(failed)?
             }
         };
-        // Whether or not the segment can be cut back after a failure: the next write goes to the same place, and what
-        // lies beyond the position is cut at the next start.
+        // Whether or not the segment can be cut back after a failure: the next write goes to the same place, and
+        // anything after the position is cut at the next start.
         let written = write_whole(&**writing.current.insert(file), bytes, length);
         written.map_err(|unwritten| failed(unwritten.error))?;
         writing.begun.get_or_insert_with(now);
@@ -169,7 +168,7 @@ impl Segments {
         Ok(writing.position)
     }
 
-    /// Finds each segment that the catalogue has links in, in full.
+    /// Checks that every segment with catalogued links is there and complete.
     fn check(&self, found: &[(u32, u64)], valid: LinksPosition) -> Result<()> {
         let first = if self.is_spool { valid.segment } else { 0 };
         for number in first..=valid.segment {
@@ -193,7 +192,7 @@ impl Segments {
         let found = segments(&self.root).map_err(failed)?;
         self.check(&found, valid)?;
         let mut cut = 0;
-        // The newest first: a crash in between leaves no hole.
+        // Newest first: a crash in between leaves no gap.
         for (number, length) in found.iter().rev() {
             let path = self.root.join(name(*number));
             let is_current = *number == valid.segment;
@@ -220,7 +219,7 @@ impl Segments {
     }
 }
 
-/// Segments go by their numbers, as they do in the catalogue.
+/// The catalogue names segments by number.
 impl Spool for Segments {
     fn path(&self, file: &str) -> PathBuf {
         self.root.join(file.parse().map_or_else(|_| file.to_owned(), name))
@@ -228,7 +227,7 @@ impl Spool for Segments {
 
     fn end_files(&self, begun_before: Millis) -> Result<Option<Millis>> {
         let mut writing = self.writing();
-        // What is not catalogued yet is looked at again when it is.
+        // Segments that are not catalogued yet are checked again later.
         let Some(begun) = writing.begun.filter(|_| writing.committed == writing.position) else {
             return Ok(None);
         };
@@ -291,7 +290,7 @@ impl Links for SegmentLinks {
     }
 }
 
-/// Reads the pages up to a position, as [`Links::read`] does, while another process may write. Changes nothing.
+/// Reads the pages up to a position, like [`Links::read`], while another process may write. Changes nothing.
 pub fn read_segments(
     root: &Path,
     until: LinksPosition,
@@ -311,7 +310,7 @@ pub fn read_segments(
     Ok(())
 }
 
-/// The same of one segment, wherever it comes from. `name` is how it is called in errors.
+/// The same for one segment from any source. `name` is its name in errors.
 pub fn read_segment(
     name: &str,
     source: impl Read,
@@ -328,7 +327,7 @@ pub fn read_segment(
     Ok(())
 }
 
-/// Reads one batch and gives out its pages; returns the batch's length on disk.
+/// Reads one batch and calls back with its pages; returns the batch's length on disk.
 fn read_batch(
     source: &mut impl Read,
     decompressor: &mut Decompressor<'_>,
@@ -344,26 +343,27 @@ fn read_batch(
         prefix.chunks_exact(4).map(|word| word.iter().rev().fold(0, |n, b| (n << 8) | u32::from(*b)));
     let mut word = || words.next().unwrap_or(0);
     if (word(), word()) != (SKIPPABLE_MAGIC, 8) {
-        return Err(damaged("no batch begins here"));
+        return Err(damaged("no batch starts here"));
     }
     let (compressed, plain) = (word() as usize, word() as usize);
     if plain > LONGEST_BATCH || compressed > zstd::zstd_safe::compress_bound(LONGEST_BATCH) {
-        return Err(damaged("a batch claims to be longer than any is"));
+        return Err(damaged("a batch claims an impossible length"));
     }
     let mut frame = Vec::new();
     source.take(compressed as u64).read_to_end(&mut frame).map_err(|error| StoreError::io("links", error))?;
     if frame.len() != compressed {
         return Err(damaged("ends within a batch"));
     }
-    let bytes = decompressor.decompress(&frame, plain).map_err(|_| damaged("a batch does not unpack"))?;
+    let bytes =
+        decompressor.decompress(&frame, plain).map_err(|_| damaged("a batch cannot be decompressed"))?;
     if bytes.len() != plain {
-        return Err(damaged("a batch is not as long as it claims"));
+        return Err(damaged("a batch has another length than it claims"));
     }
     decode(&bytes, page)?;
     Ok((PREFIX + compressed) as u64)
 }
 
-/// Damage with its place and what to do.
+/// Damage, with its place and what to do.
 fn placed(mut error: StoreError, name: &str, offset: u64) -> StoreError {
     if error.kind == ErrorKind::Corrupt {
         error.subject = name.to_owned();

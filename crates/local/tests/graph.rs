@@ -72,7 +72,7 @@ fn rows(path: &Path, sql: &str) -> u32 {
 }
 
 #[test]
-fn rows_are_written_fifty_at_a_time_or_when_asked_for() {
+fn rows_are_written_fifty_at_a_time_or_on_flush() {
     let desk = Desk::new();
     let store = desk.open();
     store.limit_age(Duration::from_secs(3600));
@@ -152,7 +152,7 @@ fn a_graph_has_one_writer() {
 }
 
 #[test]
-fn whoever_watches_is_told_what_became_of_every_host() {
+fn the_watcher_is_called_with_the_result_of_every_host() {
     let desk = Desk::new();
     let store = desk.open();
     let told = Arc::new(Mutex::new(Vec::new()));

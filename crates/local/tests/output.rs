@@ -207,7 +207,7 @@ fn names_that_cannot_be_streamed_are_refused() {
 }
 
 #[test]
-fn a_file_whose_pages_were_asked_for_again_is_written_anew() {
+fn a_file_is_rewritten_after_its_pages_are_retried() {
     let mut crawl = Crawl::new();
     let path = crawl.file("pages.jsonl");
     let mut output = crawl.open(&path).unwrap();

@@ -1,4 +1,4 @@
-//! A place in the archive.
+//! A reference to a record in the archive.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
@@ -13,7 +13,7 @@ pub struct ArchiveRef {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a place in the archive; it is written FILE:OFFSET, as in the field archive of a page")]
+#[error("not a reference to an archive record; write FILE:OFFSET, as in the field archive of a page")]
 pub struct ArchiveRefError {
     pub text: String,
 }

@@ -1,4 +1,4 @@
-//! Numbers and texts as they are shown to people.
+//! Formats numbers and texts for people.
 
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ pub fn elapsed(duration: Duration) -> String {
     }
 }
 
-/// How long until something: `0.4 s`, `12 s`, then as [`elapsed`]. Rounded up, so that nothing is due too early.
+/// Time until something: `0.4 s`, `12 s`, then as [`elapsed`]. Rounded up, so that nothing appears due too early.
 pub fn until(duration: Duration) -> String {
     let ms = duration.as_millis();
     if ms < 10_000 {
@@ -78,13 +78,13 @@ pub fn until(duration: Duration) -> String {
     }
 }
 
-/// `12.5 %`; none of nothing is 0.
+/// `12.5 %`; 0 if the whole is 0.
 pub fn percent(part: u64, whole: u64) -> String {
     let share = if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 };
     format!("{share:.1} %")
 }
 
-/// Cuts to `width` characters, with an ellipsis where something is lost.
+/// Cuts to `width` characters, with an ellipsis where something was cut.
 pub fn fit(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();

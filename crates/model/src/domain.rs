@@ -9,7 +9,7 @@ pub struct PublicSuffixes {
 }
 
 impl PublicSuffixes {
-    /// The list this build was made with.
+    /// The list compiled into this build.
     pub const BUNDLED: &'static str = include_str!("../data/public_suffix_list.dat");
 
     pub fn bundled() -> PublicSuffixes {
@@ -20,7 +20,8 @@ impl PublicSuffixes {
         text.parse().map(|list| PublicSuffixes { list }).map_err(|e| format!("public suffix list: {e}"))
     }
 
-    /// A name under which anybody can have a domain, a single label or an address: no cookie is for all of it.
+    /// Whether anybody can register a domain under this name, or it is a single label or an address. No cookie is
+    /// accepted for all of it.
     pub fn is_suffix(&self, name: &str) -> bool {
         name.starts_with('[')
             || name.bytes().all(|b| b.is_ascii_digit() || b == b'.')
@@ -51,7 +52,7 @@ fn host_name(host: &str) -> &str {
     }
 }
 
-/// The shard that owns all hosts under `root_domain`. Fixed for the life of a data directory or cluster.
+/// The shard that owns all hosts under `root_domain`. Fixed when a data directory or cluster is created.
 pub fn shard_of(root_domain: &str, shards: u16) -> u16 {
     let hash = xxhash_rust::xxh3::xxh3_64(root_domain.as_bytes());
     u16::try_from(hash % u64::from(shards.max(1))).unwrap_or(0)
@@ -62,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn suffixes_single_labels_and_addresses_are_nobodys_domain() {
+    fn suffixes_single_labels_and_addresses_are_shared_domains() {
         let list = PublicSuffixes::bundled();
         for name in ["com", "co.uk", "github.io", "localhost", "127.0.0.1", "[::1]"] {
             assert!(list.is_suffix(name), "{name}");

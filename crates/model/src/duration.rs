@@ -1,4 +1,4 @@
-//! Durations as people write them, for configuration and stored specs: `250ms`, `2s`, `1h`.
+//! Durations as people write them, in configuration and stored job specs: `250ms`, `2s`, `1h`.
 
 use crate::parse_duration;
 use serde::de::{Error, Unexpected, Visitor};
@@ -16,7 +16,7 @@ pub fn format_duration(duration: Duration) -> String {
     }
 }
 
-/// Takes a text with a unit, or a bare number of seconds.
+/// Accepts a text with a unit, or a bare number of seconds.
 struct DurationText;
 
 impl Visitor<'_> for DurationText {

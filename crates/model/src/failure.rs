@@ -14,7 +14,7 @@ pub enum FailureKind {
     Tls,
     /// The host name does not exist.
     NameNotFound,
-    /// No resolver answered, the backup included.
+    /// No resolver answered, not even the backup.
     NameUnresolved,
     /// The response is not HTTP.
     Protocol,
@@ -24,7 +24,7 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
-    /// Whether the failure says something about the health of its host: only such failures open its circuit breaker.
+    /// Whether the failure reflects the health of the host. Only such failures open its circuit breaker.
     pub fn counts_for_breaker(self) -> bool {
         match self {
             FailureKind::Status(status) => (500..=599).contains(&status),

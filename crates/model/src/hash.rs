@@ -55,13 +55,13 @@ impl SimHash {
     /// Pages at most this far apart are near duplicates.
     pub const NEAR: u32 = 3;
 
-    /// The number of bits that differ.
+    /// The number of bits in which the two differ.
     pub fn distance(self, other: SimHash) -> u32 {
         (self.0 ^ other.0).count_ones()
     }
 
     pub fn parse(hex: &str) -> Option<SimHash> {
-        // The parser of numbers would accept a sign.
+        // The integer parser would accept a sign.
         if hex.len() != 16 || !hex.bytes().all(|b| b.is_ascii_hexdigit()) {
             return None;
         }

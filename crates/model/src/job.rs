@@ -1,5 +1,5 @@
-//! What a job is asked to do. A [`JobSpec`] is what `job.yaml` and the command line become and what is stored with
-//! the job; every room reads the part it needs. The spec is data only: admission compiles and checks its patterns.
+//! The specification of a job. A [`JobSpec`] is built from `job.yaml` and the command line and stored with the job;
+//! every crate reads the part it needs. It is data only: admission compiles and checks its patterns.
 
 use crate::duration::{human_duration, human_optional_duration};
 use crate::traps::TrapRules;
@@ -10,16 +10,16 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// How far from its seeds a job goes.
+/// How far from its seeds a job may go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// The hosts of the seeds, and those that seeds redirect to.
+    /// The hosts of the seeds, and hosts that seeds redirect to.
     #[default]
     Host,
     /// Every host under the root domains of the seeds.
     Domain,
-    /// The hosts of the seeds and the hosts below them.
+    /// The hosts of the seeds and their subdomains.
     Subdomains,
     Any,
 }
@@ -54,16 +54,16 @@ impl FromStr for Scope {
     }
 }
 
-/// What is done about the pictures, styles, scripts, fonts and media of crawled pages.
+/// What to do with the images, styles, scripts, fonts and media of crawled pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resources {
     /// Nothing.
     #[default]
     Off,
-    /// Each is asked for once, for its status, size and type.
+    /// Request each once, for its status, size and type.
     Check,
-    /// Each is fetched once and archived.
+    /// Fetch and archive each once.
     Keep,
 }
 
@@ -92,12 +92,12 @@ impl FromStr for Resources {
         Resources::ALL
             .into_iter()
             .find(|resources| resources.as_str() == word)
-            .ok_or_else(|| format!("'{word}' says nothing about resources; use off, check or keep"))
+            .ok_or_else(|| format!("'{word}' is not a resources mode; use off, check or keep"))
     }
 }
 
-/// How fast the pages of one host may bring URLs of other hosts that are new. The excess waits, it is not dropped. A
-/// host's own URLs are bounded by its own pace.
+/// How fast the pages of one host may add new URLs of other hosts. The excess waits; it is not dropped. A host's own
+/// URLs are limited by its own pace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NewUrlRate {
@@ -120,7 +120,7 @@ pub struct BasicAuth {
 }
 
 impl fmt::Debug for BasicAuth {
-    /// A password does not go to a log.
+    /// Keeps the password out of logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BasicAuth").field("username", &self.username).finish_non_exhaustive()
     }
@@ -135,11 +135,11 @@ pub struct JobSpec {
     pub seeds: Vec<String>,
 
     pub scope: Scope,
-    /// Regular expressions on the whole URL: where there are any, one must match.
+    /// Regular expressions on the whole URL. If there are any, one must match.
     pub include: Vec<String>,
     /// Regular expressions on the whole URL: none may match.
     pub exclude: Vec<String>,
-    /// Hosts and domains, with everything below them.
+    /// Hosts and domains, with all subdomains.
     pub blacklist: Vec<String>,
     /// Regular expressions on the host name: none may match.
     pub exclude_domains: Vec<String>,
@@ -148,39 +148,39 @@ pub struct JobSpec {
     pub max_depth: Option<u32>,
     pub max_pages: Option<u64>,
     pub max_pages_per_domain: Option<u64>,
-    /// Different links taken from one page; those beyond are counted and named.
+    /// Distinct links taken from one page; further ones are counted and reported.
     pub max_links_per_page: u32,
     pub new_urls_per_source: NewUrlRate,
-    /// The longest queue of the job, after which the lowest priority is evicted; without it there is no limit.
+    /// The longest queue of the job. Beyond it the URLs of lowest priority are evicted. Default: no limit.
     pub queue_cap: Option<u64>,
 
-    /// Between two requests to a host; without it, what politeness knows of the host.
+    /// Delay between two requests to a host. Default: the delay that the politeness settings give for the host.
     #[serde(with = "human_optional_duration")]
     pub delay: Option<Duration>,
     /// Requests in flight to one host.
     pub per_host: Option<u32>,
-    /// Requests in flight in all.
+    /// Requests in flight in total.
     pub concurrency: Option<u32>,
     /// For a whole fetch, first to last byte.
     #[serde(with = "human_duration")]
     pub timeout: Duration,
     pub max_redirects: u32,
-    /// Bytes of a body after content decoding; the rest is cut.
+    /// Bytes of a body after content decoding; the rest is cut off.
     pub max_body: u64,
     pub user_agent: Option<String>,
     pub headers: BTreeMap<String, String>,
     /// Sent to the hosts of the seeds with every request.
     pub cookies: BTreeMap<String, String>,
-    /// What becomes of the cookies that sites set; see [`JobSpec::cookie_jar`].
+    /// What to do with cookies that sites set; see [`JobSpec::cookie_jar`].
     pub cookie_jar: Option<CookieJar>,
-    /// Cookies to begin with, as browsers and curl export them (`cookies.txt`).
+    /// Initial cookies, as browsers and curl export them (`cookies.txt`).
     pub cookies_file: Option<String>,
-    /// What is in that file, for those who cannot read it: the workers of a cluster.
+    /// The contents of that file, for those who cannot read it: the workers of a cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cookies_text: Option<String>,
     pub login: Option<Login>,
     pub basic_auth: Option<BasicAuth>,
-    /// `none` is none at all, whatever the environment says.
+    /// `none` disables proxies, including those of the environment.
     pub proxy: Option<String>,
     /// Certificates are not checked.
     pub insecure: bool,
@@ -188,16 +188,16 @@ pub struct JobSpec {
     pub respect_robots: bool,
     pub respect_nofollow: bool,
     pub respect_noindex: bool,
-    /// Show and index `noindex` pages all the same.
+    /// Show and index `noindex` pages anyway.
     pub index_noindex: bool,
     pub allow_private: bool,
     pub archive: bool,
     pub sitemaps: bool,
-    /// Of crawled pages, on whichever host they are; they are no pages, and nothing is followed from them.
+    /// Resources of crawled pages, on any host. They are not pages, and no links are followed from them.
     pub resources: Resources,
 
     pub normal_form: NormalForm,
-    /// File extensions that are not fetched, without the dot.
+    /// File extensions that are skipped, without the dot.
     pub skip_extensions: Vec<String>,
     /// Bytes of the normal form.
     pub max_url_length: u32,
@@ -208,20 +208,20 @@ pub struct JobSpec {
     pub strict: bool,
     pub traps: TrapRules,
 
-    /// Host or root domain -> how much it lowers the priority number of its URLs.
+    /// Host or root domain -> how much to lower the priority number of its URLs.
     pub authority: BTreeMap<String, u8>,
 }
 
 impl JobSpec {
     pub const STRICT_QUERY_PARAMETERS: u32 = 3;
 
-    /// The seeds as URLs under the job's own normal form.
+    /// The seeds as URLs in the job's own normal form.
     pub fn seed_urls(&self) -> impl Iterator<Item = Url> {
         let rules = self.normal_form.compile();
         self.seeds.iter().filter_map(move |seed| Url::parse(seed, &rules).ok())
     }
 
-    /// Without a word about it, as long as a chain of redirects; where the job begins with cookies, as long as it runs.
+    /// Default: for one chain of redirects; if the job starts with cookies, for the whole run.
     pub fn cookie_jar(&self) -> CookieJar {
         let begins_with_some =
             self.cookies_file.is_some() || self.cookies_text.is_some() || self.login.is_some();
@@ -229,7 +229,7 @@ impl JobSpec {
         self.cookie_jar.unwrap_or(usual)
     }
 
-    /// The limit on query parameters with `strict` taken into account.
+    /// The limit on query parameters, including the effect of `strict`.
     pub fn query_parameter_limit(&self) -> u32 {
         if self.strict {
             self.max_query_parameters.min(Self::STRICT_QUERY_PARAMETERS)
@@ -238,7 +238,7 @@ impl JobSpec {
         }
     }
 
-    /// Extensions of what is neither a page nor a document. PDF is not among them: its text is extracted.
+    /// Extensions of files that are neither pages nor documents. PDF is not among them, because its text is extracted.
     pub const SKIPPED_EXTENSIONS: [&'static str; 62] = [
         // images
         "jpg", "jpeg", "png", "gif", "bmp", "tif", "tiff", "ico", "svg", "webp", "avif", "heic", "psd",

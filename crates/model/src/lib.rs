@@ -1,5 +1,5 @@
-//! The nouns of Argiope. Every other room speaks in these: a [`Url`] that can only be in normal form, the host
-//! it belongs to, jobs, visits, pages, and the reasons for every decision. No I/O, no runtime, no clock.
+//! The shared types of Argiope, used by every other crate: [`Url`] with its normal form, hosts, jobs, visits, pages,
+//! and the reasons for every decision. No I/O, no runtime, no clock.
 
 mod archive_ref;
 pub mod display;
@@ -46,7 +46,7 @@ pub use url::{Base, Identity, NormalForm, NormalRules, Scheme, Url, UrlError};
 pub use visit::{Fingerprint, FingerprintKey, Hop, JobId, RequestKind, Visit, VisitKey};
 pub use wait::WaitReason;
 
-/// For numbers that are left out of JSON when they are zero.
+/// For numbers that are omitted from JSON when they are zero.
 pub fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
     *number == N::default()
 }

@@ -1,6 +1,6 @@
-//! Links of a page: the element they stand in and what its `rel` says. Link segments store both as a byte each.
+//! Links of a page: the element that contains them and the values of `rel`. Link segments store each as one byte.
 
-/// The element a link stands in.
+/// The element that contains a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LinkKind {
     /// `<a>`, `<area>`
@@ -20,14 +20,14 @@ pub enum LinkKind {
     Font,
     /// `<video>`, `<audio>`, `<track>` and their sources.
     Media,
-    /// `<object>` and `<embed>` that hold no page.
+    /// `<object>` and `<embed>` whose content is not a page.
     Embedded,
     /// Anything else that a page preloads.
     Preload,
 }
 
 impl LinkKind {
-    /// In the order of their codes: never reordered, only extended.
+    /// In the order of their codes. Only append to it; never reorder it.
     pub const ALL: [LinkKind; 13] = [
         LinkKind::Anchor,
         LinkKind::Image,
@@ -44,7 +44,7 @@ impl LinkKind {
         LinkKind::Preload,
     ];
 
-    /// The byte that stands for it in link segments.
+    /// The byte for it in link segments.
     pub fn code(self) -> u8 {
         self as u8
     }
@@ -53,7 +53,7 @@ impl LinkKind {
         Self::ALL.get(usize::from(code)).copied()
     }
 
-    /// One word, for exports.
+    /// The name used in exports.
     pub fn as_str(self) -> &'static str {
         match self {
             LinkKind::Anchor => "anchor",
@@ -92,7 +92,7 @@ impl LinkKind {
     }
 }
 
-/// The words of a `rel` attribute that matter, a bit each.
+/// The `rel` values that matter, one bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Rel(pub u8);
 
@@ -105,14 +105,14 @@ impl Rel {
     pub const CANONICAL: Rel = Rel(32);
     pub const ALTERNATE: Rel = Rel(64);
 
-    /// What a crawler reads before it follows a link.
+    /// The `rel` values a crawler checks before it follows a link.
     const ABOUT_FOLLOWING: u8 = Rel::NOFOLLOW.0 | Rel::UGC.0 | Rel::SPONSORED.0;
 
     pub fn and(self, other: Rel) -> Rel {
         Rel(self.0 | other.0)
     }
 
-    /// For a URL that a page links twice: `nofollow`, `ugc` and `sponsored` hold only where both links have them.
+    /// For a URL that a page links twice: `nofollow`, `ugc` and `sponsored` count only if both links have them.
     pub fn merged_with(self, other: Rel) -> Rel {
         Rel(self.0 & (other.0 | !Rel::ABOUT_FOLLOWING))
     }
@@ -121,7 +121,7 @@ impl Rel {
         self.0 & other.0 == other.0
     }
 
-    /// As they are written in a page.
+    /// In the spelling of HTML.
     pub fn words(self) -> impl Iterator<Item = &'static str> {
         let words = [
             (Rel::NOFOLLOW, "nofollow"),

@@ -1,4 +1,4 @@
-//! How a job gets and keeps cookies: what becomes of those that sites set, and a form to log in with.
+//! Cookies of a job: what happens to those that sites set, and a login form.
 
 use crate::Url;
 use serde::{Deserialize, Serialize};
@@ -6,17 +6,17 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// What becomes of the cookies that sites set.
+/// What happens to cookies that sites set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CookieJar {
-    /// None is taken.
+    /// None is accepted.
     Off,
-    /// They are sent along a chain of redirects and forgotten at its end.
+    /// Sent along one chain of redirects, then discarded.
     Redirects,
-    /// They are kept in memory while the job runs.
+    /// Kept in memory while the job runs.
     Session,
-    /// They are kept with the job, and are there when it goes on.
+    /// Stored with the job and loaded when it resumes.
     On,
 }
 
@@ -47,30 +47,30 @@ impl FromStr for CookieJar {
         CookieJar::ALL
             .into_iter()
             .find(|jar| jar.as_str() == word)
-            .ok_or_else(|| format!("'{word}' is none of {}", CookieJar::WORDS.join(", ")))
+            .ok_or_else(|| format!("'{word}' is not one of {}", CookieJar::WORDS.join(", ")))
     }
 }
 
-/// A form that is sent before the crawl begins. The values of its fields are as they were written: `${VAR}` is replaced
-/// when the form is sent, so that no password is stored with the job.
+/// A form that is posted before the crawl starts. Its field values are stored as written: `${VAR}` is replaced when the
+/// form is sent, so no password is stored with the job.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Login {
-    /// Where the form is posted to.
+    /// The URL that the form is posted to.
     pub url: String,
-    /// The page that has the form: asked for first, so that its hidden fields are sent along.
+    /// The page with the form. It is fetched first, so that its hidden fields can be sent along.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page: Option<String>,
     pub fields: BTreeMap<String, String>,
-    /// The answer of a login that worked has this text.
+    /// The response of a successful login contains this text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub success_text: Option<String>,
-    /// A login that worked sets this cookie.
+    /// A successful login sets this cookie.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub success_cookie: Option<String>,
 }
 
-/// A login form with the values of its variables, as it is sent.
+/// A login form with its variables replaced, ready to be sent.
 #[derive(Clone, PartialEq, Eq)]
 pub struct LoginForm {
     pub url: Url,
@@ -82,7 +82,7 @@ pub struct LoginForm {
 }
 
 impl fmt::Debug for LoginForm {
-    /// Values do not go to a log.
+    /// Keeps the values out of logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LoginForm").field("url", &self.url).finish_non_exhaustive()
     }

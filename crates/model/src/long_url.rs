@@ -1,10 +1,10 @@
-//! A URL that is too long to be crawled, as it is recorded: its beginning, its length, and a hash that tells it from
-//! others that begin alike.
+//! How a URL that is too long to be crawled is recorded: its beginning, its length, and a hash that distinguishes it
+//! from others with the same beginning.
 
 use crate::url::Url;
 use sha2::{Digest, Sha256};
 
-/// Bytes of the beginning that are kept.
+/// Bytes of the beginning that are recorded.
 const KEPT: usize = 200;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct LongUrl {
 }
 
 impl LongUrl {
-    /// Of a URL as somebody writes it. The same URL gives the same text, however it is spelled.
+    /// For an absolute URL. Every spelling of a URL gives the same text.
     pub fn of(text: &str) -> LongUrl {
         match url::Url::parse(text.trim()) {
             Ok(url) => LongUrl::whole(url),
@@ -24,7 +24,7 @@ impl LongUrl {
         }
     }
 
-    /// Of a reference on a page, which may have a `<base>`.
+    /// For a reference on a page, which may have a `<base>`.
     pub fn found(page: &Url, base: Option<&str>, reference: &str) -> LongUrl {
         let page = url::Url::parse(page.as_str()).ok();
         let rebased = page.as_ref().zip(base).and_then(|(page, base)| page.join(base).ok());

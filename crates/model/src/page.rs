@@ -1,4 +1,4 @@
-//! The record of one page, as users see it in every export. Typed: export turns it into text.
+//! The record of one page, as users see it in every export. Fields are typed; exports turn them into text.
 
 use crate::{ContentHash, Millis, SimHash};
 use serde::{Deserialize, Serialize};

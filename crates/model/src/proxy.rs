@@ -1,8 +1,8 @@
-//! Which hosts are asked by way of a proxy: the rules of `no_proxy`, which curl, wget and most programs share.
+//! Which hosts are requested through a proxy: the rules of `no_proxy`, as curl, wget and most programs apply them.
 
 use std::net::IpAddr;
 
-/// Hosts that are asked directly, as `no_proxy` lists them.
+/// Hosts that are requested directly, as listed in `no_proxy`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NoProxy {
     entries: Vec<Entry>,
@@ -15,7 +15,7 @@ enum Entry {
         address: IpAddr,
         prefix: u8,
     },
-    /// The domain and everything below it; with a port, only that one.
+    /// The domain and its subdomains; with a port, only that port.
     Domain {
         name: String,
         port: Option<u16>,
@@ -23,7 +23,7 @@ enum Entry {
 }
 
 impl NoProxy {
-    /// Entries are separated by commas or blanks: `*`, `example.com` and `.example.com` (each with all below it),
+    /// Entries are separated by commas or blanks: `*`, `example.com` and `.example.com` (each with subdomains),
     /// `example.com:8080`, `10.1.2.3`, `10.0.0.0/8`, `[::1]`.
     pub fn parse(text: &str) -> NoProxy {
         let words = text.split([',', ' ', '\t', '\n']).map(str::trim).filter(|word| !word.is_empty());
@@ -88,7 +88,7 @@ fn contains(network: IpAddr, prefix: u8, address: IpAddr) -> bool {
     network.is_ipv4() == address.is_ipv4() && bits(network) & kept == bits(address) & kept
 }
 
-/// What goes through a proxy, as far as those need to know who look names up.
+/// Which requests go through a proxy. The code that resolves names needs to know, because the proxy resolves those.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProxyReach {
     pub http: bool,

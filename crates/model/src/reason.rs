@@ -1,9 +1,9 @@
-//! Decisions carry their reason. The words here are printed, stored and matched by scripts.
+//! Reasons for decisions. The names here are printed, stored and matched by scripts: do not change them.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Why a URL was refused before a request was made for it.
+/// Why a URL was skipped before a request was made for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SkipReason {
@@ -22,17 +22,17 @@ pub enum SkipReason {
     QueueFull,
     /// Private, loopback, link-local or metadata address.
     PrivateAddress,
-    /// Not a URL that can be crawled: another scheme, no host, not parseable.
+    /// Not a URL that can be crawled: another scheme, no host, or not parseable.
     NotCrawlable,
-    /// Said of a page or sitemap, not of a URL: it has more links than are taken from one.
+    /// About a page or sitemap, not a URL: it has more links than the limit.
     TooManyLinks,
-    /// The same URL as another one, but for parameters that the normal form drops.
+    /// The same URL as another one except for parameters that the normal form drops.
     Merged,
-    /// One of the links beyond the limit. Only a sample of them is kept.
+    /// One of the links beyond the limit. Only a sample of them is recorded.
     OverLinkLimit,
-    /// Longer than the limit on URLs.
+    /// Longer than the URL length limit.
     UrlTooLong,
-    /// Said of a page: its body was cut, and whatever it links to beyond that is unknown.
+    /// About a page: its body was cut, so links after the cut are unknown.
     BodyTruncated,
 }
 
@@ -56,13 +56,13 @@ impl SkipReason {
         SkipReason::BodyTruncated,
     ];
 
-    /// What limits and trap rules have held back, for summaries to name. Catalogues have an index of these.
+    /// Reasons that come from limits and trap rules; summaries report them. Catalogues have an index on them.
     pub const CUTS: [SkipReason; 4] =
         [SkipReason::Trap, SkipReason::TooManyLinks, SkipReason::UrlTooLong, SkipReason::BodyTruncated];
 
     pub const ABOUT_PAGES: [SkipReason; 2] = [SkipReason::TooManyLinks, SkipReason::BodyTruncated];
 
-    /// It says something about a page that was fetched; it does not refuse the page.
+    /// Whether it describes a page that was fetched rather than a skipped URL.
     pub fn is_about_a_page(self) -> bool {
         Self::ABOUT_PAGES.contains(&self)
     }
@@ -99,7 +99,7 @@ impl fmt::Display for SkipReason {
     }
 }
 
-/// A refusal with what a person needs to understand it: which rule, which pattern, which limit.
+/// A skip with the details a person needs: which rule, which pattern, which limit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skip {
     pub reason: SkipReason,
@@ -112,7 +112,7 @@ impl Skip {
     }
 }
 
-/// The first word of an answer of `why`.
+/// The first word of the output of `why`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
@@ -148,7 +148,7 @@ impl Decision {
 }
 
 impl From<SkipReason> for Decision {
-    /// The finer reasons are kinds of filtering to someone who asks `why`; the steps name them.
+    /// `why` shows the finer reasons as kinds of filtering; its steps name them.
     fn from(reason: SkipReason) -> Decision {
         match reason {
             SkipReason::RobotsDisallowed => Decision::RobotsDisallowed,

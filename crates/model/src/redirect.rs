@@ -1,10 +1,10 @@
-//! A redirect that is not followed, as the record of its URL tells it.
+//! A redirect that was not followed, as stored in the record of its URL.
 
 use crate::{Skip, Url, plural};
 use std::fmt;
 
-/// Why a redirect ends a visit. Its text is the error of the record, and [`target_of`](Self::target_of) reads where it
-/// leads from that.
+/// Why a redirect ends a visit. Its text is stored as the error of the record, and [`target_of`](Self::target_of) reads
+/// the target back from that text.
 #[derive(Clone, Copy, Debug)]
 pub enum RedirectEnd<'r> {
     TooMany { most: u32, to: &'r Url },
@@ -33,21 +33,21 @@ impl fmt::Display for RedirectEnd<'_> {
 }
 
 impl RedirectEnd<'_> {
-    /// Whether the error of a record is that of a redirect which was not followed.
+    /// Whether the error of a record comes from a redirect that was not followed.
     pub fn is_told_by(error: &str) -> bool {
         error.starts_with(START)
     }
 
-    /// Where the redirect leads, if its error says so. A text that was cut to its limit may have lost the end of the URL:
-    /// `limit` is the longest text that is stored.
+    /// The target of the redirect, if the error names it. A text that was cut to its limit may have lost the end of the
+    /// URL: `limit` is the longest text that is stored.
     pub fn target_of(error: &str, limit: usize) -> Option<&str> {
         let told = error.strip_prefix(START)?;
         let rest = told.strip_prefix(TO).or_else(|| told.strip_prefix(LOOP));
         let rest = rest.or_else(|| told.split_once(NEXT).map(|(_, rest)| rest))?;
-        // A URL has no blank in it.
+        // A URL contains no blank.
         let (url, is_whole) = match rest.split_once(' ') {
             Some((url, _)) => (url.strip_suffix(',').unwrap_or(url), true),
-            // The cut is at a whole character, up to three bytes before the limit.
+            // The text is cut between characters, up to three bytes before the limit.
             None => (rest, error.len() + 3 < limit),
         };
         is_whole.then_some(url)

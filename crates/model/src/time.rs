@@ -1,4 +1,4 @@
-//! Time as the crawl sees it: wall-clock milliseconds, always passed in, never read here.
+//! Wall-clock time in milliseconds. It is always passed in; nothing here reads a clock.
 
 use serde::{Deserialize, Serialize};
 use std::ops::{Add, Sub};
@@ -17,14 +17,15 @@ impl Millis {
         Duration::from_millis(self.0.saturating_sub(earlier.0))
     }
 
-    /// RFC 3339 in UTC with milliseconds: `2026-01-02T03:04:05.678Z`. What lies beyond the calendar is its last moment.
+    /// RFC 3339 in UTC with milliseconds: `2026-01-02T03:04:05.678Z`. Times after the end of the calendar become its
+    /// last moment.
     pub fn rfc3339(self) -> String {
         let ms = i64::try_from(self.0).unwrap_or(i64::MAX);
         let at = jiff::Timestamp::from_millisecond(ms).unwrap_or(jiff::Timestamp::MAX);
         format!("{at:.3}")
     }
 
-    /// The reverse of [`Millis::rfc3339`]; any RFC 3339 instant is taken.
+    /// The inverse of [`Millis::rfc3339`]; accepts any RFC 3339 timestamp.
     pub fn parse_rfc3339(text: &str) -> Option<Millis> {
         let at: jiff::Timestamp = text.parse().ok()?;
         u64::try_from(at.as_millisecond()).ok().map(Millis)
@@ -85,12 +86,12 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         "d" => 86_400_000,
         other => return Err(format!("'{other}' is not a unit of time; use ms, s, m, h or d")),
     };
-    // Whole numbers exactly: a fraction of seconds has lost the milliseconds of a duration of months.
+    // Exact for whole numbers: a floating-point number of seconds would lose the milliseconds of a duration of months.
     let whole = number.parse().ok().and_then(|whole: u64| whole.checked_mul(unit_ms.into()));
     match whole {
         Some(ms) => Ok(Duration::from_millis(ms)),
         None => Duration::try_from_secs_f64(fraction * f64::from(unit_ms) / 1000.0)
-            .map_err(|_| format!("'{text}' is too long a duration")),
+            .map_err(|_| format!("'{text}' is too long for a duration")),
     }
 }
 

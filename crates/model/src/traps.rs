@@ -1,4 +1,4 @@
-//! What counts as a spider trap, and how a refusal says which rule found one.
+//! What counts as a crawler trap, and how a skip names the rule that found it.
 
 use crate::reason::{Skip, SkipReason};
 use serde::{Deserialize, Serialize};
@@ -6,25 +6,25 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What counts as a spider trap.
+/// What counts as a crawler trap.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrapRules {
     pub enabled: bool,
-    /// URLs of one pattern on one host, after which its pages have to differ from each other.
+    /// How many URLs of one pattern a host may have before its pages must differ from each other.
     pub urls_per_pattern: u32,
-    /// Fetched pages of a pattern before it is judged. Of older ones than twice as many nothing is remembered.
+    /// Pages of a pattern that are fetched before it is judged. At most twice as many are remembered.
     pub pages_before_judgement: u32,
     /// The share of a pattern's latest pages, in percent, that must be near-duplicates of each other, or empty, for the
     /// pattern to be a trap.
     pub worthless_percent: u8,
-    /// How often one segment may stand in a path.
+    /// How often one segment may occur in a path.
     pub max_repeated_segments: u32,
     /// Calendar years before this one are a trap.
     pub earliest_year: u16,
     /// Calendar years further ahead than this are a trap.
     pub years_ahead: u16,
-    /// Host or domain -> what is different there, subdomains included; the nearest entry counts.
+    /// Host or domain -> its own rules, subdomains included; the most specific entry applies.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub domains: BTreeMap<String, TrapOverride>,
 }
@@ -44,7 +44,7 @@ impl Default for TrapRules {
     }
 }
 
-/// What is different for one domain.
+/// The rules that one domain overrides.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrapOverride {
@@ -65,7 +65,7 @@ pub struct TrapOverride {
 }
 
 impl TrapRules {
-    /// The rules that hold on a host, which may be written with its port.
+    /// The rules for a host, which may have a port.
     pub fn of_host(&self, host: &str) -> Cow<'_, TrapRules> {
         if self.domains.is_empty() {
             return Cow::Borrowed(self);
@@ -76,7 +76,7 @@ impl TrapRules {
         }
     }
 
-    /// The entry of the host itself, or else of the nearest domain above it.
+    /// The entry of the host itself, or else of the closest parent domain.
     fn nearest(&self, host: &str) -> Option<&TrapOverride> {
         let name = match host.rsplit_once(':') {
             Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
@@ -139,7 +139,7 @@ impl TrapRule {
         Self::ALL.into_iter().find(|rule| rule.as_str() == word)
     }
 
-    /// What to set so that the rule lets more through.
+    /// The setting that makes the rule more lenient.
     pub fn setting(self) -> &'static str {
         match self {
             TrapRule::NearDuplicates => "traps.urls_per_pattern, traps.worthless_percent",
@@ -151,7 +151,7 @@ impl TrapRule {
         }
     }
 
-    /// How to fetch what the rule holds back.
+    /// The option or setting that fetches what the rule skips.
     pub fn option(self) -> &'static str {
         match self {
             TrapRule::PathDepth => "max_path_depth",
@@ -167,8 +167,8 @@ impl fmt::Display for TrapRule {
     }
 }
 
-/// What the detail of such a refusal says: `RULE: PATTERN: finding`. A pattern is a URL with its numbers and ids left
-/// out, and has no blank in it.
+/// The detail of such a skip: `RULE: PATTERN: finding`. A pattern is a URL without its numbers and ids, and contains no
+/// blank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrapSkip<'d> {
     pub rule: TrapRule,
@@ -181,7 +181,7 @@ impl<'d> TrapSkip<'d> {
         Skip::new(SkipReason::Trap, format!("{}: {}: {}", self.rule, self.pattern, self.finding))
     }
 
-    /// None for what older versions have stored.
+    /// None for details that older versions have stored.
     pub fn parse(detail: &'d str) -> Option<TrapSkip<'d>> {
         let (rule, rest) = detail.split_once(": ")?;
         let (pattern, finding) = rest.split_once(": ")?;

@@ -1,8 +1,8 @@
-//! Bodies that are not complete.
+//! Incomplete bodies.
 
 use serde::{Deserialize, Serialize};
 
-/// Why a body is not complete. The words are those of `WARC-Truncated`.
+/// Why a body is incomplete. The names are those of `WARC-Truncated`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Truncation {
@@ -10,7 +10,7 @@ pub enum Truncation {
     Length,
     /// The time limit of the whole fetch was reached.
     Time,
-    /// The server ended it early, or it is malformed: no setting helps.
+    /// The server ended it early, or it is malformed. No setting helps.
     Disconnect,
 }
 
@@ -23,7 +23,7 @@ impl Truncation {
         }
     }
 
-    /// Reads it back from the detail of a [`crate::SkipReason::BodyTruncated`], which begins with the cause.
+    /// Reads the cause back from the detail of a [`crate::SkipReason::BodyTruncated`], which begins with it.
     pub fn of_detail(detail: &str) -> Truncation {
         let begins = |words: &[&str]| words.iter().any(|word| detail.starts_with(word));
         if begins(&["body over ", "more than "]) {

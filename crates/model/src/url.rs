@@ -1,9 +1,9 @@
-//! A URL has two forms. The *request form* is the URL as it was found: the WHATWG serialization without fragment and user
-//! info. It is what a server is asked for, what records show and what robots.txt rules are matched against. The *normal
-//! form* is what all spellings of a URL have in common. It exists to compare: equality, identity and fingerprints are
-//! those of the normal form.
+//! A URL has two forms. The *request form* is the URL as it was found: the WHATWG serialization without fragment and
+//! user info. It is sent to the server, shown in records and matched against robots.txt rules. The *normal form* is
+//! shared by all spellings of a URL. It serves comparison: equality, identity and fingerprints are those of the normal
+//! form.
 //!
-//! [`Url`] is made by [`Url::parse`] and [`Base::join`] only, so that both forms always belong together.
+//! Only [`Url::parse`] and [`Base::join`] create a [`Url`], so both forms always belong together.
 
 mod base;
 mod escape;
@@ -23,8 +23,7 @@ use std::hash::{Hash, Hasher};
 /// The longest URL that is crawled, in bytes of either form.
 const MAX_LENGTH: usize = 2048;
 
-/// The longest text that is looked at. A fragment or user info may be long, but a page that holds megabytes of `href` does
-/// not get them parsed.
+/// The longest text that is parsed. A fragment or user info may be long, but megabytes of `href` are refused unparsed.
 const MAX_INPUT: usize = 8 * MAX_LENGTH;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,10 +50,10 @@ impl Scheme {
     }
 }
 
-/// Why a text is no URL to crawl.
+/// Why a text is not a URL that can be crawled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
-    #[error("scheme '{0}' is not crawled, only http and https are")]
+    #[error("scheme '{0}' is not supported, only http and https")]
     Scheme(String),
     #[error("the URL has no host")]
     NoHost,
@@ -67,7 +66,7 @@ pub enum UrlError {
 /// An http or https URL. Its parts (host, path, query) are those of the request form; both forms have the same origin.
 #[derive(Clone)]
 pub struct Url {
-    /// The request form, followed by the normal form where the two differ. Most URLs are found in their normal form and
+    /// The request form, followed by the normal form if the two differ. Most URLs are found in their normal form and
     /// take no more memory than one text.
     text: Box<str>,
     /// Where the authority ends and the path begins.
@@ -120,7 +119,7 @@ impl Url {
         })
     }
 
-    /// Completes a request form: works out its normal form and keeps it where it differs.
+    /// Completes a request form: computes its normal form and stores it if it differs.
     fn complete(
         text: Vec<u8>,
         path_start: usize,
@@ -138,7 +137,7 @@ impl Url {
         Url::from_parts(text, path_start, path_end, differs.then_some(normal.as_slice()))
     }
 
-    /// Both forms as one text, for stores: the request form, and the normal form after a space where it differs.
+    /// Both forms as one text, for stores: the request form, then a space and the normal form if it differs.
     pub fn to_stored(&self) -> Cow<'_, str> {
         if self.is_normal() {
             Cow::Borrowed(self.as_str())
@@ -147,8 +146,8 @@ impl Url {
         }
     }
 
-    /// Reads back what [`Url::to_stored`] gave and a store kept. A text without a normal form is its own. Checks the shape
-    /// only: use it for nothing that comes from outside.
+    /// Reads back the output of [`Url::to_stored`]. A text without a normal form is its own normal form. Checks the
+    /// shape only: do not use it for outside data.
     pub fn from_stored(text: &str) -> Result<Url, UrlError> {
         let (text, normal) = match text.split_once(' ') {
             Some((request, normal)) => (request, Some(normal)),
@@ -181,17 +180,16 @@ impl Url {
         Url::from_parts(stored, path_start, path_end, normal)
     }
 
-    /// The URL as it would be, had it been found in its normal form.
+    /// The URL with its normal form as request form.
     pub fn in_normal_form(&self) -> Cow<'_, Url> {
         if self.is_normal() {
             return Cow::Borrowed(self);
         }
-        // Both forms have the same origin, and what was taken in was checked.
+        // Both forms have the same origin, and the input was checked before.
         Url::from_stored(self.normal()).map_or(Cow::Borrowed(self), Cow::Owned)
     }
 
-    /// The URL again, with the normal form that these rules give it: for texts that come from a record, which has the
-    /// request form only.
+    /// Recomputes the normal form by these rules: for texts from a record, which has the request form only.
     pub fn under(&self, rules: &NormalRules) -> Result<Url, UrlError> {
         let text = self.as_str().as_bytes().to_vec();
         Url::complete(text, usize::from(self.path_start), usize::from(self.path_end), rules)
@@ -209,13 +207,13 @@ impl Url {
         if self.is_normal() { &self.text } else { self.slice(usize::from(self.end), self.text.len()) }
     }
 
-    /// Was it found in its normal form?
+    /// Whether it was found in its normal form.
     #[inline]
     pub fn is_normal(&self) -> bool {
         usize::from(self.end) == self.text.len()
     }
 
-    /// The same URL in the same spelling.
+    /// Whether both are the same URL in the same spelling.
     #[inline]
     pub fn same_request(&self, other: &Url) -> bool {
         self.as_str() == other.as_str()
@@ -231,7 +229,7 @@ impl Url {
         self.text.get(from..to).unwrap_or("")
     }
 
-    /// The host as politeness knows it: its name, with `:port` where that is not the scheme's own.
+    /// The host as the politeness rules know it: its name, with `:port` unless that is the scheme's default.
     #[inline]
     pub fn host(&self) -> &str {
         self.slice(self.scheme().prefix().len(), usize::from(self.path_start))
@@ -269,12 +267,12 @@ impl Url {
         self.text.get(usize::from(self.path_end) + 1..usize::from(self.end))
     }
 
-    /// The segments of the path; a slash at the end makes no further one.
+    /// The segments of the path; a trailing slash adds none.
     pub fn segments(&self) -> impl DoubleEndedIterator<Item = &str> + Clone {
         self.path().split('/').filter(|segment| !segment.is_empty())
     }
 
-    /// The parameters of the query as they stand, each with its value, if it has one.
+    /// The parameters of the query as written, each with its value, if it has one.
     pub fn parameters(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
         let parameters = self.query().into_iter().flat_map(|query| query.split('&'));
         parameters.map(|parameter| match parameter.split_once('=') {
@@ -300,8 +298,8 @@ fn invalid(error: url::ParseError) -> UrlError {
     }
 }
 
-/// The general way, from what the `url` crate made of the input: scheme, host, port and dot segments are resolved, and what
-/// may not stand in a URL is escaped as browsers do it.
+/// The general path, from the output of the `url` crate: it resolves scheme, host, port and dot segments and escapes
+/// illegal characters as browsers do.
 fn request_form(parsed: &url::Url, rules: &NormalRules) -> Result<Url, UrlError> {
     let (_, mut out) = origin_of(parsed)?;
     let path_start = out.len();
@@ -314,7 +312,7 @@ fn request_form(parsed: &url::Url, rules: &NormalRules) -> Result<Url, UrlError>
     Url::complete(out, path_start, path_end, rules)
 }
 
-/// `https://example.com:8443`: no user, no password, no final dot, no port that goes without saying.
+/// `https://example.com:8443`: no user, no password, no final dot, no default port.
 fn origin_of(parsed: &url::Url) -> Result<(Scheme, Vec<u8>), UrlError> {
     let scheme = match parsed.scheme() {
         "http" => Scheme::Http,
@@ -327,7 +325,7 @@ fn origin_of(parsed: &url::Url) -> Result<(Scheme, Vec<u8>), UrlError> {
     match host.trim_end_matches('.') {
         "" => return Err(UrlError::NoHost),
         name if name.len() == host.len() => origin.extend_from_slice(host.as_bytes()),
-        // Without its dots a name may turn out to be an address in one of its odd spellings.
+        // Without its dots a name may turn out to be an address in an unusual notation.
         name => origin.extend_from_slice(url::Host::parse(name).map_err(invalid)?.to_string().as_bytes()),
     }
     if let Some(port) = parsed.port() {
@@ -389,7 +387,7 @@ impl Hash for Url {
 }
 
 impl Serialize for Url {
-    /// For stores, which must not lose the identity: see [`Url::to_stored`]. Records for people have the request form.
+    /// For stores, which must keep the identity: see [`Url::to_stored`]. Records for people have the request form.
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(&self.to_stored())
     }

@@ -1,4 +1,4 @@
-//! The visit is the unit of work: one attempt, in one round, at one URL of one job.
+//! A visit is the unit of work: one attempt, in one round, to get one URL for one job.
 
 use crate::{Millis, PreviousFetch, Url, Validators, is_zero};
 use serde::{Deserialize, Serialize};
@@ -15,13 +15,13 @@ impl fmt::Display for JobId {
     }
 }
 
-/// Keyed 64-bit fingerprint of (normal form, salt): what the seen-set holds. The key is drawn once per data directory, so
-/// that nobody outside can prepare collisions.
+/// Keyed 64-bit fingerprint of (normal form, salt): the entries of the seen-set. The key is drawn once per data
+/// directory, so that nobody outside can prepare collisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fingerprint(pub u64);
 
 impl Fingerprint {
-    /// A URL may be linked as a page and used as a resource: these are two visits.
+    /// A URL may be linked as a page and used as a resource; these are two visits.
     pub fn for_kind(self, kind: RequestKind) -> Fingerprint {
         match kind {
             RequestKind::Resource => Fingerprint(self.0 ^ 0x5265_736f_7572_6365),
@@ -36,7 +36,7 @@ pub struct FingerprintKey {
 }
 
 impl FingerprintKey {
-    /// Derives the hash's whole secret from 16 random bytes, by SplitMix64 over both halves.
+    /// Derives the whole secret of the hash from 16 random bytes, by SplitMix64 over both halves.
     pub fn new(key: [u8; 16]) -> FingerprintKey {
         let number = u128::from_le_bytes(key);
         let mut low = number as u64;
@@ -49,8 +49,8 @@ impl FingerprintKey {
         FingerprintKey { secret }
     }
 
-    /// `salt` tells visits apart that may be made to the same URL: a crawl salts with the round, a graph, which visits a
-    /// host once per depth, with the depth.
+    /// `salt` distinguishes visits of the same URL: a crawl uses the round; a graph, which visits a host once per
+    /// depth, the depth.
     pub fn of(&self, url: &str, salt: u32) -> Fingerprint {
         let base = xxh3::xxh3_64_with_secret(url.as_bytes(), self.secret.as_slice());
         // Mixed in with an odd multiplier, so that salt 0 costs nothing and no two salts collide.
@@ -80,7 +80,7 @@ pub enum RequestKind {
     Page,
     Robots,
     Sitemap,
-    /// What a page is shown with: a picture, a style, a script.
+    /// A part of a page: an image, a style, a script.
     Resource,
 }
 
@@ -106,11 +106,11 @@ pub struct Hop {
     pub status: u16,
 }
 
-/// Names a visit in the archive and the catalogue: stable through restarts and recovery.
+/// Identifies a visit in the archive and the catalogue; stable across restarts and recovery.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct VisitKey {
     pub job: JobId,
-    /// The URL as scheduled; the record is written under it, whatever redirects follow.
+    /// The URL as scheduled. The record is stored under it, whatever redirects follow.
     pub url: Url,
     pub round: u32,
     pub attempt: u8,
@@ -124,7 +124,7 @@ pub struct Visit {
     pub job: JobId,
     #[serde(default, skip_serializing_if = "RequestKind::is_page")]
     pub kind: RequestKind,
-    /// The URL to ask for now: the scheduled one, or where its redirects have led.
+    /// The URL to request now: the scheduled one, or the target of its redirects.
     pub url: Url,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub round: u32,
@@ -151,7 +151,7 @@ impl Visit {
         self.hops.first().map_or(&self.url, |hop| &hop.url)
     }
 
-    /// What makes the request conditional: the validators of the last fetch, if that was sent by this very URL.
+    /// What makes the request conditional: the validators of the last fetch, if this very URL sent them.
     pub fn validators(&self) -> Option<&Validators> {
         let previous = self.previous.as_deref().filter(|previous| previous.url.same_request(&self.url))?;
         Some(&previous.validators)

@@ -1,4 +1,4 @@
-//! Why a host is not requested now.
+//! Why a host is paused.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub enum WaitReason {
     RobotsUnreachable,
     /// Its time window is closed.
     OutsideWindow,
-    /// Its name could not be resolved and is retried.
+    /// Its name could not be resolved; the lookup will be retried.
     DnsRetry,
 }
 
@@ -30,18 +30,18 @@ impl WaitReason {
     pub fn words(self) -> &'static str {
         match self {
             WaitReason::CrawlDelay => "in its crawl delay",
-            WaitReason::RetryAfter => "asked to by Retry-After",
+            WaitReason::RetryAfter => "paused by Retry-After",
             WaitReason::BreakerOpen => "circuit breaker open after failures in a row",
             WaitReason::Suspended => "suspended after too many errors",
-            WaitReason::Parked => "parked by Retry-After",
-            WaitReason::RobotsRetry => "robots.txt failed and is retried",
+            WaitReason::Parked => "long pause by Retry-After",
+            WaitReason::RobotsRetry => "robots.txt unreachable; retrying",
             WaitReason::RobotsUnreachable => "robots.txt unreachable",
             WaitReason::OutsideWindow => "outside its time window",
-            WaitReason::DnsRetry => "its name could not be resolved and is retried",
+            WaitReason::DnsRetry => "DNS lookup failed; retrying",
         }
     }
 
-    /// Whether the wait may be so long that a crawl ends instead of waiting for it.
+    /// Whether the wait may be so long that a crawl ends instead of waiting.
     pub fn blocks(self) -> bool {
         matches!(self, WaitReason::RobotsUnreachable | WaitReason::Parked)
     }

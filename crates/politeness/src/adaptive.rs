@@ -1,8 +1,8 @@
-//! The delay that a host's own answers ask for: longer when they are slow, fail, or say 429; shorter again when they
-//! are quick, but never below the delay the rules set.
+//! Adapts the delay to a host's responses: longer when they are slow, fail, or return 429; shorter again when they are
+//! fast, but never below the configured delay.
 //!
-//! The mean is over the last 91 to 100 answers: they are summed in ten buckets of ten, and the oldest bucket goes
-//! when a new one is begun. That keeps the state of a host in 48 bytes, where a hundred latencies would take 200.
+//! The mean covers the last 91 to 100 responses: they are summed in ten buckets of ten, and the oldest bucket is
+//! dropped when a new one starts. That keeps the state of a host in 48 bytes, where a hundred latencies would take 200.
 
 use crate::PolitenessError;
 use crate::codec::{Reader, put_number};
@@ -19,17 +19,17 @@ pub struct AdaptivePolicy {
     pub slow_above: Duration,
     /// A mean below this speeds up.
     pub fast_below: Duration,
-    /// The rate is multiplied by this when answers are slow.
+    /// The rate is multiplied by this when responses are slow.
     pub slow_factor: f64,
-    /// The rate is multiplied by this when answers are quick.
+    /// The rate is multiplied by this when responses are fast.
     pub fast_factor: f64,
     /// The rate is divided by this on a 5xx.
     pub server_error_divisor: f64,
     /// The rate is divided by this on a 429.
     pub too_many_requests_divisor: f64,
-    /// Fewer answers than this say nothing about the mean.
+    /// With fewer responses than this the mean is not used.
     pub minimum_answers: u8,
-    /// No answer makes the delay longer than this; one that is longer by the rules stays as it is.
+    /// Responses cannot raise the delay beyond this; a longer configured delay stays as it is.
     pub longest_delay: Duration,
 }
 
@@ -49,12 +49,12 @@ impl Default for AdaptivePolicy {
     }
 }
 
-/// Where slowing down begins for a host without delay, and where speeding up ends: ten requests a second.
+/// The first delay when slowing down a host without delay, and the lowest when speeding up: ten requests a second.
 const SHORTEST_STRETCH_MS: f64 = 100.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerClass {
-    /// An answer that is judged by its latency: anything but the two below, a timeout included.
+    /// A response judged by its latency: anything but the two below, timeouts included.
     Plain,
     /// 5xx.
     ServerError,
@@ -74,7 +74,7 @@ impl AnswerClass {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Adaptive {
-    /// The current delay in milliseconds, 0 while it is the one the rules set.
+    /// The current delay in milliseconds; 0 means the configured one.
     delay_ms: f32,
     /// Sums of latency in milliseconds; the bucket at `current` is being filled.
     sums_ms: [u32; BUCKETS],
@@ -85,7 +85,7 @@ pub struct Adaptive {
 }
 
 impl Adaptive {
-    /// Takes note of an answer. `base_delay` is what the rules set for this host at this moment.
+    /// Records a response. `base_delay` is the configured delay of this host at this moment.
     pub fn observe(
         &mut self,
         latency: Duration,
@@ -122,12 +122,12 @@ impl Adaptive {
         self.delay_ms = if stretched { to as f32 } else { 0.0 };
     }
 
-    /// The delay to keep now: what the rules set, or longer.
+    /// The delay to use now: the configured one, or longer.
     pub fn stretch(&self, base_delay: Duration) -> Duration {
         Duration::try_from_secs_f32(self.delay_ms / 1000.0).unwrap_or_default().max(base_delay)
     }
 
-    /// None before there are enough answers.
+    /// None until there are enough responses.
     pub fn mean(&self, minimum_answers: u8) -> Option<Duration> {
         let answers = u64::from(self.full) * u64::from(ANSWERS_PER_BUCKET) + u64::from(self.in_current);
         if answers < u64::from(minimum_answers.max(1)) {
@@ -164,7 +164,7 @@ impl Adaptive {
     pub(crate) fn decode(from: &mut Reader<'_>) -> Result<Adaptive, PolitenessError> {
         let delay_ms = f32::from_bits(from.small::<u32>()?.swap_bytes());
         if !delay_ms.is_finite() || delay_ms < 0.0 {
-            return Err(from.error("delay is no number of milliseconds"));
+            return Err(from.error("delay is not a number of milliseconds"));
         }
         let (current, in_current, full) = (from.byte()?, from.byte()?, from.byte()?);
         if usize::from(current) >= BUCKETS || in_current > ANSWERS_PER_BUCKET || usize::from(full) >= BUCKETS

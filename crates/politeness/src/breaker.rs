@@ -1,5 +1,6 @@
-//! The circuit breaker of a host. Five failures in a row open it for a minute; then single requests probe, and two
-//! successes close it. More than half of the requests failing within five minutes suspends the host, with an alert.
+//! The circuit breaker of a host. Five failures in a row open it for a minute; then it lets single requests through as
+//! probes, and two successes close it. If more than half of the requests fail within five minutes, the host is
+//! suspended and an alert is raised.
 //!
 //! Errors are counted in five buckets of a fifth of the window each, so that the window covers 80 to 100 % of its
 //! length in 24 bytes.
@@ -15,16 +16,16 @@ const BUCKETS: usize = 5;
 #[derive(Clone, Debug, PartialEq)]
 pub struct BreakerPolicy {
     pub enabled: bool,
-    /// Failures in a row that open it.
+    /// Consecutive failures that open it.
     pub failures: u8,
     pub open_for: Duration,
     /// Successes while half-open that close it.
     pub successes: u8,
-    /// The window over which the share of errors is taken.
+    /// The window for the share of errors.
     pub window: Duration,
     /// Above this share of errors, 0 to 1, the host is suspended.
     pub error_share: f64,
-    /// Fewer requests than this in the window say nothing about the share.
+    /// With fewer requests in the window than this, the share is not used.
     pub minimum_requests: u16,
     pub suspend_for: Duration,
 }
@@ -44,11 +45,11 @@ impl Default for BreakerPolicy {
     }
 }
 
-/// May a request go out?
+/// Whether a request may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gate {
     Open,
-    /// Half-open: one request at a time, to see whether the host is back.
+    /// Half-open: one request at a time, to check whether the host has recovered.
     Probe,
     Shut {
         until: Millis,
@@ -61,11 +62,11 @@ pub enum Gate {
 pub enum AlertKind {
     /// Failures in a row.
     Opened,
-    /// Too large a share of errors: somebody should look.
+    /// Too large a share of errors: a person should look at it.
     Suspended,
 }
 
-/// Something a person may want to know about a host.
+/// A change that may interest a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alert {
     pub kind: AlertKind,
@@ -79,7 +80,7 @@ pub struct Alert {
 enum Phase {
     #[default]
     Closed,
-    /// Shut until the time in `until`, half-open from then on.
+    /// Open until `until`, half-open from then on.
     Opened,
     Suspended,
 }
@@ -90,7 +91,7 @@ pub struct Breaker {
     phase: Phase,
     failures_in_row: u8,
     probe_successes: u8,
-    /// Which stretch of time the bucket at `slot % BUCKETS` is for.
+    /// The time slot that the bucket at `slot % BUCKETS` counts.
     slot: u32,
     successes: [u16; BUCKETS],
     errors: [u16; BUCKETS],
@@ -119,7 +120,7 @@ impl Breaker {
                     *self = Breaker::default();
                 }
             }
-            // The answer to a request that was under way when it opened: no sign that the host is back.
+            // The response to a request that was in flight when the breaker opened: no sign of recovery.
             Gate::Shut { .. } => {}
         }
     }
@@ -174,10 +175,10 @@ impl Breaker {
 
     fn count(&mut self, now: Millis, policy: &BreakerPolicy, error: bool) {
         let width = u64::try_from(policy.window.as_millis()).unwrap_or(u64::MAX) / BUCKETS as u64;
-        // Only differences matter, so the low half of the slot's number will do.
+        // Only differences matter, so the low half of the slot number is enough.
         let slot = (now.0 / width.max(1)) as u32;
         let passed = slot.wrapping_sub(self.slot);
-        // A clock that went back leaves the counts where they are.
+        // If the clock went back, the counts stay as they are.
         if passed <= u32::MAX / 2 {
             for step in 0..passed.min(BUCKETS as u32) {
                 let emptied = index(slot.wrapping_sub(step));
@@ -300,7 +301,7 @@ mod tests {
     #[test]
     fn more_than_half_failing_in_five_minutes_suspends_with_an_alert() {
         let mut breaker = Breaker::default();
-        // Two failures to one success never make five in a row.
+        // With two failures per success there are never five in a row.
         let mut alert = None;
         for n in 0..60 {
             if n % 3 == 0 {

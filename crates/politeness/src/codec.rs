@@ -1,4 +1,4 @@
-//! Numbers in few bytes, for host records that are written with every batch: seven bits to a byte, low ones first.
+//! Variable-length numbers for host records, which are written with every batch: seven bits per byte, low bits first.
 
 use crate::PolitenessError;
 
@@ -10,7 +10,7 @@ pub(crate) fn put_number(to: &mut Vec<u8>, mut number: u64) {
     to.push(number as u8);
 }
 
-/// Reads what was put, and says where it went wrong.
+/// Reads the fields back and reports where an error is.
 pub(crate) struct Reader<'b> {
     bytes: &'b [u8],
     at: usize,
@@ -47,7 +47,7 @@ impl<'b> Reader<'b> {
         Err(self.error("number too long"))
     }
 
-    /// A number that has to fit a smaller type.
+    /// A number that must fit a smaller type.
     pub(crate) fn small<N: TryFrom<u64>>(&mut self) -> Result<N, PolitenessError> {
         let number = self.number()?;
         N::try_from(number).map_err(|_| self.error("number out of range"))

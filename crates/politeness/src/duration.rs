@@ -1,5 +1,5 @@
-//! A duration as people write it in a configuration, as a type: `250ms`, `2s`, `24h`, or a bare number of seconds.
-//! For lists and optional keys, where serde's `with` does not reach.
+//! A duration as a type, as people write it in a configuration: `250ms`, `2s`, `24h`, or a bare number of seconds. For
+//! lists and optional keys, where serde's `with` does not apply.
 
 use argiope_model::human_duration;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
-//! What can go wrong in this crate: a setting that makes no sense, or a stored host record that cannot be read.
+//! Errors of this crate: an invalid setting, or a stored host record that cannot be read.
 
-/// Names the subject and what is wrong with it. None of these gets better by trying again.
+/// Names the subject and the problem. Retrying does not help with any of these.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PolitenessError {
     /// `subject` is the path of the key, as in `politeness.domain_overrides.example.com.windows`.

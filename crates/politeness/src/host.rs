@@ -1,5 +1,5 @@
-//! All of one host's politeness in one record: when it may be asked next, why it waits, how it has answered. The
-//! frontier owns it, counts what is in flight itself, and stores the record with every batch.
+//! The politeness state of one host in one record: when the next request is allowed, why the host is paused, how it has
+//! responded. The frontier owns it, counts requests in flight itself, and stores the record with every batch.
 
 use crate::codec::{Reader, put_number};
 use crate::{Adaptive, Alert, AnswerClass, Breaker, Gate, HostRules, PolitenessError, RetryAfter};
@@ -13,7 +13,7 @@ use std::time::Duration;
 pub enum AnswerResult {
     /// Any status, errors included.
     Status(u16),
-    /// There was no complete answer.
+    /// There was no complete response.
     Failed(FailureKind),
 }
 
@@ -23,7 +23,7 @@ pub struct AnswerOutcome {
     /// From the start of the request to its first byte or its failure.
     pub latency: Duration,
     pub result: AnswerResult,
-    /// What [`crate::parse_retry_after`] made of the header.
+    /// The value that [`crate::parse_retry_after`] read from the header.
     pub retry_after: Option<Millis>,
 }
 
@@ -32,7 +32,7 @@ pub struct AnswerOutcome {
 pub enum ParkReason {
     /// The host asked for a wait so long that it is reported.
     RetryAfter,
-    /// robots.txt cannot be had.
+    /// robots.txt is unreachable.
     RobotsUnreachable,
 }
 
@@ -51,7 +51,7 @@ pub struct Parked {
     pub reason: ParkReason,
 }
 
-/// What the owner of the host has to tell somebody.
+/// Events that the caller should report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reaction {
     pub alert: Option<Alert>,
@@ -67,45 +67,46 @@ pub struct Wait {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostState {
     next_allowed: Millis,
-    /// What the delay runs from: the end of the last answer, or with several in flight the last start. A delay that
-    /// grows during the wait is counted from there, too.
+    /// Where the delay starts: at the end of the last response, or, with several requests in flight, at the last start.
+    /// A delay that grows during the wait is counted from there, too.
     free_since: Millis,
-    /// What `Retry-After` asked for without parking the host: a wait that ends no later is no delay.
+    /// The end of a `Retry-After` that did not park the host. A wait that ends no later than the delay is not shown
+    /// separately.
     asked_until: Millis,
     parked: Option<Parked>,
-    /// Of the host's robots.txt; http and https share the longer one.
+    /// The delay from the host's robots.txt; http and https share the longer one.
     crawl_delay_ms: Option<u32>,
     adaptive: Adaptive,
     breaker: Breaker,
 }
 
 impl HostState {
-    /// A request has begun. With several in flight the delay runs from start to start; with one the end of the
-    /// answer sets a later time.
+    /// A request has started. With several in flight the delay runs from start to start; with one, the end of the
+    /// response sets a later time.
     pub fn started(&mut self, at: Millis, base_delay: Duration) {
         self.free_since = self.free_since.max(at);
         self.next_allowed = self.next_allowed.max(at + self.adaptive.stretch(base_delay));
     }
 
-    /// The delay is `delay` now, and may have been shorter when the wait for it began. Whether it is over at `now`.
+    /// Whether the delay is over at `now`. It is `delay` now, and may have been shorter when the wait for it began.
     pub fn keeps(&mut self, delay: Duration, now: Millis) -> bool {
         self.next_allowed = self.next_allowed.max(self.free_after(delay));
         self.next_allowed <= now
     }
 
-    /// When a delay is over. Without one there is nothing to wait for: the end of an answer, which is in whole milliseconds
-    /// and no earlier than it was, is over when it is told of.
+    /// When a delay is over. Without a delay there is no wait: the end of a response, rounded up to whole milliseconds,
+    /// is over when it is reported.
     fn free_after(&self, delay: Duration) -> Millis {
         if delay.is_zero() { Millis(0) } else { self.free_since + delay }
     }
 
-    /// The delay is this long now, for the wait that is under way as well. What the host itself asked for stays.
+    /// Sets the delay, also for the current wait. Pauses that the host itself asked for stay.
     pub fn change_delay(&mut self, delay: Duration) {
         self.next_allowed = self.asked_until.max(self.free_after(delay));
     }
 
-    /// A request has ended, with an answer or without. robots.txt and redirect hops are requests like any other.
-    /// `base_delay` and `per_host` are what the rules gave for the jobs at hand.
+    /// A request has ended, with or without a response. robots.txt and redirect hops are requests like any other.
+    /// `base_delay` and `per_host` are the configured values for the jobs involved.
     pub fn answered(
         &mut self,
         ended: Millis,
@@ -126,7 +127,7 @@ impl HostState {
     fn adapt(&mut self, outcome: &AnswerOutcome, rules: &HostRules, base_delay: Duration) {
         let class = match outcome.result {
             AnswerResult::Status(status) => AnswerClass::of_status(status),
-            // Nobody was slow where nobody answered; the breaker sees to those.
+            // Without a response there is no latency to judge; the breaker handles failures.
             AnswerResult::Failed(FailureKind::Timeout) => AnswerClass::Plain,
             AnswerResult::Failed(FailureKind::Status(status)) => AnswerClass::of_status(status),
             AnswerResult::Failed(_) => return,
@@ -134,7 +135,7 @@ impl HostState {
         self.adaptive.observe(outcome.latency, class, base_delay, rules.adaptive());
     }
 
-    /// A robots.txt that cannot be had is dealt with by its own policy and is no failure here.
+    /// An unreachable robots.txt has its own policy and does not count as a failure here.
     fn judge(&mut self, ended: Millis, outcome: &AnswerOutcome, rules: &HostRules) -> Option<Alert> {
         let kind = match outcome.result {
             AnswerResult::Status(status) => FailureKind::Status(status),
@@ -144,14 +145,14 @@ impl HostState {
             let counted = outcome.request != RequestKind::Robots;
             return counted.then(|| self.breaker.on_failure(ended, rules.breaker())).flatten();
         }
-        // An answer, whatever it says, shows that the host is there. The other failures show nothing.
+        // Any response shows that the host is up. The other failures show nothing.
         if matches!(outcome.result, AnswerResult::Status(_)) {
             self.breaker.on_success(ended, rules.breaker());
         }
         None
     }
 
-    /// What an answer asks for with `Retry-After` holds for the whole host. The same answer may be told again.
+    /// Applies a `Retry-After` to the whole host. Reporting the same response twice is harmless.
     pub fn obey_retry_after(
         &mut self,
         ended: Millis,
@@ -168,7 +169,7 @@ impl HostState {
         }
     }
 
-    /// Parks the host, or leaves it parked for longer.
+    /// Parks the host, or extends its pause.
     pub fn park(&mut self, until: Millis, reason: ParkReason) -> Parked {
         let parked = match self.parked {
             Some(already) if already.until >= until => already,
@@ -182,8 +183,8 @@ impl HostState {
         self.parked = None;
     }
 
-    /// Forgets how often the host has failed: its breaker and a suspension. Delays, and waits that the host asked for, stay.
-    /// Whether there was anything to forget.
+    /// Forgets the failures of the host: its breaker and a suspension. Delays, and pauses that the host asked for,
+    /// stay. Returns whether there was anything to forget.
     pub fn forget_failures(&mut self) -> bool {
         std::mem::take(&mut self.breaker) != Breaker::default()
     }
@@ -202,7 +203,7 @@ impl HostState {
         self.wait(now, rules).map_or(now, |wait| wait.until)
     }
 
-    /// What the host waits for longest, if it has to wait at all.
+    /// The longest of the host's current waits, if it has to wait.
     pub fn wait(&self, now: Millis, rules: &HostRules) -> Option<Wait> {
         let is_asked_for = self.next_allowed <= self.asked_until;
         let reason = if is_asked_for { WaitReason::RetryAfter } else { WaitReason::CrawlDelay };
@@ -223,12 +224,12 @@ impl HostState {
         if opens > free { Some(Wait { until: opens, reason: WaitReason::OutsideWindow }) } else { longest }
     }
 
-    /// Whether a request may go out only alone, to probe a host that has been failing.
+    /// Whether only a single request may be sent, to probe a host that has been failing.
     pub fn gate(&self, now: Millis) -> Gate {
         self.breaker.allows(now)
     }
 
-    /// The delay now: `base_delay`, or longer where the host's answers ask for it.
+    /// The delay now: `base_delay`, or longer if the host's responses call for it.
     pub fn delay(&self, base_delay: Duration) -> Duration {
         self.adaptive.stretch(base_delay)
     }
@@ -246,18 +247,18 @@ impl HostState {
             delay.map(|delay| u32::try_from(delay.as_micros().div_ceil(1000)).unwrap_or(u32::MAX));
     }
 
-    /// The longer of two: for a host that serves http and https with a robots.txt each.
+    /// Takes the longer of two: for a host that serves http and https with a robots.txt each.
     pub fn raise_crawl_delay(&mut self, delay: Option<Duration>) {
         self.set_crawl_delay(self.crawl_delay().max(delay));
     }
 }
 
 const VERSION: u8 = 2;
-/// Does not tell what the host asked for from its delay: all of its wait is taken for asked.
+/// Does not distinguish the delay from pauses that the host asked for: treats all of the wait as asked for.
 const WITHOUT_ASKED: u8 = 1;
 
-/// The stored form: version, times as numbers of variable length, and the two parts with memory only if they have
-/// one. A host that answers well takes some 30 bytes.
+/// The stored form: version, times as variable-length numbers, and the two parts that have state only if they have any.
+/// A host that responds well takes about 30 bytes.
 impl HostState {
     pub fn encode(&self, to: &mut Vec<u8>) {
         let parked = match self.parked.map(|parked| parked.reason) {
@@ -299,7 +300,7 @@ impl HostState {
         let mut from = Reader::new(bytes);
         let version = from.byte()?;
         if !(WITHOUT_ASKED..=VERSION).contains(&version) {
-            return Err(from.error("version not known; it was written by a newer program"));
+            return Err(from.error("unknown version; it was written by a newer program"));
         }
         let flags = from.byte()?;
         if flags >> 7 != 0 || (version == WITHOUT_ASKED && flags >> 6 != 0) {

@@ -66,7 +66,7 @@ fn without_a_delay_the_rest_of_a_millisecond_is_not_waited_for() {
     host.answered(ended, &status(200), &rules, Duration::ZERO, ONE);
     assert!(host.keeps(Duration::ZERO, at(2)));
     assert_eq!(host.ready_at(at(2), &rules), at(2));
-    // A delay that comes later runs from the end all the same.
+    // A delay that is set later also runs from the end.
     assert!(!host.keeps(BASE, at(2) + BASE));
     assert!(host.keeps(BASE, ended + BASE));
 }

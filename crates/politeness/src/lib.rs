@@ -1,9 +1,9 @@
-//! How Argiope behaves towards the hosts it visits: robots.txt and its rules, delays, adaptive rates, time
-//! windows, circuit breakers, retries. Everything here is pure: time, bytes and chance are arguments, nothing
-//! reads a clock, a file or the network.
+//! How Argiope behaves towards the hosts it visits: robots.txt, delays, adaptive rates, time windows, circuit breakers,
+//! retries. Everything here is pure: time, bytes and randomness are arguments; nothing reads a clock, a file or the
+//! network.
 //!
-//! The neighbours: `frontier` keeps one [`HostState`] per host and asks it when the host is ready; `fetch` reports
-//! how each request ended; the configuration is read as [`PolitenessSettings`] and compiled to [`PolitenessRules`].
+//! Neighbours: `frontier` keeps one [`HostState`] per host and queries it when the host is ready; `fetch` reports how
+//! each request ended; the configuration is read as [`PolitenessSettings`] and compiled to [`PolitenessRules`].
 
 mod adaptive;
 mod breaker;

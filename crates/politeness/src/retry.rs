@@ -1,4 +1,4 @@
-//! What becomes of a visit whose request failed: another attempt after a while, the dead letters, or the end.
+//! What to do with a visit whose request failed: retry later, give up, or store the failure as final.
 
 use argiope_model::FailureKind;
 use std::time::Duration;
@@ -6,23 +6,23 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     After(Duration),
-    /// Tried as often as makes sense: kept for a person to look at.
+    /// Retried as often as allowed: kept for a person to look at.
     DeadLetter,
     /// Another attempt would end the same way.
     Final,
 }
 
-/// The attempts after a kind of failure.
+/// The retries after a kind of failure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RetrySteps {
     pub times: u8,
     pub first_after: Duration,
-    /// Each further wait is the one before times this.
+    /// Each wait is the previous one times this.
     pub growth: f64,
 }
 
 impl RetrySteps {
-    /// No wait grows beyond this, whatever the factor.
+    /// The upper limit of a wait.
     const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
     fn wait(&self, retries_made: u8) -> Option<Duration> {
@@ -42,7 +42,7 @@ pub struct RetryPolicy {
     pub server_error: RetrySteps,
     /// Timeouts, and connections refused, broken or not secured.
     pub no_answer: RetrySteps,
-    /// Each wait is varied by up to this share of itself, either way, so that hosts are not asked in step.
+    /// Each wait varies by up to this share of itself, so that retries do not run in step.
     pub jitter: f64,
     /// Upper bound for all of the above.
     pub max_retries: u8,
@@ -67,7 +67,7 @@ impl RetryPolicy {
         RetryPolicy { max_retries: 0, ..RetryPolicy::default() }
     }
 
-    /// `retries_made` is 0 after the first attempt; `chance` lies in [0, 1).
+    /// `retries_made` is 0 after the first attempt; `chance` is a random number in [0, 1).
     pub fn decide(&self, kind: FailureKind, retries_made: u8, chance: f64) -> Next {
         let Some(steps) = self.steps(kind) else { return Next::Final };
         match steps.wait(retries_made).filter(|_| retries_made < self.max_retries) {
@@ -103,7 +103,7 @@ impl RetryPolicy {
 mod tests {
     use super::*;
 
-    /// The chance that varies nothing.
+    /// The value of `chance` that leaves waits unchanged.
     const MIDDLE: f64 = 0.5;
 
     fn waits(kind: FailureKind) -> Vec<Next> {

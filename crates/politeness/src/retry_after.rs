@@ -5,15 +5,15 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use std::time::Duration;
 
-/// A longer wait is taken as this, so that instants stay within the calendar.
+/// Longer waits are cut to this, so that times stay within the calendar.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// What a host asked for.
+/// The pause that a host asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryAfter {
-    /// The host waits like for a delay.
+    /// The host waits as for a delay.
     Wait(Millis),
-    /// Long enough that the host is parked, and that somebody should be told.
+    /// Long enough to park the host and to report it.
     Park(Millis),
 }
 
@@ -29,7 +29,7 @@ impl RetryAfter {
     }
 }
 
-/// The instant the header names; one that lies in the past is `now`. None if it makes no sense.
+/// The time the header names; a time in the past becomes `now`. None if it is invalid.
 pub fn parse_retry_after(header: &[u8], now: Millis) -> Option<Millis> {
     let text = std::str::from_utf8(header).ok()?.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -46,7 +46,7 @@ fn http_date(text: &str) -> Option<Millis> {
     let at = FORMS.iter().find_map(|form| DateTime::strptime(form, text).ok())?;
     match at.to_zoned(TimeZone::UTC) {
         Ok(at) => Some(Millis(u64::try_from(at.timestamp().as_millisecond()).unwrap_or(0))),
-        // The last days of the year 9999 are dates but no instants; who names them means never.
+        // The last days of the year 9999 are valid dates but not valid timestamps; they mean "never".
         Err(_) => (at.year() > 0).then_some(Millis::NEVER),
     }
 }

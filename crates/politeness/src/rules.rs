@@ -1,5 +1,5 @@
-//! The politeness section, checked and ready for use: which rules hold for a host, and the delay that follows from
-//! them. Immutable; a reload of the configuration makes a new one.
+//! The politeness section, checked and compiled: which rules apply to a host, and the resulting delay. Immutable; a
+//! reload of the configuration creates a new one.
 
 use crate::settings::{
     ClassSettings, DomainSettings, Filters, PolitenessSettings, Rendering, WindowSettings, class_delay,
@@ -12,7 +12,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Where the delay of a host comes from, before robots.txt, windows and the host's own answers lengthen it.
+/// Where the delay of a host comes from, before robots.txt, windows and the host's responses lengthen it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DelaySource<'r> {
     Domain(&'r str),
@@ -21,7 +21,7 @@ pub enum DelaySource<'r> {
     Default,
 }
 
-/// What can be set for all and for one domain.
+/// Settings that exist globally and per domain.
 #[derive(Clone, Debug)]
 struct Behaviour {
     windows: Windows,
@@ -89,7 +89,7 @@ pub struct PolitenessRules {
 }
 
 impl PolitenessRules {
-    /// All that is wrong with the settings is found in one go.
+    /// All problems of the settings are reported together.
     pub fn compile(settings: &PolitenessSettings) -> Result<PolitenessRules, Vec<PolitenessError>> {
         let mut problems = Problems::default();
         let breaker = settings.breaker.over(BreakerPolicy::default(), "politeness.breaker");
@@ -135,8 +135,8 @@ impl PolitenessRules {
         self.domains.values().map(Arc::as_ref)
     }
 
-    /// The rules for a host: its name, with `:port` where that is not the scheme's own. An entry fits the host itself
-    /// and everything below it; the most specific one applies.
+    /// The rules for a host: its name, with `:port` unless that is the scheme's default. An entry applies to the host
+    /// itself and all subdomains; the most specific one wins.
     pub fn for_host(&self, host: &str) -> HostRules {
         HostRules {
             shared: Arc::clone(&self.shared),
@@ -145,7 +145,7 @@ impl PolitenessRules {
         }
     }
 
-    /// Requests in flight to one address.
+    /// Requests in flight to one IP address.
     pub fn per_address(&self) -> NonZeroU32 {
         self.shared.per_address
     }
@@ -174,7 +174,7 @@ impl Default for PolitenessRules {
     }
 }
 
-/// What is wrong, while the rest is still looked at.
+/// The problems found so far; checking continues.
 #[derive(Default)]
 struct Problems {
     found: Vec<PolitenessError>,
@@ -185,7 +185,7 @@ impl Problems {
         self.found.push(problem);
     }
 
-    /// `None` where there is a problem, which is then noted.
+    /// `None` if there is a problem, which is then recorded.
     fn note<T>(&mut self, result: Result<T, PolitenessError>) -> Option<T> {
         result.map_err(|problem| self.add(problem)).ok()
     }
@@ -249,7 +249,7 @@ fn classes(given: &BTreeMap<String, ClassSettings>, problems: &mut Problems) -> 
         let delay = one_of(class.delay, class.delay_ms, &format!("{subject}.delay")).and_then(|given| {
             given
                 .or(class_delay(name).map(Duration::from))
-                .ok_or_else(|| PolitenessError::setting(&subject, "a class of your own needs a delay"))
+                .ok_or_else(|| PolitenessError::setting(&subject, "a custom class needs a delay"))
         });
         let delay = problems.note(delay).unwrap_or_default();
         let compiled = Arc::new(Class { name: name.clone(), delay });
@@ -257,7 +257,7 @@ fn classes(given: &BTreeMap<String, ClassSettings>, problems: &mut Problems) -> 
             let subject = format!("{subject}.domains[{at}]");
             let Some(key) = problems.note(domain_name(domain, &subject)) else { continue };
             if let Some(other) = by_domain.insert(key, Arc::clone(&compiled)) {
-                let problem = format!("'{domain}' is listed already in class '{}'", other.name);
+                let problem = format!("'{domain}' is already listed in class '{}'", other.name);
                 problems.add(PolitenessError::setting(subject, problem));
             }
         }
@@ -265,10 +265,10 @@ fn classes(given: &BTreeMap<String, ClassSettings>, problems: &mut Problems) -> 
     by_domain
 }
 
-/// A domain as people write it (`Bücher.example`, `*.example.com`) in the form hosts have in URLs.
+/// Converts a domain as people write it (`Bücher.example`, `*.example.com`) to the form of hosts in URLs.
 pub(crate) fn domain_name(text: &str, subject: &str) -> Result<String, PolitenessError> {
     let bare = text.trim().strip_prefix("*.").unwrap_or(text.trim());
-    let wrong = || PolitenessError::setting(subject, format!("'{text}' is no domain; write example.com"));
+    let wrong = || PolitenessError::setting(subject, format!("'{text}' is not a domain; write example.com"));
     if bare.is_empty() || bare.contains(['/', '?', '#', '@', '\\']) {
         return Err(wrong());
     }
@@ -276,7 +276,7 @@ pub(crate) fn domain_name(text: &str, subject: &str) -> Result<String, Politenes
     Ok(url.host().to_owned())
 }
 
-/// The entry for `host`, for its name without the port, or for the nearest domain above it.
+/// The entry for `host`, for its name without the port, or for the closest parent domain.
 fn most_specific<T>(entries: &HashMap<String, Arc<T>>, host: &str) -> Option<Arc<T>> {
     if entries.is_empty() {
         return None;
@@ -293,7 +293,7 @@ fn most_specific<T>(entries: &HashMap<String, Arc<T>>, host: &str) -> Option<Arc
         .map(Arc::clone)
 }
 
-/// What holds for one host. Cheap to make and to clone.
+/// The rules for one host. Cheap to create and clone.
 #[derive(Clone, Debug)]
 pub struct HostRules {
     shared: Arc<Shared>,
@@ -306,8 +306,8 @@ impl HostRules {
         self.domain.as_ref().map_or(&self.shared.behaviour, |domain| &domain.behaviour)
     }
 
-    /// The delay that is configured, and where: the domain's, else its class's, else the jobs', else the default. Of
-    /// several jobs the most careful one counts; one that says nothing has the default.
+    /// The configured delay and its origin: the domain's, else its class's, else the jobs', else the default. Of
+    /// several jobs the longest delay counts; a job without one has the default.
     pub fn configured_delay(
         &self,
         job_delays: impl IntoIterator<Item = Option<Duration>>,
@@ -328,8 +328,8 @@ impl HostRules {
             .unwrap_or(default)
     }
 
-    /// The delay to keep at `now`: the configured one, never below Crawl-delay, longer inside a window. The host's own
-    /// answers may lengthen it further.
+    /// The delay at `now`: the configured one, at least Crawl-delay, longer inside a window. The host's responses may
+    /// lengthen it further.
     pub fn base_delay(
         &self,
         job_delays: impl IntoIterator<Item = Option<Duration>>,
@@ -341,8 +341,8 @@ impl HostRules {
         self.behaviour().windows.delay_at(now, floor)
     }
 
-    /// Requests in flight to this host: the domain's, else the jobs', else the default. Of several jobs the most
-    /// careful one counts; one that says nothing has the default.
+    /// Requests in flight to this host: the domain's setting, else the jobs', else the default. Of several jobs the
+    /// lowest counts; a job without one has the default.
     pub fn per_host(&self, job_limits: impl IntoIterator<Item = Option<u32>>) -> NonZeroU32 {
         let default = self.shared.per_host;
         let of_domain = self.domain.as_ref().and_then(|domain| domain.per_host);
@@ -386,12 +386,12 @@ impl HostRules {
         self.behaviour().respect_noindex
     }
 
-    /// A `Retry-After` beyond this parks the host.
+    /// A longer `Retry-After` parks the host.
     pub fn park_over(&self) -> Duration {
         self.shared.park_over
     }
 
-    /// The entry for the host's domain, with what other rooms act on.
+    /// The entry for the host's domain, with settings that other crates use.
     pub fn domain(&self) -> Option<&DomainRules> {
         self.domain.as_deref()
     }

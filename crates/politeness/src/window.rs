@@ -1,4 +1,4 @@
-//! Times of day at which a host is asked more slowly, or not at all, in that host's own time zone.
+//! Times of day at which a host is crawled more slowly, or not at all, in that host's time zone.
 
 use argiope_model::Millis;
 use jiff::civil::{Date, Time};
@@ -9,7 +9,7 @@ use std::time::Duration;
 /// What a window does to the delay. It never shortens it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
-    /// The delay times this.
+    /// Multiplies the delay.
     Factor(f64),
     /// At least this delay.
     Delay(Duration),
@@ -21,7 +21,7 @@ pub enum Pace {
 pub struct Window {
     from: Time,
     to: Time,
-    /// Bit 0 is Monday. A window that runs past midnight belongs to the day it begins on.
+    /// Bit 0 is Monday. A window that runs past midnight belongs to the day on which it starts.
     days: u8,
     zone: TimeZone,
     pace: Pace,
@@ -39,7 +39,7 @@ impl Window {
         self.pace
     }
 
-    /// When the window that `now` lies in ends.
+    /// When the window that contains `now` ends.
     fn ends(&self, now: Millis) -> Option<Millis> {
         let at = Timestamp::from_millisecond(i64::try_from(now.0).ok()?).ok()?;
         let today = at.to_zoned(self.zone.clone()).date();
@@ -68,7 +68,7 @@ impl Window {
 pub struct Windows(Vec<Window>);
 
 impl Windows {
-    /// A run of closed windows longer than this never ends.
+    /// Closed windows that follow each other for longer than this are treated as closed forever.
     const LONGEST_CLOSED: Duration = Duration::from_secs(8 * 24 * 3600);
 
     pub(crate) fn new(windows: Vec<Window>) -> Windows {
@@ -79,7 +79,7 @@ impl Windows {
         self.0.is_empty()
     }
 
-    /// The delay at `now` for a host whose delay is `base`: the longest that any window asks for.
+    /// The delay at `now` for a host whose delay is `base`: the longest that any window gives.
     pub fn delay_at(&self, now: Millis, base: Duration) -> Duration {
         self.0.iter().filter(|window| window.ends(now).is_some()).fold(base, |delay, window| {
             delay.max(match window.pace {
@@ -92,8 +92,7 @@ impl Windows {
         })
     }
 
-    /// The first moment from `now` on at which requests may be made; [`Millis::NEVER`] if windows close the whole
-    /// week.
+    /// The first moment from `now` on at which requests are allowed; [`Millis::NEVER`] if windows close the whole week.
     pub fn opens_at(&self, now: Millis) -> Millis {
         let mut at = now;
         while let Some(end) = self.closed_until(at) {

@@ -11,7 +11,7 @@ use axum::routing::{delete, get, post};
 use axum::{Json, Router};
 use std::sync::Arc;
 
-/// A list of seeds comes in pieces that are smaller than this.
+/// A seed list is sent in pieces smaller than this.
 const LONGEST_BODY: usize = 32 << 20;
 
 type Crawl = Arc<dyn Control>;
@@ -35,7 +35,7 @@ pub(crate) fn routes(crawl: Crawl) -> Router {
         .with_state(crawl)
 }
 
-/// A JSON body; what cannot be read is an error like any other.
+/// A JSON body; an invalid one gives a normal API error.
 struct Body<T>(T);
 
 impl<S: Send + Sync, T> FromRequest<S> for Body<T>
@@ -54,7 +54,7 @@ where
 
 type Answer<T> = Result<Json<T>, ApiError>;
 
-/// Calls the service on a thread that may wait.
+/// Calls the service on a thread that may block.
 async fn call<T: Send + 'static>(
     crawl: Crawl,
     call: impl FnOnce(&dyn Control) -> Result<T, ControlError> + Send + 'static,

@@ -1,4 +1,4 @@
-//! Errors of the API: `{"error": KIND, "detail": WORDS}`.
+//! Errors of the API: `{"error": KIND, "detail": TEXT}`.
 
 use argiope_service::control::{ControlError, ControlErrorKind};
 use axum::Json;
@@ -33,10 +33,10 @@ impl IntoResponse for ApiError {
 }
 
 pub(crate) async fn unknown_path() -> ApiError {
-    ApiError::new(ControlErrorKind::NotFound, "there is no such path")
+    ApiError::new(ControlErrorKind::NotFound, "no such path")
 }
 
 pub(crate) async fn wrong_method() -> Response {
-    let error = ApiError::new(ControlErrorKind::Invalid, "this path does not take that method");
+    let error = ApiError::new(ControlErrorKind::Invalid, "this path does not support that method");
     (StatusCode::METHOD_NOT_ALLOWED, error.into_response().into_body()).into_response()
 }

@@ -1,5 +1,5 @@
-//! `/health`, `/ready` and `/metrics`. `/health` is 200 while the process works, whichever server is away: a restart would
-//! not bring it back. `/ready` is 200 while the process does its work.
+//! `/health`, `/ready` and `/metrics`. `/health` returns 200 while the process works, even if other servers are down: a
+//! restart would not help. `/ready` returns 200 while the process does its work.
 
 use crate::error::ApiError;
 use crate::metrics;
@@ -13,7 +13,7 @@ use axum::{Json, Router};
 use serde_json::json;
 use std::sync::Arc;
 
-/// Says how the process is; called for each request.
+/// Returns the state of the process; called for each request.
 pub type VitalsSource = Arc<dyn Fn() -> Vitals + Send + Sync>;
 
 pub(crate) fn routes(source: VitalsSource) -> Router {

@@ -14,12 +14,12 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinHandle;
 
 pub(crate) const MOST_CONNECTIONS: usize = 64;
-/// Within which the head of a request has to arrive.
+/// The time limit for the head of a request.
 const HEAD_LIMIT: Duration = Duration::from_secs(5);
-/// Until the next try, when a connection could not be accepted: the process may have no descriptor left.
+/// The pause after a connection could not be accepted: the process may be out of file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Where connections come from.
+/// The source of connections.
 pub(crate) trait Accept {
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 
@@ -42,7 +42,7 @@ impl Accept for UnixListener {
     }
 }
 
-/// Serves for ever. `limit` is for a whole connection.
+/// Serves forever. `limit` applies to a whole connection.
 pub(crate) async fn serve(listener: impl Accept, router: Router, limit: Duration) {
     let mut open: VecDeque<JoinHandle<()>> = VecDeque::new();
     loop {

@@ -27,7 +27,7 @@ pub struct HealthServer {
 }
 
 impl HealthServer {
-    /// `source` must not wait for a server: while it does, nobody is answered.
+    /// `source` must not wait for a server: meanwhile no request is answered.
     pub fn start(listen: SocketAddr, source: VitalsSource) -> io::Result<HealthServer> {
         let listener = std::net::TcpListener::bind(listen)?;
         listener.set_nonblocking(true)?;
@@ -41,13 +41,13 @@ impl HealthServer {
         Ok(HealthServer { address, _thread: thread })
     }
 
-    /// With the port that was found where 0 was asked for.
+    /// With the actual port if 0 was requested.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 }
 
-/// The whole API on the Unix socket of a data directory: whoever may open the socket may use it.
+/// The whole API on the Unix socket of a data directory: anyone who can open the socket can use it.
 pub struct SocketServer {
     path: PathBuf,
     thread: Option<ServerThread>,

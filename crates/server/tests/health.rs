@@ -170,7 +170,7 @@ fn requests_it_does_not_take_get_their_status() {
 }
 
 #[test]
-fn a_body_nobody_asked_for_does_not_cut_the_response_off() {
+fn an_unexpected_request_body_does_not_cut_the_response_off() {
     let mut request = b"POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 4000\r\n\r\n".to_vec();
     request.resize(request.len() + 4000, b'x');
     assert_eq!(exchange(&member(), &request).0, 405);

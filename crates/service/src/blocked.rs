@@ -1,4 +1,4 @@
-//! What the remaining URLs of a job wait for, in words.
+//! Describes why the remaining URLs of a job are blocked.
 
 use argiope_engine::BlockedBy;
 use argiope_model::display::counted;
@@ -25,7 +25,7 @@ pub fn waiting_urls(groups: &[(BlockedBy, u64)]) -> String {
         .map(|(by, urls)| format!("{}{}", counted(*urls, "URL waits", "URLs wait"), words(*by, *urls)))
         .collect();
     match groups.first() {
-        // Users do not count sitemaps as URLs of theirs.
+        // Sitemaps are not counted as URLs.
         Some((by, _)) if texts.is_empty() => format!("a sitemap waits{}", words(*by, 1)),
         _ => texts.join("; "),
     }

@@ -1,5 +1,4 @@
-//! The object store that a configuration names, where archive and links of a cluster stay, and the way of a worker's files
-//! to it.
+//! The object store in a configuration, for archive and links of a cluster, and the upload of a worker's files.
 
 use crate::directory::{self, Spooled, WorkerDirectory};
 use argiope_cluster::catalogue::{ExpectedFile, FileLocations, LostMarks};
@@ -19,9 +18,9 @@ use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A worker that leaves gives what it has left on its disk so long to get away. A file that is under way may end.
+/// How long a worker that stops may upload its remaining files. The current file may be completed.
 const DRAIN_LIMIT: Duration = Duration::from_secs(30);
-/// Of links that stay on their disk.
+/// For links that stay on their disk.
 const SEGMENT_BYTES: u64 = 256_000_000;
 
 /// The store, for a command that reads.
@@ -32,7 +31,7 @@ pub fn of(config: &LoadedConfig) -> Result<Option<Arc<dyn Objects>>, Failure> {
     open(&config.file)
 }
 
-/// None where the archive stays on the workers' disks. Nobody is asked yet.
+/// None if the archive stays on the workers' disks. Does not connect.
 pub fn open(file: &ConfigFile) -> Result<Option<Arc<dyn Objects>>, Failure> {
     let Some(bucket) = &file.storage.html_bucket else { return Ok(None) };
     let settings = ObjectSettings {
@@ -44,8 +43,8 @@ pub fn open(file: &ConfigFile) -> Result<Option<Arc<dyn Objects>>, Failure> {
     objects::open(&settings, &variable).map(Some).map_err(|e| failure(&e))
 }
 
-/// A list that is an object, where `source` names one: `s3://BUCKET/KEY` or `gs://BUCKET/KEY`, at the store of the
-/// configuration or, where that has none, of the environment.
+/// A list that is an object, if `source` names one: `s3://BUCKET/KEY` or `gs://BUCKET/KEY`, in the store of the
+/// configuration or, if it has none, of the environment.
 pub fn list(file: &ConfigFile, source: &str) -> Option<Result<Box<dyn Read>, Failure>> {
     let (scheme, rest) = source.split_once("://").filter(|(scheme, _)| matches!(*scheme, "s3" | "gs"))?;
     Some(open_list(file, source, scheme, rest))
@@ -53,7 +52,8 @@ pub fn list(file: &ConfigFile, source: &str) -> Option<Result<Box<dyn Read>, Fai
 
 fn open_list(file: &ConfigFile, source: &str, scheme: &str, rest: &str) -> Result<Box<dyn Read>, Failure> {
     let (bucket, key) = rest.split_once('/').filter(|(_, key)| !key.is_empty()).ok_or_else(|| {
-        Failure::usage(format!("'{source}' names no object")).hint(format!("write {scheme}://BUCKET/KEY"))
+        Failure::usage(format!("'{source}' does not name an object"))
+            .hint(format!("write {scheme}://BUCKET/KEY"))
     })?;
     let variable = |name: &str| std::env::var(name).ok();
     let settings = ObjectSettings {
@@ -65,20 +65,20 @@ fn open_list(file: &ConfigFile, source: &str, scheme: &str, rest: &str) -> Resul
     let objects = objects::open(&settings, &variable).map_err(about)?;
     match objects.head(key).map_err(about)? {
         Some(_) => Ok(objects::stream(objects, key.to_owned(), 0)),
-        None => Err(Failure::failed(format!("{source} is not there"))),
+        None => Err(Failure::failed(format!("{source} does not exist"))),
     }
 }
 
-/// The message names the setting. Whatever is wrong with it, the command was used rightly.
+/// The message names the setting. Whatever is wrong with it, the command was used correctly.
 pub fn failure(error: &StoreError) -> Failure {
     let failure = Failure::failed(argiope_config::chain(error));
     match error.kind {
-        ErrorKind::Unreachable => failure.hint("is the store up, and may this machine reach it?"),
+        ErrorKind::Unreachable => failure.hint("is the store running, and can this machine reach it?"),
         _ => failure,
     }
 }
 
-/// Where the files of a worker go, and how.
+/// Where and how a worker's files are uploaded.
 pub struct Bucket {
     objects: Arc<dyn Objects>,
     options: UploadOptions,
@@ -86,7 +86,7 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// Found to be there and to let us in.
+    /// A store that was reachable and accepted the credentials.
     pub fn open(file: &ConfigFile) -> Result<Option<Bucket>, Failure> {
         let Some(objects) = open(file)? else { return Ok(None) };
         objects.check().map_err(|e| failure(&e))?;
@@ -104,7 +104,7 @@ pub struct WorkerFiles {
     pub archive: Arc<dyn Archive>,
     pub links: Box<dyn Links>,
     pub uploads: Uploads,
-    /// What is gone is marked while this is held.
+    /// Missing files are marked while this is held.
     pub marks: LostMarks,
 }
 
@@ -123,7 +123,7 @@ impl WorkerFiles {
         };
         let spooled = bucket.map(|bucket| Spooled {
             rotate_bytes: bucket.rotate_bytes,
-            // An object stands for itself: it refers to no other.
+            // An object is self-contained: it does not refer to another one.
             revisits: bucket.options.layout == Layout::Warc,
         });
         let archive = Arc::new(directory.archive(spooled)?);
@@ -143,7 +143,7 @@ impl WorkerFiles {
     }
 }
 
-/// Looks for what should be on this disk, and tells the catalogue what is gone, or is back.
+/// Looks for files that should be on this disk, and records in the catalogue which are lost, or available again.
 fn marks(
     mut kept: FileLocations,
     archive: &dyn Spool,
@@ -158,27 +158,27 @@ fn marks(
     });
     let checked = checked.map_err(store)?;
     if checked.lost_links > 0 {
-        tracing::warn!(segments = checked.lost_links, "segments of links of this worker are gone");
+        tracing::warn!(segments = checked.lost_links, "link segments of this worker are lost");
     }
     LostMarks::start(kept, checked, owner).map_err(store)
 }
 
-/// How the files of a worker get away.
+/// How the files of a worker are uploaded.
 #[derive(Clone)]
 pub struct Uploads(Option<Arc<ObjectArchive>>);
 
 impl Uploads {
-    /// None where they stay.
+    /// None if they stay.
     pub fn follower(&self) -> Option<&Follower> {
         self.0.as_ref().map(|archive| archive.uploader().follower())
     }
 
-    /// None where they stay.
+    /// None if they stay.
     pub fn status(&self) -> Option<UploadStatus> {
         self.0.as_ref().map(|archive| archive.uploader().status())
     }
 
-    /// What is wrong, for people.
+    /// The current problem, for people.
     pub fn trouble(&self) -> Option<String> {
         let status = self.status()?;
         let trouble = status.trouble.clone()?;
@@ -192,8 +192,8 @@ impl Uploads {
         self.status().map_or(0, |status| status.waiting_bytes)
     }
 
-    /// For a worker that has nothing more to write: what is left goes now. `wait` is called until it has; gives what has
-    /// not gone.
+    /// For a worker that has nothing more to write: uploads the rest now. `wait` is called meanwhile; returns what was
+    /// not uploaded.
     pub fn finish(&self, mut wait: impl FnMut()) -> Option<String> {
         let uploader = self.0.as_ref()?.uploader();
         uploader.begin_drain(DRAIN_LIMIT);
@@ -204,7 +204,7 @@ impl Uploads {
         (status.waiting_files > 0).then(|| {
             let why = status.trouble.as_deref().unwrap_or("there was no time");
             format!(
-                "{} stay on this disk ({why}); a worker that starts on it again uploads them",
+                "{} remain on this disk ({why}); a worker that starts on it again uploads them",
                 waiting(&status)
             )
         })

@@ -1,4 +1,4 @@
-//! The cluster that a configuration names: how to reach it, and what was fixed when it was made.
+//! The cluster in a configuration: how to connect, and what was fixed at its creation.
 
 use crate::bucket::Bucket;
 use crate::directory::Fixed;
@@ -22,17 +22,17 @@ use std::time::Duration;
 /// For a single request of a command.
 pub const LIMIT: Duration = Duration::from_secs(30);
 
-/// Who those are to the catalogue that only bring jobs: files and outputs are known by whose they are.
+/// The writer name of processes that only submit jobs: files and outputs are identified by their writer.
 pub const CLIENT: &str = "client";
 
-/// A cluster that was found to be there, and to be the one that is meant.
+/// A cluster that is reachable and is the expected one.
 pub struct ClusterPlace {
     pub database: Database,
     pub cluster: Cluster,
     pub fixed: Fixed,
-    /// How links get from shard to shard.
+    /// How links travel between shards.
     pub transport: Transport,
-    /// How long a command that has begun waits for the database; none: for as long as it takes.
+    /// How long a running command waits for the database; None: no limit.
     pub wait_for_database: Option<Duration>,
 }
 
@@ -41,7 +41,7 @@ pub fn is_cluster(file: &ConfigFile) -> bool {
     file.storage.metadata_db_url.is_some()
 }
 
-/// What has to be known of a cluster to read from it. Nothing is sent: a login to Kafka need not be.
+/// What is needed to read from a cluster. Nothing is sent, so no login to Kafka is needed.
 const NEEDED: [&str; 7] = [
     "storage.metadata_db_url",
     "cluster.name",
@@ -104,7 +104,7 @@ struct Logs {
     url_ingest: Vec<u64>,
 }
 
-/// Makes the topics, if the database is there and nothing in it speaks against it.
+/// Creates the topics, if the database is reachable and consistent with them.
 fn init_logs(
     database: &Database,
     expected: &Expected,
@@ -131,17 +131,17 @@ fn init_logs(
     }))
 }
 
-/// The server, where the configuration names one. Whether it answers is looked at once.
+/// The server, if the configuration names one. Connects at once.
 fn redis_for(file: &ConfigFile, cluster: &str, may_be_away: bool) -> Result<Option<Redis>, Failure> {
     let Some(url) = &file.storage.cache_url else { return Ok(None) };
     let answers = |redis: Redis| match redis.ping() {
-        // The connection has said that it is away.
+        // The connection has reported that it is down.
         Err(error) if error.is_retryable() && may_be_away => Ok(redis),
         answered => answered.map(|()| redis),
     };
     Redis::new(url, cluster).and_then(answers).map(Some).map_err(|e| {
         Failure::failed(argiope_config::chain(&e))
-            .hint("is the server up? leave storage.cache_url out to go without it")
+            .hint("is the server running? remove storage.cache_url to do without it")
     })
 }
 
@@ -157,13 +157,13 @@ impl ClusterPlace {
         ClusterPlace::with(database, cluster, transport(file)?, &file.cluster)
     }
 
-    /// Makes the cluster where there is none, and brings its schema up to date where there is one.
+    /// Creates the cluster if there is none, or upgrades its schema.
     pub fn init(file: &ConfigFile) -> Result<ClusterPlace, Failure> {
         let database = database_of(file)?;
         let mut key = [0u8; 16];
         std::fs::File::open("/dev/urandom")
             .and_then(|mut random| random.read_exact(&mut key))
-            .map_err(|e| Failure::failed(format!("no random numbers can be had: {e}")))?;
+            .map_err(|e| Failure::failed(format!("no random numbers available: {e}")))?;
         let new = NewCluster {
             name: file.cluster.name.clone().unwrap_or_else(|| String::from("argiope")),
             shards: file.cluster.shards,
@@ -171,7 +171,7 @@ impl ClusterPlace {
             fingerprint_key: key,
             public_suffixes: PublicSuffixes::BUNDLED.to_owned(),
         };
-        // What workers would be refused for is said before anything is made.
+        // Reports anything that workers would refuse before anything is created.
         Bucket::open(file)?;
         redis_for(file, "", false)?;
         let transport = transport(file)?;
@@ -195,7 +195,7 @@ impl ClusterPlace {
         section: &ClusterSection,
     ) -> Result<ClusterPlace, Failure> {
         let suffixes = PublicSuffixes::parse(&cluster.public_suffixes)
-            .map_err(|e| Failure::failed(format!("{SETTING}: the cluster's list of suffixes: {e}")))?;
+            .map_err(|e| Failure::failed(format!("{SETTING}: the cluster's Public Suffix List: {e}")))?;
         let fixed = Fixed {
             shards: cluster.shards,
             fingerprint_key: FingerprintKey::new(cluster.fingerprint_key),
@@ -206,13 +206,13 @@ impl ClusterPlace {
         Ok(ClusterPlace { database, cluster, fixed, transport, wait_for_database })
     }
 
-    /// The notifier's server, where the configuration names one. It may come and go, now as later; one that is there must be
-    /// what the setting says.
+    /// The notifier's server, if the configuration names one. It may be down now or later; if it is up, it must match
+    /// the setting.
     pub fn redis(&self, file: &ConfigFile) -> Result<Option<Redis>, Failure> {
         redis_for(file, &self.cluster.id, true)
     }
 
-    /// The servers that carry links are there, with the topics as they have to be and were.
+    /// Checks that the servers that carry links are up, with the expected, unchanged topics.
     pub fn verify_transport(&self) -> Result<(), Failure> {
         let failed = |e: ServerError| kafka_failure(&e);
         self.transport.verify().map_err(failed)?;
@@ -223,20 +223,20 @@ impl ClusterPlace {
                 let failure =
                     Failure::failed(format!("cluster.kafka_brokers: {}", another_topic(&known, &found)));
                 Err(failure
-                    .hint("is it the right Kafka? 'argiope cluster accept-loss' goes on with this one"))
+                    .hint("is it the right Kafka? 'argiope cluster accept-loss' continues with this one"))
             }
             _ => Ok(()),
         }
     }
 
-    /// A way to the shards for those who send, under a name that others see. The servers must answer now.
+    /// A connection to the shards for senders, under a name that others see. The servers must respond now.
     pub fn sender(&self, sender: &str) -> Result<MessageSender, Failure> {
         self.verify_transport()?;
         MessageSender::new(&self.transport, sender, "a sender").map_err(|e| kafka_failure(&e))
     }
 
-    /// What the workers last told of themselves, by name. Nothing where Redis is not used or does not answer: it is only
-    /// shown.
+    /// The last reports of the workers, by name. Empty if Redis is not used or does not respond, as it is only
+    /// displayed.
     pub fn live_figures(&self, file: &ConfigFile, now: Millis) -> BTreeMap<String, WorkerFigures> {
         let url = file.storage.cache_url.as_ref();
         let redis = url.and_then(|url| Redis::new(url, &self.cluster.id).ok());
@@ -244,7 +244,7 @@ impl ClusterPlace {
         workers.into_iter().map(|figures| (figures.name.clone(), figures)).collect()
     }
 
-    /// What URLs are sent with.
+    /// What is needed to send URLs.
     pub fn addressing(&self) -> Addressing<'_> {
         Addressing {
             suffixes: &self.fixed.suffixes,
@@ -261,7 +261,7 @@ impl ClusterPlace {
 pub fn kafka_failure(error: &ServerError) -> Failure {
     let failure = Failure::failed(argiope_config::chain(error));
     if error.is_retryable() {
-        failure.hint("is Kafka up, and may this machine reach it? the same command can be run again")
+        failure.hint("is Kafka running, and can this machine reach it? you can run the same command again")
     } else {
         failure
     }
@@ -272,7 +272,7 @@ pub fn database_failure(error: &DatabaseError) -> Failure {
     let failure = Failure::failed(argiope_config::chain(error)).passing(error.is_retryable());
     match error.kind {
         DatabaseErrorKind::Unreachable => {
-            failure.hint("is the server up, and may this machine reach it? nothing was changed")
+            failure.hint("is the server running, and can this machine reach it? nothing was changed")
         }
         DatabaseErrorKind::NoCluster | DatabaseErrorKind::TooOld => {
             failure.hint("run 'argiope cluster init' with this configuration")

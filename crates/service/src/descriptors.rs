@@ -1,40 +1,40 @@
-//! The limit of open files: raised at the start as far as the system lets it, and shared out between what the stores have
-//! open, the requests under way, and connections that are kept idle.
+//! The limit of open files: raised at start as far as the system allows, and divided between open files of the stores,
+//! requests in flight, and idle connections.
 
 use argiope_config::Failure;
 use argiope_engine::EngineConfig;
 use argiope_fetch::Descriptors;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// More than any crawl opens. Where the system has no limit, there has to be one.
+/// More than any crawl opens. If the system has no limit, there must still be one.
 const WANTED: u64 = 1 << 20;
-/// Standard streams, the lock, the catalogue and its readers, the link segment, the journals of the frontier, the control
-/// socket, epoll of the threads that are no workers: 18 were counted in a crawl, and a file of pages or a list comes on top.
+/// Standard streams, the lock, the catalogue and its readers, the link segment, the journals of the frontier, the
+/// control socket, epoll of threads other than workers: 18 were counted in a crawl; a file of pages or a list is extra.
 const LOCAL_FILES: u64 = 24;
-/// The same for a worker of a cluster, with connections to its servers in place of files: 29 were counted with PostgreSQL
-/// and Redis, and Kafka and the object store come on top.
+/// The same for a worker of a cluster, with connections to its servers instead of files: 29 were counted with
+/// PostgreSQL and Redis; Kafka and the object store are extra.
 const CLUSTER_FILES: u64 = 64;
 /// Two of epoll, one eventfd, one WARC file.
 const FILES_PER_WORKER: u64 = 4;
 /// One compaction of the frontier reads up to 30 tables of the first level, with some of the next, at a time.
 const MOST_COMPACTED: u64 = 40;
-/// Each question to a resolver has a socket of its own.
+/// Each DNS query has its own socket.
 const MOST_QUESTIONS: u64 = 64;
 /// Hosts with several addresses may be connected to by two at a time.
 const MOST_SECOND_ADDRESSES: u64 = 64;
-/// Idle connections take memory, over TLS more: there has to be a bound that descriptors do not set. Not measured.
+/// Idle connections take memory, with TLS more, so there must be a limit besides descriptors. Not measured.
 pub const MOST_IDLE: usize = 4096;
-/// A crawl with fewer requests at a time is not worth starting, unless fewer are asked for.
+/// A crawl with fewer concurrent requests is not worth starting, unless fewer were requested.
 const LEAST_CONCURRENCY: u64 = 4;
 
-/// Raises the limit of this process. What cannot be raised stays as it is: it is lived with.
+/// Raises the limit of this process. If that fails, the limit stays as it is.
 pub fn raise() {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let wanted = maximum.unwrap_or(WANTED).min(WANTED);
     if current.is_some_and(|current| current < wanted)
         && let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum })
     {
-        tracing::debug!(%error, wanted, "the limit of open files cannot be raised");
+        tracing::debug!(%error, wanted, "cannot raise the limit of open files");
     }
 }
 
@@ -52,7 +52,7 @@ fn tables_of(limit: u64) -> u64 {
     (limit / 8).clamp(10, 900)
 }
 
-/// What has files open beside connections.
+/// What has files open besides connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keeper {
     /// The stores of one machine.
@@ -63,7 +63,7 @@ pub enum Keeper {
     Graph,
 }
 
-/// How the descriptors of this process are shared out.
+/// How the descriptors of this process are divided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Room {
     limit: u64,
@@ -76,7 +76,7 @@ pub struct Room {
 }
 
 impl Room {
-    /// For so many requests at a time. Fails if the limit does not even allow a few.
+    /// For this many concurrent requests. Fails if the limit does not even allow a few.
     pub fn new(concurrency: u32, keeper: Keeper) -> Result<Room, Failure> {
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
         let limit = limit();
@@ -98,7 +98,7 @@ impl Room {
         let left = limit.checked_sub(files + questions + threads * FILES_PER_WORKER)?;
         let second_addresses = (left / 8).clamp(1, MOST_SECOND_ADDRESSES);
         let left = left.checked_sub(second_addresses)?;
-        // Where not all of it fits, a quarter is for idle connections: without them each request needs a new one.
+        // If not everything fits, a quarter is for idle connections: without them each request needs a new one.
         let concurrency = wanted.min(left - left / 4);
         let idle = (left - concurrency).min(MOST_IDLE as u64);
         (concurrency >= wanted.min(LEAST_CONCURRENCY)).then_some(Room {
@@ -112,18 +112,18 @@ impl Room {
         })
     }
 
-    /// What to say where fewer requests are made at a time than were asked for.
+    /// The warning if fewer concurrent requests are possible than requested.
     pub fn warning(&self) -> Option<String> {
         let Room { limit, wanted, concurrency, .. } = self;
         (concurrency < wanted).then(|| {
             format!(
-                "warning: the limit of {limit} open files (ulimit -n) allows {concurrency} requests at a time, not {wanted}; \
-                 raise it to have more"
+                "warning: the limit of {limit} open files (ulimit -n) allows {concurrency} concurrent requests, \
+                 not {wanted}; raise it to allow more"
             )
         })
     }
 
-    /// The configuration, with no more of everything than there is room for.
+    /// The configuration, reduced to what fits.
     pub fn fit(&self, mut config: EngineConfig) -> EngineConfig {
         config.concurrency = size(self.concurrency);
         config.workers = config.workers.min(size(self.threads));
@@ -138,9 +138,9 @@ fn size(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// What to do about a store that could open no file.
+/// The advice if a store could not open a file.
 pub const TOO_MANY_FILES: &str =
-    "raise the limit of open files (ulimit -n), or make fewer requests at a time (--concurrency)";
+    "raise the limit of open files (ulimit -n), or use fewer concurrent requests (--concurrency)";
 
 /// Whether an error says that the process or the system has no descriptor left.
 pub fn ran_out(message: &str) -> bool {

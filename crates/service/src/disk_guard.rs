@@ -1,4 +1,4 @@
-//! Keeps the disk of a crawl from running full: before it is, nothing new is asked for, until there is room again.
+//! Keeps the disk of a crawl from filling up: pauses requests in time, until there is room again.
 
 use argiope_config::DiskLimits;
 use argiope_engine::EngineHandle;
@@ -20,7 +20,7 @@ impl DiskGuard {
         DiskGuard { limits, disk: disk.to_owned(), is_on: false, next_look: Instant::now() }
     }
 
-    /// Holds the crawl, or lets it go on, once a second. `waiting` tells how many bytes wait to be uploaded.
+    /// Pauses or resumes the crawl, checked once a second. `waiting` returns how many bytes wait for upload.
     pub fn keep(&mut self, engine: &EngineHandle, waiting: impl FnOnce() -> u64) {
         if Instant::now() >= self.next_look {
             self.next_look = Instant::now() + LOOK_EVERY;
@@ -28,12 +28,12 @@ impl DiskGuard {
         }
     }
 
-    /// Why nothing new may be asked for now.
+    /// Why no new requests may be sent now.
     fn look(&mut self, waiting: u64) -> Option<String> {
         let why = match free(&self.disk) {
             Ok(free) => reason(self.limits, free, waiting, self.is_on),
             Err(error) => {
-                Some(format!("{} does not tell how much room it has: {error}", self.disk.display()))
+                Some(format!("cannot determine the free space of {}: {error}", self.disk.display()))
             }
         };
         self.is_on = why.is_some();
@@ -41,23 +41,23 @@ impl DiskGuard {
     }
 }
 
-/// Bytes that are left to us on a disk.
+/// Free bytes on a disk.
 fn free(disk: &Path) -> rustix::io::Result<u64> {
     rustix::fs::statvfs(disk).map(|found| found.f_bavail.saturating_mul(found.f_frsize))
 }
 
-/// Once it is on, a quarter of a limit has to come free: a file more or less is no news.
+/// Once it is paused, a quarter of a limit must become free, so that it does not change with every file.
 fn reason(limits: DiskLimits, free: u64, waiting: u64, is_on: bool) -> Option<String> {
     let DiskLimits { reserve, backlog } = limits;
     if free < if is_on { reserve.saturating_add(reserve / 4) } else { reserve } {
         let (free, reserve) = (bytes(free), bytes(reserve));
-        return Some(format!("{free} are free on the disk, and storage.disk_reserve is {reserve}"));
+        return Some(format!("{free} free on the disk, less than storage.disk_reserve ({reserve})"));
     }
     let backlog = backlog?;
     let most = if is_on { backlog - backlog / 4 } else { backlog };
     (waiting > most).then(|| {
         let (waiting, backlog) = (bytes(waiting), bytes(backlog));
-        format!("{waiting} wait to be uploaded, and storage.upload_backlog is {backlog}")
+        format!("{waiting} wait for upload, more than storage.upload_backlog ({backlog})")
     })
 }
 

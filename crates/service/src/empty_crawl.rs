@@ -8,7 +8,7 @@ use argiope_store::catalogue::{BriefKind, CatalogueReader, Job, JobCounts, Skipp
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// The word in the records of URLs whose host has no address that may be connected to.
+/// The error in the records of URLs whose host has no allowed address.
 const PRIVATE_ADDRESS: &str = "private_address";
 /// Seeds whose robots.txt is looked up to find the cause.
 const SEEDS: usize = 20;
@@ -89,7 +89,7 @@ impl EmptyCrawl {
     }
 }
 
-/// All seeds resolve to addresses that are refused: the command has to change.
+/// All seeds resolve to refused addresses: the command must change.
 fn is_private(counts: &JobCounts) -> bool {
     counts.by_error.get(PRIVATE_ADDRESS) == Some(&counts.failed)
 }
@@ -97,7 +97,7 @@ fn is_private(counts: &JobCounts) -> bool {
 fn first_refusal(reader: &dyn CatalogueReader, job: &Job) -> Result<Option<SkippedRow>, Failure> {
     let mut first: Option<SkippedRow> = None;
     let each = &mut |row: SkippedRow| {
-        // What was found without a source was asked for by the user.
+        // A URL without a source was given by the user.
         let is_seed = row.source.is_none();
         if is_seed || first.is_none() {
             first = Some(row);
@@ -108,7 +108,7 @@ fn first_refusal(reader: &dyn CatalogueReader, job: &Job) -> Result<Option<Skipp
     Ok(first)
 }
 
-/// A seed, and what its last request for robots.txt came to: newer than what was listed when it was first waited for.
+/// A seed, and the result of its last request for robots.txt, which is newer than the listed one.
 fn robots_failure(reader: &dyn CatalogueReader, job: &Job) -> Result<Option<(String, String)>, Failure> {
     let Ok(spec) = serde_json::from_str::<JobSpec>(&job.spec) else { return Ok(None) };
     for seed in spec.seed_urls().take(SEEDS) {
@@ -124,7 +124,7 @@ fn robots_failure(reader: &dyn CatalogueReader, job: &Job) -> Result<Option<(Str
     Ok(None)
 }
 
-/// The URL that an error says to try in place of one of https. An error may be quoted in parentheses.
+/// The URL that an error suggests instead of an https one. An error may be quoted in parentheses.
 fn plain_url_in(error: &str) -> Option<&str> {
     let at = error.find("try http://")?;
     let url = error.get(at..)?.strip_prefix("try ")?.split_whitespace().next()?;
@@ -133,7 +133,7 @@ fn plain_url_in(error: &str) -> Option<&str> {
     Some(if is_quoted { url.strip_suffix(')').unwrap_or(url) } else { url })
 }
 
-/// What the error of a request for robots.txt says of its site, said of a page there.
+/// Turns the error of a request for robots.txt into the wording for a page.
 fn said_of(seed: &Url, error: String) -> String {
     match plain_url_in(&error) {
         Some(root) if root.ends_with('/') => {
@@ -144,31 +144,31 @@ fn said_of(seed: &Url, error: String) -> String {
     }
 }
 
-/// What to do about an error of a request, as its record tells it.
+/// What to do about an error of a request, as stored in its record.
 pub fn advice_on(error: &str) -> String {
     if let Some(url) = plain_url_in(error) {
         return format!("try {url}");
     }
     let has = |words: &[&str]| words.iter().any(|word| error.contains(word));
     let advice = if has(&["proxy:", "connect to the proxy", "timeout: proxy"]) {
-        "check the proxy: --proxy URL, or http_proxy and https_proxy in the environment; --proxy none goes without"
+        "check the proxy: --proxy URL, or http_proxy and https_proxy in the environment; --proxy none disables it"
     } else if has(&["self-signed", "that of an authority itself"]) {
-        "if you trust that certificate, name the file that it is in: --ca-file FILE"
+        "if you trust that certificate, name its file with --ca-file FILE"
     } else if has(&["--ca-file"]) {
-        "if you trust that authority, name a file with its certificate: --ca-file FILE"
+        "if you trust that authority, name a file with its certificate with --ca-file FILE"
     } else if has(&["the certificate is for"]) {
-        "check the name in the URL; for a server of your own make a certificate with that name in its \
+        "check the name in the URL; for your own server create a certificate with that name in its \
          subjectAltName, or see --insecure"
     } else if has(&["the certificate expired", "the certificate is valid from"]) {
-        "the server needs a new certificate, or the clock here is wrong; for a server of your own see --insecure"
+        "the server needs a new certificate, or the clock here is wrong; for your own server see --insecure"
     } else if has(&["TLS handshake"]) {
         "if the server speaks plain HTTP there, try http:// instead of https://"
     } else if has(&["dns:"]) {
         "check the name and the network"
     } else if has(&["connect:"]) {
-        "check the name, the port and whether the server is up"
+        "check the name, the port and whether the server is running"
     } else if has(&["answered 5"]) {
-        "run the same command once the server is well again"
+        "run the same command again when the server works"
     } else if has(&["timeout:"]) {
         "the server may be slow or overloaded: try again later, or allow more time with --timeout"
     } else {
@@ -201,7 +201,7 @@ mod tests {
         let untrusted = "tls: the certificate is issued by 'Lab CA', which is not trusted; trust its authority with \
                          --ca-file FILE";
         assert!(advice_on(untrusted).contains("--ca-file FILE"));
-        assert!(advice_on("connect: connection refused").contains("whether the server is up"));
+        assert!(advice_on("connect: connection refused").contains("whether the server is running"));
         assert!(advice_on("dns: no such name").contains("check the name"));
         for proxied in ["proxy: 127.0.0.7:9: connection refused", "timeout: connect to the proxy after 30 s"]
         {

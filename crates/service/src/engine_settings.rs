@@ -1,4 +1,4 @@
-//! From settings to what the engine runs with, and from its errors to what users see.
+//! Converts settings into the engine's configuration, and its errors into those that users see.
 
 use crate::descriptors;
 use crate::directory::{CORRUPT, DISK_FULL, Fixed};
@@ -49,9 +49,9 @@ pub fn failure_of(error: &EngineError) -> Failure {
         }
         EngineError::OutputClosed(_) => Failure::new(
             FailureClass::Interrupted,
-            "whoever read the pages went away: the crawl stopped before its end",
+            "the reader of the pages has closed the pipe: the crawl stopped before its end",
         )
-        .hint("the same command goes on where it stopped; -o FILE keeps all pages in a file"),
+        .hint("the same command resumes it; -o FILE writes all pages to a file"),
         EngineError::Store(_) | EngineError::Fenced(_) | EngineError::Panicked(_) => Failure::failed(error),
     }
 }

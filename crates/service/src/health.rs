@@ -1,10 +1,10 @@
-//! How a process is at one moment: for probes and for Prometheus.
+//! The state of a process at one moment: for probes and for Prometheus.
 
 use argiope_cluster::objects::UploadStatus;
 use argiope_engine::Status;
 use serde::Serialize;
 
-/// Where a process is between its start and its end.
+/// The phase of a process between its start and its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lifecycle {
@@ -39,21 +39,21 @@ impl Lifecycle {
 pub struct Dependency {
     pub name: &'static str,
     pub up: bool,
-    /// What is wrong. Anybody who reaches the port can read it: no credentials.
+    /// The problem. Anybody who reaches the port can read it: no credentials.
     pub detail: Option<String>,
 }
 
-/// What only a worker of a cluster knows.
+/// Data that only a worker of a cluster has.
 #[derive(Clone, Debug, Default)]
 pub struct WorkerVitals {
     pub shards_owned: u64,
-    /// Of the whole cluster, the same from every worker.
+    /// About the whole cluster, the same from every worker.
     pub workers_desired: u64,
-    /// Where the archive goes to an object store.
+    /// If the archive is uploaded to an object store.
     pub uploads: Option<UploadStatus>,
 }
 
-/// How a process is. Making it must not wait for a server.
+/// Returns the state of a process. Must not wait for a server.
 #[derive(Clone, Debug)]
 pub struct Vitals {
     pub lifecycle: Lifecycle,

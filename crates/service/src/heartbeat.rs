@@ -1,5 +1,5 @@
-//! The figures of a worker in Redis, for display only: a thread of its own reports every half minute, so that a server
-//! that hangs holds nobody up. Who is alive and who owns what is decided elsewhere.
+//! The figures of a worker in Redis, for display only: its own thread reports every half minute, so that a hanging
+//! server blocks nobody. Liveness and ownership are decided elsewhere.
 
 use argiope_cluster::background::Background;
 use argiope_cluster::redis::{Redis, WorkerFigures};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 const EVERY: Duration = Duration::from_secs(30);
 
-/// A status with what only the worker knows beside it.
+/// A status with the worker's additional data.
 #[derive(Clone, Debug, Default)]
 pub struct WorkerStatus {
     pub state: &'static str,
@@ -33,7 +33,7 @@ impl Heartbeat {
     ) -> server_error::Result<Heartbeat> {
         let thread = Background::start("heartbeat", move |stop| {
             loop {
-                // Where Redis is found to be away, that is reported.
+                // Notified if Redis is found to be unreachable.
                 let _ = redis.report(&figures(&name, started_at, now(), status()));
                 if stop.stopped_within(EVERY) {
                     let _ = redis.remove_worker(&name);

@@ -1,4 +1,4 @@
-//! The cookies that a job keeps from run to run: a file in the data directory.
+//! The cookies that a job stores between runs: a file in the data directory.
 
 use argiope_config::{Failure, parse_cookies, read_cookies_text};
 use argiope_engine::CookieKeeper;
@@ -30,13 +30,13 @@ impl KeptCookies {
         };
         parse_cookies(&text, suffixes).map_err(|error| {
             Failure::failed(format!("the cookies in {} cannot be read: {error}", self.path.display()))
-                .hint("delete the file to go on without them")
+                .hint("delete the file to continue without them")
         })
     }
 }
 
 impl CookieKeeper for KeptCookies {
-    /// A file is replaced whole, so that a crash leaves the old one or the new one.
+    /// A file is replaced as a whole, so that a crash leaves the old one or the new one.
     fn keep(&self, cookies: &mut dyn Iterator<Item = &Cookie>) -> io::Result<()> {
         if let Some(folder) = self.path.parent() {
             fs::create_dir_all(folder)?;

@@ -1,10 +1,11 @@
 //! The content of stored pages, read from wherever the archive is: a data directory, or the cluster's object store.
-//! Several are read at once ([`ReadAhead`]): a store answers in tens of milliseconds, whatever it is asked.
+//! Several are read at once ([`ReadAhead`]), because a store takes tens of milliseconds for each request.
 
+use crate::access::Access;
 use crate::bucket;
 use crate::place::Place;
 use argiope_cluster::objects::ObjectReader;
-use argiope_config::{Failure, GlobalOptions, load_config_to_read};
+use argiope_config::Failure;
 use argiope_extract::text_of;
 use argiope_fetch::{DecodeScratch, decode};
 use argiope_model::Page;
@@ -21,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// More than any job takes.
+/// More than any job stores.
 const LONGEST: usize = 1 << 30;
 /// Pages that are read at once, and those that are read and not yet taken.
 const AT_ONCE: usize = 16;
@@ -33,24 +34,24 @@ pub enum Bodies {
     InStore(ObjectReader),
 }
 
-/// What there is of a page's content.
+/// The content of a page, if available.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Content {
     Text(String),
-    /// Nothing was received, nothing was kept, or it is no text.
+    /// Nothing was received, nothing was stored, or it is not text.
     None,
-    /// The catalogue knows where it was, and it is not there.
+    /// The catalogue has its place, but the content is missing.
     Missing,
-    /// It is there and cannot be read: why.
+    /// It is there but cannot be read, with the reason.
     Damaged(String),
 }
 
 impl Bodies {
-    pub fn of(global: &GlobalOptions, stores: &Place) -> std::result::Result<Bodies, Failure> {
-        match stores {
+    pub fn of(access: &Access) -> std::result::Result<Bodies, Failure> {
+        match &access.place {
             Place::Directory(path) => Ok(Bodies::OnDisk(path.join("archive"))),
             Place::Cluster(_) => {
-                let objects = bucket::of(&load_config_to_read(global)?)?.ok_or_else(|| {
+                let objects = bucket::of(&access.config)?.ok_or_else(|| {
                     Failure::failed("the archive is on the workers' disks: storage.html_bucket is not set")
                 })?;
                 objects.check().map_err(|e| bucket::failure(&e))?;
@@ -75,7 +76,7 @@ impl Bodies {
     }
 }
 
-/// Pages with their content, in the order they are given, while the next ones are being read.
+/// Pages with their content, in order, while the next ones are being read.
 pub struct ReadAhead {
     orders: SyncSender<Order>,
     under_way: VecDeque<Receiver<Answer>>,
@@ -85,8 +86,8 @@ type Answer = (Page, Result<Content>);
 type Order = (Page, SyncSender<Answer>);
 
 impl ReadAhead {
-    pub fn start(bodies: Bodies) -> Result<ReadAhead> {
-        // One more than are given out at a time: nobody waits for room.
+    pub fn start(bodies: Arc<Bodies>) -> Result<ReadAhead> {
+        // One more than are in progress at a time, so nobody waits for room.
         let (orders, taken) = mpsc::sync_channel(AHEAD + 1);
         let shared = Arc::new((bodies, Mutex::new(taken)));
         for _ in 0..AT_ONCE {
@@ -100,7 +101,7 @@ impl ReadAhead {
         Ok(ReadAhead { orders, under_way: VecDeque::new() })
     }
 
-    /// Takes the next page. Gives the one that is due, once so many have been taken.
+    /// Adds the next page. Returns the one that is due, once enough have been added.
     pub fn push(&mut self, page: Page) -> Result<Option<(Page, Content)>> {
         let (answer, answered) = mpsc::sync_channel(1);
         self.orders.send((page, answer)).map_err(|_| ended())?;
@@ -116,14 +117,14 @@ impl ReadAhead {
     }
 }
 
-/// Until nobody asks any more.
+/// Until the requests end.
 fn read_all(bodies: &Bodies, orders: &Mutex<Receiver<Order>>) {
     let mut scratch = DecodeScratch::new();
     loop {
         let next = orders.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok((page, answer)) = next else { return };
         let content = bodies.content(&page, &mut scratch);
-        // Whoever asked may have gone.
+        // The caller may be gone.
         let _ = answer.send((page, content));
     }
 }

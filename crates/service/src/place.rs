@@ -5,7 +5,7 @@ use crate::control::Owner;
 use crate::directory;
 use argiope_cluster::catalogue::PostgresReader;
 use argiope_cluster::members::queued_urls;
-use argiope_config::{Failure, GlobalOptions, LoadedConfig, load_config_to_read};
+use argiope_config::{Failure, GlobalOptions, LoadedConfig};
 use argiope_model::JobId;
 use argiope_store::catalogue::{CatalogueReader, Job, JobState};
 use std::collections::HashMap;
@@ -17,11 +17,6 @@ pub enum Place {
 }
 
 impl Place {
-    /// For a command that reads.
-    pub fn of(global: &GlobalOptions) -> Result<Place, Failure> {
-        Place::named_by(global, &load_config_to_read(global)?)
-    }
-
     pub fn named_by(global: &GlobalOptions, config: &LoadedConfig) -> Result<Place, Failure> {
         if global.data_given {
             return Ok(Place::Directory(global.data.clone()));
@@ -45,7 +40,7 @@ impl Place {
         }
     }
 
-    /// None where there is nothing yet.
+    /// None if there is nothing yet.
     pub fn reader_if_any(&self) -> Result<Option<Box<dyn CatalogueReader>>, Failure> {
         match self {
             Place::Directory(path) => {
@@ -63,7 +58,7 @@ impl Place {
         }
     }
 
-    /// Who works on the jobs now.
+    /// The processes that work on the jobs now.
     pub fn work(&self) -> Result<Work, Failure> {
         match self {
             Place::Directory(path) => Ok(Work::Here { owner: Owner::of(path), path: path.clone() }),
@@ -75,7 +70,7 @@ impl Place {
     }
 }
 
-/// The word for a job whose process was killed, and which nobody has gone on with.
+/// The state shown for a job whose process was killed and that nobody has resumed.
 pub const INTERRUPTED: &str = "interrupted";
 
 pub enum Work {
@@ -84,7 +79,7 @@ pub enum Work {
 }
 
 impl Work {
-    /// The word for a job's state. The catalogue of a process that was killed still says `running`.
+    /// The name of a job's state. The catalogue of a process that was killed still says `running`.
     pub fn state_word(&self, job: &Job) -> &'static str {
         match self {
             Work::Cluster { .. } => job.state.as_str(),
@@ -97,7 +92,7 @@ impl Work {
         }
     }
 
-    /// URLs of a job that wait, where that is known without taking the directory.
+    /// Queued URLs of a job, if known without locking the directory.
     pub fn queued(&self, job: JobId) -> Option<u64> {
         match self {
             Work::Cluster { queued } => Some(queued.get(&job).copied().unwrap_or(0)),

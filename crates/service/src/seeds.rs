@@ -11,7 +11,7 @@ pub fn all_seeds(settings: &mut CrawlSettings, notice: &dyn Fn(&str)) -> Result<
         }
     }
     if seeds.is_empty() {
-        notice("the list names no URL that can be crawled");
+        notice("the list has no URL that can be crawled");
     }
     Ok(seeds)
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// With the data directory where it is not the usual one.
+/// With the data directory, unless it is the default.
 pub fn command(data: &Path, rest: &str) -> String {
     if data == Path::new("./argiope-data") {
         format!("argiope {rest}")
@@ -11,7 +11,7 @@ pub fn command(data: &Path, rest: &str) -> String {
     }
 }
 
-/// As a shell takes it: quoted where it has to be.
+/// Quoted for a shell if needed.
 pub fn shell_word(word: &str) -> String {
     let safe = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
     if !word.is_empty() && word.chars().all(safe) {

@@ -1,4 +1,4 @@
-//! Looks up a stored job that is given by its name alone: its seeds and settings are those it was started with.
+//! Looks up a stored job that is given by its name alone, with the seeds and settings it was started with.
 
 use crate::directory;
 use crate::place::Place;

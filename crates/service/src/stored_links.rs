@@ -1,11 +1,12 @@
 //! The links of a crawl, read from wherever they are: a data directory, or the object store of a cluster.
 
+use crate::access::Access;
 use crate::bucket;
 use crate::directory;
 use crate::place::Place;
 use argiope_cluster::catalogue::PostgresReader;
 use argiope_cluster::objects::{self, Objects};
-use argiope_config::{Failure, GlobalOptions, load_config_to_read};
+use argiope_config::Failure;
 use argiope_local::links::{read_segment, read_segments};
 use argiope_model::display::counted;
 use argiope_store::catalogue::CatalogueReader;
@@ -14,7 +15,7 @@ use argiope_store::links::{LinksPosition, PageLinks};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// All that was linked when this was made.
+/// All links at the time of creation.
 pub enum StoredLinks {
     OnDisk {
         folder: PathBuf,
@@ -28,21 +29,17 @@ pub enum StoredLinks {
 }
 
 impl StoredLinks {
-    /// Segments that cannot be had are told of.
-    pub fn of(
-        global: &GlobalOptions,
-        stores: &Place,
-        reader: &dyn CatalogueReader,
-    ) -> Result<StoredLinks, Failure> {
+    /// Unavailable segments are reported.
+    pub fn of(access: &Access, reader: &dyn CatalogueReader) -> Result<StoredLinks, Failure> {
         let failed = |e| directory::store_failure(&e);
-        let place = match stores {
+        let place = match &access.place {
             Place::Directory(path) => {
                 let until = reader.links_position().map_err(failed)?;
                 return Ok(StoredLinks::OnDisk { folder: path.join("links"), until });
             }
             Place::Cluster(place) => place,
         };
-        let objects = bucket::of(&load_config_to_read(global)?)?.ok_or_else(|| {
+        let objects = bucket::of(&access.config)?.ok_or_else(|| {
             Failure::failed("the links are on the workers' disks: storage.html_bucket is not set")
         })?;
         objects.check().map_err(|e| bucket::failure(&e))?;
@@ -69,7 +66,7 @@ impl StoredLinks {
         {
             if count > 0 {
                 let of = counted(count, "segment", "segments");
-                tracing::warn!("the links of {of} are {what} and left out");
+                tracing::warn!("the links of {of} are {what}; left out");
             }
         }
         Ok(StoredLinks::InStore { objects, segments })

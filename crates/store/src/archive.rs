@@ -11,11 +11,12 @@
 //! * An appended visit survives the death of the process at once, and the death of the machine after [`Archive::sync`]
 //!   has returned a [`Position`] that covers it.
 //! * The catalogue stores, in the transaction that holds a batch of visits, for each file the [`Appended::end`] of the
-//!   batch's last visit in that file, once `sync` has covered it. Not what `sync` returned: that may cover visits whose
-//!   results are still on their way to the committer. A worker hands its results over in the order of its appends.
-//! * [`Archive::committed`] is called with these positions after the transaction. Only then may a record be referred
-//!   to by a revisit record, so a revisit never outlives what it refers to.
-//!   (A small payload is stored again rather than referred to, and so is one whose body was cut.)
+//!   batch's last visit in that file, once `sync` has covered it. It does not store the result of `sync`, which may
+//!   cover visits whose results are still on their way to the committer. A worker passes its results on in the order of
+//!   its appends.
+//! * [`Archive::committed`] is called with these positions after the transaction. Only then may a revisit record refer
+//!   to a record, so a revisit never outlives its target. (A small payload is stored again instead, and so is one whose
+//!   body was cut.)
 //! * [`Archive::recover`] runs at start, before the first appender. It cuts what is incomplete, only beyond the
 //!   catalogued position, and returns the complete visits found there. Calling it twice gives the same result.
 //! * [`Archive::truncate_to`] replaces it in a cluster, where another worker may fetch again what is not catalogued: such
@@ -132,16 +133,17 @@ pub struct Recovery {
 
 /// Writes the visits of one worker.
 pub trait Appender: Send {
-    /// Hands the records of these visits to the kernel in one write, in this order, and returns their places. With
-    /// [`ErrorKind::DiskFull`] the archive is as before and the same append may be tried again.
+    /// Writes the records of these visits in one system call, in this order, and returns their places. With
+    /// [`ErrorKind::DiskFull`] the archive is unchanged and the append may be tried again.
     fn append_all(&mut self, exchanges: &[Exchange<'_>]) -> Result<Vec<Appended>>;
 
     fn append(&mut self, exchange: &Exchange<'_>) -> Result<Appended> {
         let appended = self.append_all(std::slice::from_ref(exchange))?.pop();
-        appended.ok_or_else(|| StoreError::new(ErrorKind::Io, "archive", "an append that gave no place"))
+        appended.ok_or_else(|| StoreError::new(ErrorKind::Io, "archive", "an append that returned no place"))
     }
 
-    /// Ends the file durably, with its index. If an appender is dropped instead, its file is in the state of a crash.
+    /// Finishes the file durably, with its index. If an appender is dropped instead, its file is in the state of a
+    /// crash.
     fn finish(self: Box<Self>) -> Result<Option<Position>>;
 }
 
@@ -168,7 +170,7 @@ pub trait Archive: Send + Sync {
     /// The exchange whose first record is at `at`; a revisit is followed to the body it refers to.
     fn read(&self, at: &ArchiveRef) -> Result<StoredExchange>;
 
-    /// The visit that begins at `at`: all that its metadata record has.
+    /// The visit that begins at `at`: the contents of its metadata record.
     fn read_metadata(&self, at: &ArchiveRef) -> Result<VisitMetadata>;
 
     /// Writes the index of a file that is no longer appended to.

@@ -18,8 +18,7 @@ use std::ops::ControlFlow;
 const LISTED_VIOLATIONS: usize = 1000;
 const LISTED_HOSTS: usize = 10_000;
 
-/// Whether a version of robots.txt allows a job, which has a user agent of its own, a path (with its query). None: it
-/// cannot be said.
+/// Whether a version of robots.txt allows a path (with its query) for a job and its user agent. None if unknown.
 pub type Judge<'a> = &'a mut dyn FnMut(&RobotsRow, JobId, &str) -> Option<bool>;
 
 /// Versions of an origin's robots.txt, oldest first.
@@ -65,7 +64,7 @@ pub struct Violation {
     pub rule: Rule,
     pub host: String,
     pub request: Request,
-    /// The previous request, which was too close.
+    /// The previous request, which was too recent.
     pub previous: Option<Request>,
     /// Milliseconds, or requests in flight.
     pub required: u64,
@@ -77,14 +76,14 @@ pub struct HostAudit {
     pub host: String,
     pub requests: u64,
     pub violations: u64,
-    /// The largest delay that was demanded.
+    /// The largest required delay.
     pub required_ms: u64,
     /// The smallest: settings and robots.txt may change while a host is crawled.
     pub least_required_ms: u64,
     pub min_gap_ms: Option<u64>,
     pub median_gap_ms: Option<u64>,
     pub max_in_flight: u64,
-    /// Requests that were judged by a robots.txt.
+    /// Requests that were checked against a robots.txt.
     pub robots_checked: u64,
 }
 
@@ -93,7 +92,7 @@ pub struct AuditReport {
     pub requests: u64,
     pub host_count: u64,
     pub robots_checked: u64,
-    /// Jobs that ignore robots.txt. They request none; if another job did, they are judged by that one.
+    /// Jobs that ignore robots.txt. They do not request it; if another job did, they are checked against that one.
     pub robots_ignored_by: Vec<JobId>,
     pub violation_count: u64,
     /// The first of them.
@@ -190,7 +189,7 @@ impl<'a> Auditor<'a> {
         Ok(())
     }
 
-    /// With one request at a time the delay runs from the end of the last answer, else from start to start.
+    /// With one request at a time the delay runs from the end of the last response, else from start to start.
     fn check_gap(&mut self, host: &mut HostState, row: &FetchRow) {
         let figures = &mut host.figures;
         let is_first = figures.requests <= 1;
@@ -220,7 +219,7 @@ impl<'a> Auditor<'a> {
     }
 
     fn check_in_flight(&mut self, host: &mut HostState, row: &FetchRow) {
-        // A start is rounded down to a millisecond, an end up: what seems to overlap by no more than that does not.
+        // A start is rounded down to a millisecond, an end up: an apparent overlap of that size is none.
         while host.in_flight.peek().is_some_and(|Reverse(ended)| *ended <= row.timings.started.0 + 1) {
             host.in_flight.pop();
         }
@@ -250,7 +249,7 @@ impl<'a> Auditor<'a> {
             host.versions = self.robots.versions(url.origin())?;
             host.origin = url.origin().to_owned();
         }
-        // The version in force is the last one that was there when the request began.
+        // The version in force is the last one before the request began.
         let known = host.versions.partition_point(|version| version.fetched_at <= row.timings.started);
         let Some(version) = known.checked_sub(1).and_then(|at| host.versions.get(at)) else { return Ok(()) };
         let Some(allowed) = (self.judge)(version, row.job, url.path_and_query()) else { return Ok(()) };

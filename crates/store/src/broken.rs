@@ -3,8 +3,8 @@
 //! A URL is broken, too, if it was never requested because its host did not respond to the request for robots.txt.
 //!
 //! First the pages of the job are read ([`BrokenUrls::gather`]), then its links ([`BrokenUrls::of_page`]). Only broken
-//! URLs are in memory, each once. A link is matched by the identity of its target, so that another spelling of a URL is
-//! the same URL, and one that was only reached by a redirect counts for where that ended.
+//! URLs are in memory, each once. Links are matched by the identity of their target, so another spelling is the same
+//! URL, and a redirected URL counts for its target.
 
 use crate::catalogue::{CatalogueReader, PageQuery, PageRow, ResourceRow, SkippedRow};
 use crate::error::Result;
@@ -16,11 +16,11 @@ use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 use std::ops::ControlFlow;
 
-/// Pages named beside a URL in a report.
+/// Pages listed per URL in a report.
 const EXAMPLES: usize = 3;
-/// Of all URLs together: a crawl may have met nothing but dead hosts.
+/// The limit for all URLs together: every host of a crawl may be dead.
 const ALL_EXAMPLES: usize = 100_000;
-/// Requests for one robots.txt that are looked through for the last one.
+/// Requests for one robots.txt that are searched for the last one.
 const ROBOTS_REQUESTS: usize = 1000;
 
 /// Whether a page is broken: no response, a status of 400 and above, or a redirect without a target. A redirect out of the
@@ -58,9 +58,9 @@ pub struct BrokenUrls {
     rules: NormalRules,
     hashing: RandomState,
     urls: Vec<BrokenUrl>,
-    /// By the hash of the URL: its number, and whether it is the one that was scheduled or one that redirects led to.
+    /// By the hash of the URL: its number, and whether it is the scheduled URL or a redirect's target.
     known: HashMap<u64, (u32, Way)>,
-    /// Pages whose links have come: one that is read by several redirects counts once.
+    /// Pages whose links were counted: a page that several redirects lead to counts once.
     read: HashSet<u64>,
     examples: usize,
 }
@@ -164,7 +164,7 @@ impl BrokenUrls {
         });
     }
 
-    /// A resource; a URL that is a page as well is already counted.
+    /// A resource; a URL that is also a page is counted already.
     fn add_resource(&mut self, row: &ResourceRow) {
         let Some(key) = self.key(&row.url) else { return };
         if !is_broken_answer(row.status, row.error.as_deref()) || self.known.contains_key(&key) {
@@ -190,7 +190,7 @@ impl BrokenUrls {
         self.known.is_empty()
     }
 
-    /// Calls back for each link of a page to a broken URL: the URL, what is known of it, and the link.
+    /// Calls back for each link of a page to a broken URL, with the URL, its details, and the link.
     pub fn of_page(
         &mut self,
         page: &PageLinks<'_>,
@@ -238,7 +238,7 @@ impl BrokenUrls {
         self.current().filter(|broken| broken.links == 0)
     }
 
-    /// How many there are, and those that most links lead to.
+    /// How many there are, and those with the most links.
     pub fn most_linked(&self, limit: usize) -> (u64, Vec<BrokenUrl>) {
         let mut all: Vec<&BrokenUrl> = self.current().collect();
         let count = all.len() as u64;
@@ -318,7 +318,7 @@ mod tests {
         let url = String::from("http://a.test/x?a=1&b=2");
         let found = links(&mut broken, "http://a.test/", &targets);
         assert_eq!(found, [(url.clone(), Some(404)), (url, Some(404))]);
-        // The same page, read once more by way of a redirect.
+        // The same page, read again because another redirect leads to it.
         assert_eq!(links(&mut broken, "http://a.test/", &targets), []);
         assert_eq!(broken.most_linked(5).1[0].links, 2);
         assert_eq!(broken.most_linked(5).1[0].examples, ["http://a.test/"]);
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_answers_in_the_end_is_not_broken_and_what_nobody_links_to_is_listed() {
+    fn a_url_that_finally_responds_is_not_broken_and_unlinked_broken_urls_are_listed() {
         let mut broken = broken();
         broken.add(&row("http://a.test/back", Some(503), None));
         broken.add(&row("http://a.test/back", Some(200), None));

@@ -1,4 +1,4 @@
-//! What limits and trap rules have refused in a job, collected for its summary and its report: nothing is cut silently.
+//! What limits and trap rules have skipped in a job, collected for its summary and its report: nothing is cut silently.
 
 use crate::catalogue::{CatalogueReader, JobCounts, SkippedRow};
 use crate::error::Result;
@@ -8,14 +8,14 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-/// At most this many places are listed separately; the rest is counted by kind.
+/// At most this many places are listed individually; the rest is counted by kind.
 const MOST_PLACES: usize = 10_000;
 
 /// The command that fetches a body again that was cut by a timeout or by the server.
 const TIMEOUT: &str = "--timeout DURATION";
 const RETRY: &str = "argiope retry";
 
-/// One page, pattern or host with refused links or a cut body.
+/// One page, pattern or host with skipped links or a cut body.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Cut {
     #[serde(serialize_with = "word")]
@@ -26,7 +26,7 @@ pub struct Cut {
     pub place: String,
     /// Links, URLs, or bytes of a body; 0 where that is not known.
     pub count: u64,
-    /// One of the refused URLs.
+    /// One of the skipped URLs.
     pub example: Option<String>,
     /// The option or command that fetches it; `-` if there is none.
     pub option: &'static str,
@@ -68,7 +68,7 @@ impl Cut {
     pub fn advice(&self) -> Option<String> {
         match self.option {
             "-" => None,
-            RETRY => Some(format!("'{RETRY}' asks again")),
+            RETRY => Some(format!("'{RETRY}' fetches it again")),
             option => Some(format!("fetch with {option}")),
         }
     }
@@ -118,13 +118,13 @@ fn cut_of(row: SkippedRow) -> Cut {
     let option = match row.reason {
         SkipReason::TooManyLinks => "--max-links N",
         SkipReason::BodyTruncated => match Truncation::of_detail(&row.detail) {
-            // Of a sitemap, for one, no setting takes more.
+            // No setting takes more of a sitemap, for example.
             Truncation::Length if !row.detail.contains("--max-body") => "-",
             Truncation::Length => "--max-body SIZE",
             Truncation::Time => TIMEOUT,
             Truncation::Disconnect => RETRY,
         },
-        // No setting goes beyond what a URL can have.
+        // No setting goes beyond the longest possible URL.
         SkipReason::UrlTooLong => "-",
         _ => "--no-traps",
     };
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(by_size.amount().as_deref(), Some("2.0 MB"));
         let decoded = body_cut("more than 50000 bytes after decoding; ... (--max-body SIZE, max_body)", 0);
         assert_eq!((decoded.option, decoded.amount()), ("--max-body SIZE", None));
-        let sitemap = body_cut("body over 52428800 bytes; ... (no more is taken of a sitemap)", 0);
+        let sitemap = body_cut("body over 52428800 bytes; ... (a longer sitemap is always cut)", 0);
         assert_eq!((sitemap.option, sitemap.advice()), ("-", None));
         // As older versions have stored it.
         let by_time = body_cut("body not complete after 30 s; ... (--max-body, max_body, --timeout)", 0);
@@ -188,7 +188,7 @@ mod tests {
         ] {
             let cut = body_cut(broken, 0);
             assert_eq!((cut.what().as_str(), cut.amount()), ("body broken off", None));
-            assert_eq!(cut.advice().as_deref(), Some("'argiope retry' asks again"));
+            assert_eq!(cut.advice().as_deref(), Some("'argiope retry' fetches it again"));
         }
     }
 }

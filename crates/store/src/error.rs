@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::io;
 
-/// What a caller can do about an error depends on this alone.
+/// Callers decide what to do about an error only by this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// The data cannot be trusted; the message says how to recover.
@@ -77,7 +77,7 @@ impl StoreError {
         self
     }
 
-    /// An I/O error about `subject`; a full disk is told from the rest.
+    /// An I/O error about `subject`; a full disk has its own kind.
     pub fn io(subject: impl Into<String>, error: io::Error) -> StoreError {
         let (kind, message) = match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {

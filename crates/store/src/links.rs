@@ -6,11 +6,11 @@
 //! # Contract
 //!
 //! * [`Links::append`] takes all pages of a batch or none.
-//! * [`Links::sync`] makes durable what was appended and gives the position to be catalogued. A failed sync must end the
-//!   process: the kernel may have dropped the pages it could not write.
-//! * [`Links::truncate_to`] runs at start with the catalogued position (or the default one, if there is none): what lies
-//!   beyond it is cut. What is missing before it is an error of kind `Corrupt`.
-//! * [`Links::committed`] is called when the catalogue has a position: what lies before it is not cut any more.
+//! * [`Links::sync`] makes durable what was appended and returns the position to be catalogued. A failed sync must end
+//!   the process: the kernel may have dropped the pages it could not write.
+//! * [`Links::truncate_to`] runs at start with the catalogued position (or the default one, if there is none) and cuts
+//!   off what is beyond it. Missing data before it is an error of kind `Corrupt`.
+//! * [`Links::committed`] is called when the catalogue has a position: links before it are not cut any more.
 //! * [`Links::read`] returns the pages up to a position, in the order they were appended, once each.
 
 use crate::error::{ErrorKind, Result, StoreError};
@@ -109,8 +109,8 @@ impl LinkBatch {
     }
 }
 
-/// More than the targets of any page come to. A few bytes can repeat a long target many times over, so the length of
-/// a batch alone bounds nothing.
+/// More than the targets of any page add up to. A few bytes can repeat a long target many times, so the length of a
+/// batch bounds nothing.
 const MOST_TARGET_BYTES: usize = 64 << 20;
 
 /// Decodes the pages of a batch. Damage is an error, never a panic and never unbounded memory.
@@ -122,11 +122,11 @@ pub fn decode(bytes: &[u8], page: &mut dyn FnMut(&PageLinks<'_>) -> Result<()>) 
         let job = JobId(u32::try_from(take_number(&mut rest)?).map_err(|_| damaged())?);
         let source = take_text(&mut rest)?;
         let count = take_number(&mut rest)?;
-        // A link takes at least five bytes: a count beyond that is damage, found before memory is asked for it.
+        // A link takes at least five bytes: a larger count is damage, found before memory is allocated for it.
         if count > rest.len() as u64 / 5 {
             return Err(damaged());
         }
-        // Targets are rebuilt one after the other in one text, to be cut up when it no longer moves.
+        // Targets are rebuilt one after the other in one text, which is split when it no longer moves.
         targets.clear();
         let mut found = Vec::with_capacity(count as usize);
         let mut last = (0, 0);
@@ -169,7 +169,7 @@ fn damaged() -> StoreError {
     StoreError::new(ErrorKind::Corrupt, "links", "a batch of links cannot be decoded")
 }
 
-/// How many bytes both begin with, not splitting a character.
+/// The length of the common prefix, not splitting a character.
 fn shared_prefix(a: &str, b: &str) -> usize {
     let mut shared = 0;
     for (left, right) in a.as_bytes().chunks(8).zip(b.as_bytes().chunks(8)) {
@@ -231,7 +231,7 @@ pub struct LinksPosition {
 }
 
 pub trait Links: Send {
-    /// Hands a batch to the kernel. With `DiskFull` nothing of it is stored and it may be tried again.
+    /// Writes a batch. With `DiskFull` nothing of it is stored and it may be tried again.
     fn append(&mut self, batch: &LinkBatch) -> Result<()>;
 
     fn sync(&mut self) -> Result<LinksPosition>;

@@ -11,10 +11,10 @@ use std::ops::ControlFlow;
 /// Pairs of host and parameter that are counted separately; the rest is counted together.
 const MOST_PAIRS: usize = 10_000;
 
-/// URLs without a parameter whose page is looked up for the one it has.
+/// URLs without a parameter for which the fetched page is looked up.
 const MOST_BARE: usize = 10_000;
 
-/// The host of what is beyond [`MOST_PAIRS`].
+/// The host of the pairs beyond [`MOST_PAIRS`].
 const OTHER_HOSTS: &str = "other hosts";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

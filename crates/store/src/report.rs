@@ -15,7 +15,7 @@ use std::fmt;
 /// Pairs of host and parameter.
 const MERGED: usize = 10;
 
-/// Characters of what is wrong with a page.
+/// Characters of an error text that are shown.
 const WHAT: usize = 48;
 
 /// How much of each list is shown.
@@ -37,13 +37,13 @@ pub struct Report {
     /// What it is doing now.
     pub state: String,
     pub counts: JobCounts,
-    /// What limits and trap rules refused.
+    /// What limits and trap rules skipped.
     pub cuts: Cuts,
     pub host_count: u64,
     pub hosts: Vec<HostFigures>,
     pub slow_hosts: Vec<HostFigures>,
     pub slow: Vec<PageBrief>,
-    /// Those that most links lead to, and how many there are.
+    /// Those with the most links, and how many there are.
     pub broken: Vec<BrokenUrl>,
     pub broken_count: u64,
     pub redirected: Vec<PageBrief>,
@@ -269,7 +269,7 @@ fn cut_places(cuts: &[Cut]) -> Table {
     table
 }
 
-/// The pages with the links below each other, as far as they are named.
+/// The pages with the links, one per line, as far as they are listed.
 fn broken_links(urls: &[BrokenUrl]) -> Table {
     let mut table = Table::new(&[
         ("what", Align::Left),

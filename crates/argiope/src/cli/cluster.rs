@@ -12,7 +12,7 @@ Example:
 Ctrl-C or SIGTERM stops the worker: it sends no new requests, finishes those in flight and hands its shards to other
 workers. A second signal stops it at once. SIGHUP reloads the politeness section of the configuration.")]
 pub(crate) struct WorkerArgs {
-    /// Name of the worker (default: its last name on this data directory, or else host name and process id)
+    /// Name of the worker (default: its previous name in this data directory, or else host name and process id)
     #[arg(long, value_name = "W")]
     pub(crate) name: Option<String>,
     /// Serve /health, /ready and /metrics on this address (default: server.listen of the configuration)
@@ -29,8 +29,8 @@ pub(crate) enum ClusterCommand {
     Init,
     /// Continue although Kafka has lost links in transit
     ///
-    /// Workers stop reading a Kafka partition that has lost links, and no job can end, until this is confirmed. Then they
-    /// read what is left.
+    /// If a Kafka partition has lost links, workers stop reading it and no job can end until you run this command. Then
+    /// they continue with what remains.
     AcceptLoss,
     /// Show workers, shards, queue length and lag
     Status {
@@ -38,7 +38,7 @@ pub(crate) enum ClusterCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Declare the disk of a worker lost: pages whose content was only there are marked
+    /// Declare the disk of a worker lost: mark pages whose content was only there
     Lost {
         /// Name of the worker, as 'argiope cluster status' lists it
         worker: String,
@@ -67,10 +67,10 @@ pub(crate) struct IngestArgs {
     /// Skip URLs that any job has fetched within the last DAYS days
     #[arg(long, value_name = "DAYS")]
     pub(crate) skip_recent: Option<u32>,
-    /// Keep the job open for more URLs when everything is crawled
+    /// Keep the job open for more URLs when all its URLs are crawled
     #[arg(long)]
     pub(crate) keep_open: bool,
-    /// Stop keeping the job open: it ends when everything is crawled
+    /// Stop keeping the job open: it ends when all its URLs are crawled
     #[arg(long, conflicts_with = "keep_open")]
     pub(crate) let_end: bool,
     /// Accept URLs with loopback and private addresses

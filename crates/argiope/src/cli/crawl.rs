@@ -2,9 +2,8 @@
 
 use super::network::NetworkArgs;
 use super::number::{UNBOUNDED, whole};
-use argiope_config::{CrawlOptions, NetworkOptions, pattern_problem, size};
+use argiope_config::{CrawlOptions, NetworkOptions, delay, pattern_problem, size};
 use argiope_model::{CookieJar, Resources, Scope, parse_duration};
-use argiope_politeness::robots::MAX_CRAWL_DELAY;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
@@ -63,7 +62,7 @@ pub(crate) struct CrawlArgs {
     /// Truncate bodies at this size: 500KB, 10MB, 1GiB (default 10MB)
     #[arg(long, value_name = "SIZE", value_parser = some_size, help_heading = "Scope and limits")]
     pub(crate) max_body: Option<u64>,
-    /// Disable the detection of spider traps: endless URL patterns, calendars, session ids in URLs
+    /// Disable the detection of crawler traps: endless URL patterns, calendars, session ids in URLs
     #[arg(long, help_heading = "Scope and limits")]
     pub(crate) no_traps: bool,
     /// Images, styles, scripts, fonts and media of crawled pages: check requests each once for status, size and type (HEAD,
@@ -176,14 +175,9 @@ pub(super) fn pattern(text: &str) -> Result<String, String> {
     }
 }
 
-fn delay(text: &str) -> Result<Duration, String> {
-    let delay = parse_duration(text)?;
-    if delay > MAX_CRAWL_DELAY { Err(String::from("must be 24h at most")) } else { Ok(delay) }
-}
-
 fn some_name(text: &str) -> Result<String, String> {
     if text.trim().is_empty() {
-        return Err(String::from("must not be empty: sites must be able to see who is crawling"));
+        return Err(String::from("must not be empty: site owners must be able to see who is crawling"));
     }
     Ok(text.to_owned())
 }

@@ -1,4 +1,4 @@
-//! The options of `graph`. Each has the name of its key in the file given with `-c`, and wins over it.
+//! The options of `graph`. Each is named like its key in the file given with `-c`, and overrides it.
 
 use super::crawl::pattern;
 use crate::commands::graph::GraphAction;

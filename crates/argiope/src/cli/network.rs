@@ -1,7 +1,6 @@
 //! How requests are made: options of every command that fetches on behalf of a user.
 
-use argiope_config::NetworkOptions;
-use argiope_fetch::{Proxies, Proxy};
+use argiope_config::{NetworkOptions, proxy};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
@@ -31,11 +30,4 @@ impl From<&NetworkArgs> for NetworkOptions {
             insecure: args.insecure,
         }
     }
-}
-
-fn proxy(text: &str) -> Result<String, String> {
-    if text != Proxies::NONE {
-        Proxy::parse(text)?;
-    }
-    Ok(text.to_owned())
 }

@@ -1,7 +1,7 @@
 //! The options of the commands that read what a crawl has stored. JOB is a job's name or number.
 
 use argiope_config::Failure;
-use argiope_store::export::CsvOptions;
+use argiope_service::export::CsvOptions;
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 

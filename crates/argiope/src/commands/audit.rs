@@ -1,154 +1,18 @@
-//! `audit`: proof of politeness from the fetch history. Every request is held against the gap its host was owed, the
-//! requests at once it allows, and the robots.txt that was in force when it was made.
+//! `audit`: prints the proof of politeness; a violation is a failure.
 
-use super::selection::{self, print, print_json};
+use super::output::{print, print_json};
 use crate::cli::AuditArgs;
-use argiope_config::{Failure, GlobalOptions, LoadedConfig, load_config_to_read, politeness_of, profile_of};
-use argiope_fetch::RequestProfile;
-use argiope_model::{JobId, JobSpec, Millis};
-use argiope_politeness::robots::product_token;
-use argiope_politeness::{PolitenessRules, Robots, RobotsAnswer, RobotsNext, RobotsUse};
-use argiope_service::directory;
-use argiope_service::place::{INTERRUPTED, Place};
-use argiope_store::audit::{AuditReport, audit};
-use argiope_store::catalogue::{CatalogueReader, Job, RobotsRow};
-use std::collections::HashMap;
+use argiope_config::{Failure, GlobalOptions};
+use argiope_service::selection::JobSelection;
+use argiope_service::{Access, audit};
 
 pub(crate) fn run(global: &GlobalOptions, args: &AuditArgs) -> Result<(), Failure> {
-    let stores = Place::of(global)?;
-    let reader = stores.reader()?;
-    let jobs = selection::jobs(reader.as_ref(), args.job.as_deref(), args.all)?;
-    let only = if args.all { None } else { jobs.first().map(|job| job.id) };
-    let config = load_config_to_read(global)?;
-    config.needs_rules()?;
-    let mut report = prove(reader.as_ref(), &jobs, only, &config)?;
-    // A kill that no start has found yet.
-    let work = stores.work()?;
-    report.killed += u64::from(jobs.iter().any(|job| work.state_word(job) == INTERRUPTED));
+    let access = Access::open(global)?;
+    let report = audit::of(&access, &JobSelection::new(args.job.as_deref(), args.all))?;
     if args.json {
         print_json(&report)?;
     } else {
         print(&report.to_string())?;
     }
     if report.violation_count == 0 { Ok(()) } else { Err(Failure::silent()) }
-}
-
-/// `only` limits the history to a job; `jobs` are all that may have made requests in it.
-pub(crate) fn prove(
-    reader: &dyn CatalogueReader,
-    jobs: &[Job],
-    only: Option<JobId>,
-    config: &LoadedConfig,
-) -> Result<AuditReport, Failure> {
-    let mut agents = HashMap::new();
-    let mut ignoring = Vec::new();
-    for job in jobs {
-        let spec = selection::spec(job)?;
-        agents.insert(job.id, agent_of(&spec)?);
-        if !spec.respect_robots {
-            ignoring.push(job.id);
-        }
-    }
-    let rules = PolitenessRules::compile(&politeness_of(&config.file)).map_err(Failure::usage_all)?;
-    let mut judge = RobotsJudge { rules, agents, known: None };
-    let mut report = audit(reader, only, &mut |version, job, path| judge.allows(version, job, path))
-        .map_err(|e| directory::store_failure(&e))?;
-    report.robots_ignored_by = ignoring;
-    Ok(report)
-}
-
-/// How robots.txt knows the job.
-pub(crate) fn agent_of(spec: &JobSpec) -> Result<String, Failure> {
-    let profile = RequestProfile::new(&profile_of(spec)).map_err(Failure::failed)?;
-    Ok(product_token(profile.user_agent()).to_owned())
-}
-
-/// Reads each version of a robots.txt once per user agent: the history comes host by host.
-struct RobotsJudge {
-    rules: PolitenessRules,
-    agents: HashMap<JobId, String>,
-    known: Option<Known>,
-}
-
-struct Known {
-    origin: String,
-    fetched_at: Millis,
-    /// By user agent.
-    readings: HashMap<String, Robots>,
-}
-
-impl RobotsJudge {
-    fn allows(&mut self, version: &RobotsRow, job: JobId, path: &str) -> Option<bool> {
-        let agent = self.agents.get(&job)?;
-        let is_known = self
-            .known
-            .as_ref()
-            .is_some_and(|k| k.fetched_at == version.fetched_at && k.origin == version.origin);
-        if !is_known {
-            self.known = None;
-        }
-        let known = self.known.get_or_insert_with(|| Known {
-            origin: version.origin.clone(),
-            fetched_at: version.fetched_at,
-            readings: HashMap::new(),
-        });
-        if !known.readings.contains_key(agent) {
-            known.readings.insert(agent.clone(), read(&self.rules, version, agent));
-        }
-        known.readings.get(agent).map(|robots| robots.check(path).allowed)
-    }
-}
-
-/// What an answer to the request for robots.txt means, by the same policy that the crawl follows.
-pub(crate) fn read(rules: &PolitenessRules, version: &RobotsRow, agent: &str) -> Robots {
-    let host = version.origin.split_once("://").map_or(version.origin.as_str(), |(_, host)| host);
-    let answer = version.status.map_or(RobotsAnswer::NoAnswer, RobotsAnswer::Status);
-    // No further try was to come where a page was asked for afterwards.
-    match rules.for_host(host).robots().next(answer, u8::MAX, version.fetched_at) {
-        RobotsNext::Use { rules: RobotsUse::Body, .. } => Robots::parse(&version.body, agent),
-        RobotsNext::Use { rules: RobotsUse::AllowAll, .. } => Robots::allow_all("robots.txt has no rules"),
-        RobotsNext::Use { rules: RobotsUse::DisallowAll, .. }
-        | RobotsNext::RetryAt(_)
-        | RobotsNext::UnreachableUntil(_) => Robots::disallow_all("robots.txt could not be had"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn judge() -> RobotsJudge {
-        let agents = HashMap::from([(JobId(1), String::from("Argiope")), (JobId(2), String::from("Other"))]);
-        RobotsJudge { rules: PolitenessRules::default(), agents, known: None }
-    }
-
-    fn version(at: u64, status: Option<u16>, body: &str) -> RobotsRow {
-        RobotsRow { origin: "http://a.test".into(), fetched_at: Millis(at), status, body: body.into() }
-    }
-
-    #[test]
-    fn each_job_is_judged_by_the_group_of_its_own_agent() {
-        let mut judge = judge();
-        let robots = version(1, Some(200), "User-agent: other\nDisallow: /\n\nUser-agent: *\nDisallow: /x\n");
-        assert_eq!(judge.allows(&robots, JobId(1), "/a"), Some(true));
-        assert_eq!(judge.allows(&robots, JobId(1), "/x"), Some(false));
-        assert_eq!(judge.allows(&robots, JobId(2), "/a"), Some(false));
-        assert_eq!(judge.allows(&robots, JobId(3), "/a"), None);
-    }
-
-    #[test]
-    fn a_new_version_is_read_anew() {
-        let mut judge = judge();
-        assert_eq!(judge.allows(&version(1, Some(200), ""), JobId(1), "/a"), Some(true));
-        let closed = version(2, Some(200), "User-agent: *\nDisallow: /\n");
-        assert_eq!(judge.allows(&closed, JobId(1), "/a"), Some(false));
-    }
-
-    #[test]
-    fn absent_rules_allow_and_unreachable_ones_forbid() {
-        let mut judge = judge();
-        assert_eq!(judge.allows(&version(1, Some(404), "x"), JobId(1), "/a"), Some(true));
-        assert_eq!(judge.allows(&version(2, Some(503), ""), JobId(1), "/a"), Some(false));
-        assert_eq!(judge.allows(&version(3, None, ""), JobId(1), "/a"), Some(false));
-    }
 }

@@ -1,25 +1,15 @@
 //! `cluster init`, `status`, `lost` and `accept-loss`.
 
-use super::selection::{print, print_json};
+use super::output::{print, print_json};
 use crate::cli::ClusterCommand;
-use argiope_cluster::catalogue::{FileLocations, mark_all};
-use argiope_cluster::members::{ClusterStatus, accept_losses, cluster_status, log_lag};
-use argiope_cluster::objects::Objects;
-use argiope_cluster::publishing::unpublished_pages;
-use argiope_cluster::receiving::{self, ReceivedUrls, received_urls};
-use argiope_cluster::redis::WorkerFigures;
-use argiope_cluster::transport::Log;
 use argiope_config::{Failure, GlobalOptions, load_config, load_config_to_read};
 use argiope_model::display::{bytes, count, counted, elapsed, fit, printable};
-use argiope_service::bucket;
-use argiope_service::cluster::{ClusterPlace, database_failure, kafka_failure};
-use argiope_service::directory::store_failure;
-use argiope_store::clock::now;
-use serde::Serialize;
+use argiope_service::cluster::ClusterPlace;
+use argiope_service::cluster_admin::{
+    self, ClusterStatus, ClusterView, LostDisk, ReceivedUrls, WorkerFigures,
+};
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Characters of a URL in a line of the table.
@@ -38,102 +28,38 @@ pub(crate) fn run(global: &GlobalOptions, command: &ClusterCommand) -> Result<()
         ClusterCommand::Init => {
             let place = ClusterPlace::init(&config.file)?;
             print(&format!(
-                "the cluster is ready: {} on {}, links travel by {}\n\
-                 start workers with 'argiope worker', crawl with 'argiope crawl URL', each with this --config\n",
+                "the cluster is ready: {} on {}, links are transported by {}\nstart workers with 'argiope \
+                 worker', crawl with 'argiope crawl URL', each with this --config\n",
                 counted(u64::from(place.cluster.shards), "shard", "shards"),
                 place.database.place(),
                 place.cluster.transport.as_str(),
             ))
         }
-        ClusterCommand::AcceptLoss => accept_loss(&ClusterPlace::open(&config.file)?),
+        ClusterCommand::AcceptLoss => {
+            let logs = cluster_admin::accept_loss(&ClusterPlace::open(&config.file)?)?;
+            print(&format!("{} will be read from the beginning\n", counted(logs, "log is", "logs are")))
+        }
         ClusterCommand::Status { json } => {
-            let place = ClusterPlace::open(&config.file)?;
-            let status = status(&place)?;
-            let live = place.live_figures(&config.file, now());
+            let view = cluster_admin::view(&ClusterPlace::open(&config.file)?, &config.file)?;
             if *json {
-                print_json(&Shown { status: &status, live: &live })
+                print_json(&view)
             } else {
-                print(&text(&status, &live))
+                let ClusterView { status, live } = &view;
+                print(&text(status, live))
             }
         }
         ClusterCommand::Lost { worker } => {
             let place = ClusterPlace::open(&config.file)?;
-            print(&lost(&place, bucket::open(&config.file)?, worker)?)
+            let lost = cluster_admin::declare_lost(&place, &config.file, worker)?;
+            let LostDisk { archive_files, pages, link_segments } = lost;
+            print(&format!(
+                "marked as lost: {} with the content of {}, {}\n",
+                counted(archive_files, "archive file", "archive files"),
+                counted(pages, "page", "pages"),
+                counted(link_segments, "segment of links", "segments of links")
+            ))
         }
     }
-}
-
-fn accept_loss(place: &ClusterPlace) -> Result<(), Failure> {
-    let failed = |e| kafka_failure(&e);
-    let Some(mut log) = place.transport.log().map_err(failed)? else {
-        return Err(Failure::usage(
-            "links of this cluster do not travel through Kafka: nothing of them can be lost",
-        ));
-    };
-    place.transport.verify().map_err(failed)?;
-    let shards: Vec<u16> = (0..place.cluster.shards).collect();
-    let (ranges, identity) = (log.ranges(&shards).map_err(failed)?, log.identity().map_err(failed)?);
-    let accepted = accept_losses(&mut place.session()?, &ranges, identity.as_deref());
-    let accepted = accepted.map_err(|e| database_failure(&e))?.len() as u64;
-    print(&format!("{} read from the beginning\n", counted(accepted, "log is", "logs are")))
-}
-
-/// Marks what a worker had on its disk.
-fn lost(place: &ClusterPlace, objects: Option<Arc<dyn Objects>>, worker: &str) -> Result<String, Failure> {
-    let status = cluster_status(&mut place.session()?).map_err(|e| database_failure(&e))?;
-    if status.workers.iter().any(|here| here.name == worker && here.state != "dead") {
-        return Err(Failure::failed(format!("the worker {worker} is here, and so is its disk"))
-            .hint("stop it first; when it starts again it finds out by itself what is gone"));
-    }
-    if !status.absent.contains_key(worker) {
-        return Err(Failure::failed(format!("no worker {worker} has files on its disk"))
-            .hint("'argiope cluster status' names those that have"));
-    }
-    if let Some(objects) = &objects {
-        objects.check().map_err(|e| bucket::failure(&e))?;
-    }
-    let failed = |e| store_failure(&e);
-    let mut kept = FileLocations::open(&place.database, worker, objects).map_err(failed)?;
-    let checked = kept.check_files(&|_| false).map_err(failed)?;
-    let pages = mark_all(&mut kept, &checked, &AtomicBool::new(false)).map_err(failed)?;
-    Ok(format!(
-        "marked as lost: {} with the content of {}, {}\n",
-        counted(checked.lost.len() as u64, "archive file", "archive files"),
-        counted(pages, "page", "pages"),
-        counted(checked.lost_links, "segment of links", "segments of links")
-    ))
-}
-
-/// What is in Kafka's logs is asked of Kafka. Whatever else there is to say is said without it.
-fn status(place: &ClusterPlace) -> Result<ClusterStatus, Failure> {
-    let failed = |e| database_failure(&e);
-    let mut session = place.session()?;
-    let mut status = cluster_status(&mut session).map_err(failed)?;
-    let Some(mut log) = place.transport.log().map_err(|e| kafka_failure(&e))? else { return Ok(status) };
-    let Some((mut kafka, topics)) = place.transport.client().map_err(|e| kafka_failure(&e))? else {
-        return Ok(status);
-    };
-    status.unpublished = Some(unpublished_pages(&mut session).map_err(failed)?);
-    let shards: Vec<u16> = (0..place.cluster.shards).collect();
-    status.lag = match log.ends(&shards) {
-        Ok(ends) => Some(log_lag(&mut session, &ends).map_err(failed)?),
-        Err(error) => {
-            tracing::warn!(%error, "what is on its way to other shards is not known");
-            None
-        }
-    };
-    // Once is enough to find that it does not answer.
-    let ends = status.lag.and_then(|_| receiving::ends(&mut kafka, &topics).ok());
-    status.url_ingest = Some(received_urls(&mut session, ends.as_deref()).map_err(failed)?);
-    Ok(status)
-}
-
-/// What the database knows, and what workers tell through Redis.
-#[derive(Serialize)]
-struct Shown<'s> {
-    #[serde(flatten)]
-    status: &'s ClusterStatus,
-    live: &'s BTreeMap<String, WorkerFigures>,
 }
 
 fn text(status: &ClusterStatus, live: &BTreeMap<String, WorkerFigures>) -> String {
@@ -150,7 +76,7 @@ fn text(status: &ClusterStatus, live: &BTreeMap<String, WorkerFigures>) -> Strin
     );
     let _ = writeln!(
         text,
-        "queue {}, on its way to other shards {}, on the workers' disks {} and {}",
+        "queue {}, in transit to other shards {}, on the workers' disks {} and {}",
         counted(status.queue, "URL", "URLs"),
         status.lag.map_or_else(|| String::from("not known"), |lag| counted(lag, "message", "messages")),
         counted(status.archive_files_on_disks, "archive file", "archive files"),
@@ -169,7 +95,8 @@ fn text(status: &ClusterStatus, live: &BTreeMap<String, WorkerFigures>) -> Strin
         let files = counted(*files, "file", "files");
         let _ = writeln!(
             text,
-            "{files} on the disk of {worker}, which is not here; if that is gone: 'argiope cluster lost {worker}'"
+            "{files} on the disk of {worker}, which is not running; if that disk is lost: 'argiope cluster lost \
+             {worker}'"
         );
     }
     if let Some(pages) = status.unpublished {
@@ -181,7 +108,7 @@ fn text(status: &ClusterStatus, live: &BTreeMap<String, WorkerFigures>) -> Strin
     if let Some(loss) = status.log_losses.first() {
         let _ = writeln!(
             text,
-            "{} lost links and been read no further since {}: {}\n'argiope cluster accept-loss' goes on without them",
+            "{} lost links and is not read since {}: {}\n'argiope cluster accept-loss' continues without them",
             counted(status.log_losses.len() as u64, "log has", "logs have"),
             loss.at,
             loss.what,
@@ -212,7 +139,7 @@ fn text(status: &ClusterStatus, live: &BTreeMap<String, WorkerFigures>) -> Strin
         );
     }
     if alive == 0 {
-        text.push_str("no worker is up; start one with 'argiope worker'\n");
+        text.push_str("no worker is running; start one with 'argiope worker'\n");
     }
     text
 }
@@ -225,7 +152,7 @@ fn url_ingest(received: &ReceivedUrls) -> String {
     }
     let waiting = waiting.map_or_else(|| String::from("unknown"), count);
     let mut text = format!(
-        "url_ingest: {} taken in, {} left out, {} bad, {} lost, {waiting} not read yet\n",
+        "url_ingest: {} accepted, {} skipped, {} invalid, {} lost, {waiting} not read yet\n",
         counted(*taken, "URL", "URLs"),
         count(*left_out),
         count(*bad),
@@ -233,7 +160,7 @@ fn url_ingest(received: &ReceivedUrls) -> String {
     );
     if let Some(last) = examples.first() {
         let place = format!("record {} of partition {}", last.offset, last.partition);
-        let _ = writeln!(text, "  the last of them, {place}: {}", printable(&last.why));
+        let _ = writeln!(text, " the latest rejected one, {place}: {}", printable(&last.why));
     }
     text
 }

@@ -40,7 +40,7 @@ fn show(global: &GlobalOptions) -> Result<(), Failure> {
         let _ = writeln!(io::stderr(), "argiope: warning: {left_out}");
     }
     let mut text = match &config.path {
-        Some(path) => format!("# {} over the defaults\n", path.display()),
+        Some(path) => format!("# {} merged with the defaults\n", path.display()),
         None => String::from("# the defaults; no configuration file was given\n"),
     };
     for (name, mut section) in effective(&config.file)? {

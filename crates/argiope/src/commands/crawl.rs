@@ -13,8 +13,7 @@ use argiope_model::display::counted;
 use argiope_server::SocketServer;
 use argiope_service::control::OwnerClient;
 use argiope_service::local_crawl::{Conclusion, LocalCrawl, Run};
-use argiope_service::place::Place;
-use argiope_service::stored_job;
+use argiope_service::{Access, Place, stored_job};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,10 +24,10 @@ pub(crate) fn run(global: &GlobalOptions, args: &CrawlArgs, display: &Display) -
     let jobs = CrawlSettings::all(global, &CrawlOptions::from(args), &|config, name| {
         stored_job::find(global, config, name)
     })?;
-    if let Place::Cluster(place) = Place::of(global)? {
+    if let Place::Cluster(place) = Access::open(global)?.place {
         if jobs.len() > 1 && !args.detach {
-            return Err(Failure::usage("on a cluster one job is followed at a time").hint(
-                "submit all of them with --detach, and look at them with 'argiope jobs' and 'argiope status'",
+            return Err(Failure::usage("on a cluster, only one job at a time can be watched").hint(
+                "submit all of them with --detach, and watch them with 'argiope jobs' and 'argiope status'",
             ));
         }
         return jobs
@@ -36,8 +35,8 @@ pub(crate) fn run(global: &GlobalOptions, args: &CrawlArgs, display: &Display) -
             .try_for_each(|settings| submit::run(settings, &place, args.detach, global.quiet, display));
     }
     if args.detach {
-        return Err(Failure::usage("--detach is for a cluster, and the configuration names none")
-            .hint("on one machine, let the shell run it in the background"));
+        return Err(Failure::usage("--detach requires a cluster, and the configuration names none")
+            .hint("on one machine, run it in the background of the shell"));
     }
     for notice in jobs.iter().flat_map(|settings| &settings.notices) {
         display.message(notice);
@@ -73,7 +72,8 @@ pub(crate) fn crawl(all: Vec<CrawlSettings>, quiet: bool, display: &Display) -> 
                     // Everything stored is safe however the process ends.
                     std::process::exit(130);
                 }
-                display.message("stopping: requests in flight may finish; once more stops at once");
+                display
+                    .message("stopping: requests in flight may finish; press Ctrl-C again to stop at once");
                 crawl.engine.handle().stop(Stop::Clean);
             }
             Some(Signal::Reload) => display.message(&crawl.reload()),
@@ -130,7 +130,7 @@ fn report_recovery(found: &RecoverySummary, display: &Display) {
     }
     if found.restored > 0 {
         display.message(&format!(
-            "the catalogue was older than the rest: {} restored from the archive",
+            "the catalogue was older than the other stores: {} restored from the archive",
             counted(found.restored, "visit was", "visits were")
         ));
     }

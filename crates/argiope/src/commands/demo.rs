@@ -1,16 +1,17 @@
 //! `demo`: a synthetic web on this machine, crawled the way any other is, and what can be done with the results.
 
-use super::audit::prove;
 use super::crawl::crawl;
-use super::selection::print;
-use super::why::explain;
+use super::output::print;
+use super::why;
 use crate::progress::{Display, Style, style_for_stdout};
-use argiope_config::{CrawlOptions, CrawlSettings, Failure, GlobalOptions, LoadedConfig, NetworkOptions};
-use argiope_fetch::Proxies;
+use argiope_config::{
+    CrawlOptions, CrawlSettings, Failure, GlobalOptions, LoadedConfig, NO_PROXY, NetworkOptions,
+};
 use argiope_lab::{HostRule, Lab, LabConfig, SiteKind, check};
 use argiope_model::display::{counted, fit, printable};
 use argiope_model::{JobId, SkipReason};
-use argiope_service::directory;
+use argiope_service::why::explain_in;
+use argiope_service::{Access, audit, directory};
 use argiope_store::catalogue::{CatalogueReader, PageQuery, PageRow};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -30,11 +31,12 @@ const WIDTH: usize = 96;
 
 pub(crate) fn run(global: &GlobalOptions, display: &Display) -> Result<(), Failure> {
     let lab = Lab::start_on_thread(LabConfig::demo())
-        .map_err(|e| Failure::failed(format!("the synthetic web cannot be started: {e}")))?;
+        .map_err(|e| Failure::failed(format!("cannot start the synthetic web: {e}")))?;
     let place = Place::new(global)?;
     let global = GlobalOptions { data: place.data.clone(), config: None, ..global.clone() };
     display.message(&format!(
-        "a synthetic web of {} sites is up on this machine; each is asked every {:.1} s at most, no network is needed",
+        "a synthetic web of {} sites runs on this machine; each gets at most one request per {:.1} s, no network \
+         is needed",
         lab.seeds().len(),
         DELAY.as_secs_f64()
     ));
@@ -63,7 +65,7 @@ impl Place {
         let scratch = tempfile::Builder::new()
             .prefix("argiope-demo-")
             .tempdir()
-            .map_err(|e| Failure::failed(format!("no temporary directory can be made: {e}")))?;
+            .map_err(|e| Failure::failed(format!("cannot create a temporary directory: {e}")))?;
         Ok(Place { data: scratch.path().to_owned(), scratch: Some(scratch) })
     }
 
@@ -71,13 +73,13 @@ impl Place {
         let style = style_for_stdout();
         let text = if self.scratch.is_some() {
             format!(
-                "The data was in {} and is removed now; 'argiope demo --data DIR' keeps it in DIR.\n\
-                 A crawl of your own: argiope crawl https://example.com",
+                "The data in {} has been removed; 'argiope demo --data DIR' keeps it in DIR.\nTo crawl a site: \
+                 argiope crawl https://example.com",
                 self.data.display()
             )
         } else {
             format!(
-                "The data is in {}.\nA crawl of your own: argiope crawl https://example.com",
+                "The data is in {}.\nTo crawl a site: argiope crawl https://example.com",
                 self.data.display()
             )
         };
@@ -94,7 +96,7 @@ fn settings(global: &GlobalOptions, lab: &Lab, place: &Place) -> Result<CrawlSet
         name: Some(String::from("demo")),
         fresh: true,
         // It is on this machine, whatever the environment says.
-        network: NetworkOptions { proxy: Some(String::from(Proxies::NONE)), ..NetworkOptions::default() },
+        network: NetworkOptions { proxy: Some(String::from(NO_PROXY)), ..NetworkOptions::default() },
         ..CrawlOptions::default()
     };
     let mut settings = CrawlSettings::without_files(global, &args)?;
@@ -112,9 +114,9 @@ fn show(global: &GlobalOptions, reader: &dyn CatalogueReader, job: JobId) -> Res
     }
     let stored = reader.job(job).map_err(|e| directory::store_failure(&e))?;
     if let (Some(job), Some(url)) = (stored, blocked(reader, job)?) {
-        let answer =
-            explain(global, &argiope_service::Place::Directory(global.data.clone()), reader, &job, &url)?;
-        let _ = write!(text, "\n{}\n{}", style.bold(&format!("argiope why {url}")), answer.text());
+        let access = Access::to_directory(global, LoadedConfig::default());
+        let answer = explain_in(&access, reader, &job, &url)?;
+        let _ = write!(text, "\n{}\n{}", style.bold(&format!("argiope why {url}")), why::text(&answer));
     }
     Ok(text)
 }
@@ -168,7 +170,7 @@ fn blocked(reader: &dyn CatalogueReader, job: JobId) -> Result<Option<String>, F
 /// The audit of the crawler's own history, and the same from the other side: what the sites saw.
 fn proof(lab: &Lab, reader: &dyn CatalogueReader, job: JobId) -> Result<String, Failure> {
     let jobs: Vec<_> = reader.job(job).map_err(|e| directory::store_failure(&e))?.into_iter().collect();
-    let report = prove(reader, &jobs, Some(job), &LoadedConfig::default())?;
+    let report = audit::of_requests(reader, &jobs, Some(job), &LoadedConfig::default())?;
     let requests = lab.access_log();
     let early = check(&requests, |host| HostRule::one_at_a_time(owed(lab, host).saturating_sub(TICK)));
     let Some(first) = early.first() else {
@@ -177,7 +179,7 @@ fn proof(lab: &Lab, reader: &dyn CatalogueReader, job: JobId) -> Result<String, 
         }
         let style = style_for_stdout();
         return Ok(format!(
-            "\n{}\n  {}\n  The sites' own log agrees: {}, none early, none at once with another.\n",
+            "\n{}\n  {}\n  The access log of the sites confirms it: {}, none early, none in parallel on one host.\n",
             style.bold("argiope audit"),
             style.green(&report.verdict()),
             counted(requests.len() as u64, "request", "requests")

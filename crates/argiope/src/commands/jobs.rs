@@ -1,54 +1,17 @@
-//! `jobs`: what the data directory holds, beside whoever writes it.
+//! `jobs`: the list of jobs, as a table or as JSON.
 
-use super::selection::{print, print_json, seeds_in_short, spec};
-use super::status::stored_counts;
+use super::output::{print, print_json};
 use crate::cli::JobsArgs;
 use argiope_config::{Failure, GlobalOptions};
 use argiope_model::display::{count, fit, printable};
-use argiope_model::{JobId, Millis};
-use argiope_service::control::Owner;
-use argiope_service::directory;
-use argiope_service::place::{Place, Work};
-use argiope_store::catalogue::{CatalogueReader, Job};
-use serde::Serialize;
+use argiope_service::Access;
+use argiope_service::jobs::{ListedJob, list};
+use argiope_service::selection::seeds_in_short;
 
 const WIDEST: usize = 60;
 
-/// A job as it is listed, its fields in this order.
-#[derive(Debug, Serialize)]
-struct Listed {
-    id: u32,
-    name: Option<String>,
-    state: &'static str,
-    message: Option<String>,
-    pages: u64,
-    failed: u64,
-    skipped: u64,
-    /// Known of a job that runs, and of one that is not finished while nobody crawls.
-    queued: Option<u64>,
-    created_at: String,
-    started_at: Option<String>,
-    finished_at: Option<String>,
-    seeds: Vec<String>,
-}
-
 pub(crate) fn run(global: &GlobalOptions, args: &JobsArgs) -> Result<(), Failure> {
-    let stores = Place::of(global)?;
-    let reader = stores.reader()?;
-    let work = stores.work()?;
-    let jobs = reader.jobs().map_err(|e| directory::store_failure(&e))?;
-    let mut listed: Vec<Listed> =
-        jobs.iter().map(|job| listed(reader.as_ref(), job, &work)).collect::<Result<_, _>>()?;
-    let resting: Vec<JobId> = jobs.iter().filter(|job| !job.state.is_finished()).map(|job| job.id).collect();
-    if matches!(work, Work::Here { owner: Owner::Nobody, .. }) && !resting.is_empty() {
-        // Who has just begun to crawl has the queue for himself: then it is not known here.
-        let counts = stored_counts(global, &resting).unwrap_or_default();
-        for (job, counts) in resting.iter().zip(counts) {
-            if let Some(listed) = listed.iter_mut().find(|listed| listed.id == job.0) {
-                listed.queued = counts.map(|counts| counts.queued + counts.delayed);
-            }
-        }
-    }
+    let listed = list(&Access::open(global)?)?;
     if args.json {
         return listed.iter().try_for_each(print_json);
     }
@@ -58,26 +21,7 @@ pub(crate) fn run(global: &GlobalOptions, args: &JobsArgs) -> Result<(), Failure
     print(&table(&listed))
 }
 
-fn listed(reader: &dyn CatalogueReader, job: &Job, work: &Work) -> Result<Listed, Failure> {
-    let counts = reader.counts(job.id).map_err(|e| directory::store_failure(&e))?;
-    let time = |at: Option<Millis>| at.map(Millis::rfc3339);
-    Ok(Listed {
-        id: job.id.0,
-        name: job.name.clone(),
-        state: work.state_word(job),
-        message: job.message.clone(),
-        pages: counts.pages,
-        failed: counts.failed,
-        skipped: counts.skipped(),
-        queued: work.queued(job.id),
-        created_at: job.created_at.rfc3339(),
-        started_at: time(job.started_at),
-        finished_at: time(job.finished_at),
-        seeds: spec(job)?.seeds,
-    })
-}
-
-fn table(jobs: &[Listed]) -> String {
+fn table(jobs: &[ListedJob]) -> String {
     let header = ["id", "name", "state", "pages", "failed", "queued", "created", "seeds"].map(String::from);
     let mut rows = vec![header];
     rows.extend(jobs.iter().map(|job| {
@@ -137,7 +81,7 @@ mod tests {
 
     #[test]
     fn the_table_is_aligned_and_shows_what_is_unknown_as_a_dash() {
-        let job = |id, name: Option<&str>, queued| Listed {
+        let job = |id, name: Option<&str>, queued| ListedJob {
             id,
             name: name.map(str::to_owned),
             state: "completed",
@@ -151,7 +95,7 @@ mod tests {
             finished_at: None,
             seeds: vec![String::from("https://a.test/"), String::from("https://b.test/")],
         };
-        let paused = Listed {
+        let paused = ListedJob {
             state: "paused",
             message: Some(String::from("no page was stored; x")),
             ..job(2, None, Some(1))

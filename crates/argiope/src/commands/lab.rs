@@ -22,7 +22,7 @@ pub(crate) fn run(global: &GlobalOptions, args: &LabArgs) -> Result<(), Failure>
         }
         let _ = out.flush();
         let sites = counted(lab.seeds().len() as u64, "site", "sites");
-        eprintln!("the lab web is up: {sites} on port {}; Ctrl-C ends it", lab.port());
+        eprintln!("the lab web is running: {sites} on port {}; Ctrl-C stops it", lab.port());
     }
     loop {
         if signals.wait(Duration::from_secs(3600)) == Some(Signal::Stop) {

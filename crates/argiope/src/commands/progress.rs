@@ -1,4 +1,4 @@
-//! From what the engine knows to what a person sees: live progress, and the summary at the end.
+//! From the engine's status to what a person sees: live progress, and the summary at the end.
 
 use crate::progress::{
     BlockedHost, Ending, GoOn, HostSummary, Phase, Snapshot, Summary, WaitReason, Waiting, WaitingHost, fold,
@@ -17,10 +17,10 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A wait that is worth a line of its own.
+/// A wait that deserves a line of its own.
 const LONG: Duration = Duration::from_secs(5);
 
-/// What a job is called on the screen.
+/// The display name of a job.
 pub(crate) fn title(job: &Job, spec: &JobSpec) -> String {
     if let Some(name) = &job.name {
         return name.clone();
@@ -32,7 +32,7 @@ pub(crate) fn title(job: &Job, spec: &JobSpec) -> String {
     }
 }
 
-/// Turns snapshots of the engine into those of the display.
+/// Converts engine statuses to display snapshots.
 pub(crate) struct Narrator {
     title: String,
     max_pages: Option<u64>,
@@ -47,7 +47,7 @@ impl Narrator {
         Narrator { title, max_pages, skipped: 0, only: None, meter: RateMeter::default() }
     }
 
-    /// Those that are stored: what is found again by another way, and fetched, is none any more.
+    /// Stored ones: a URL that was skipped, then found again another way and fetched, does not count.
     pub(crate) fn set_skipped(&mut self, urls: u64) {
         self.skipped = urls;
     }
@@ -157,10 +157,10 @@ fn groups_of(left: &Blocked) -> Vec<(BlockedBy, u64)> {
     left.groups.iter().map(|(by, group)| (*by, group.urls)).collect()
 }
 
-/// Places of each kind that a summary names where limits held something back.
+/// Places of each kind that a summary lists under limits.
 pub(crate) const CUT_ROWS: usize = 5;
 
-/// What is known at the end of a crawl.
+/// The data at the end of a crawl.
 pub(crate) struct EndFacts<'c> {
     pub(crate) settings: &'c CrawlSettings,
     pub(crate) job: &'c Job,
@@ -170,13 +170,13 @@ pub(crate) struct EndFacts<'c> {
     pub(crate) empty: Option<&'c EmptyCrawl>,
     pub(crate) elapsed: Duration,
     pub(crate) output: Option<PathBuf>,
-    /// Pages it had before this run, where the engine's count is that of several jobs.
+    /// Pages before this run, if the engine's count covers several jobs.
     pub(crate) pages_before: Option<u64>,
 }
 
 pub(crate) fn print_summary(reader: &dyn CatalogueReader, facts: &EndFacts<'_>) -> Result<(), Failure> {
     let summary = summary(reader, facts).map_err(|e| directory::store_failure(&e))?;
-    // Pages on stdout are for programs: the summary is for people.
+    // Pages on stdout are for programs, so the summary goes to stderr.
     let to_stderr = facts.output.as_deref() == Some(std::path::Path::new("-"));
     let width = if to_stderr { width_of(&std::io::stderr()) } else { width_of(&std::io::stdout()) };
     let lines = fold(&summary.lines(style_for_stdout()), width.unwrap_or(usize::MAX));

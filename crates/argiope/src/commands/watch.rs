@@ -1,21 +1,19 @@
-//! `crawl` where another process owns the data directory: the jobs are handed to it, and their progress is shown. If that
+//! `crawl` while another process owns the data directory: submits the jobs to it and shows their progress. If that
 //! process ends before they do, this one takes the directory over and continues.
 
 use super::crawl::crawl;
 use super::export;
+use super::output::print;
 use super::progress::{self, CUT_ROWS, Narrator};
-use super::selection::print;
 use crate::progress::summary::cut_lines;
 use crate::progress::{Display, style_for_stdout};
 use crate::signals::{Signal, Signals};
-use argiope_config::{CrawlSettings, Failure, GlobalOptions, read_cookies_file};
+use argiope_config::{CrawlSettings, Failure, GlobalOptions};
 use argiope_model::JobId;
 use argiope_model::display::{bytes, count, counted};
-use argiope_service::control::{Control, ControlError, ControlErrorKind, OwnerClient};
+use argiope_service::control::{self, Control, OwnerClient};
 use argiope_service::directory;
-use argiope_service::empty_crawl::EmptyCrawl;
-use argiope_service::job_request::JobRequest;
-use argiope_service::seeds::all_seeds;
+use argiope_service::job_end::JobEnd;
 use argiope_store::catalogue::{CatalogueReader, Job, JobState};
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -23,10 +21,8 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// Seeds that are sent at once.
-const SEEDS: usize = 10_000;
 
-/// A job that was handed in.
+/// A submitted job.
 struct Watched {
     job: Job,
     settings: CrawlSettings,
@@ -76,7 +72,7 @@ pub(crate) fn hand_in(
             display.message("the process that ran the job has ended; continuing in this one");
             drop(signals);
             let left = watched.into_iter().filter(|it| it.ended.is_none());
-            // What was asked for at the start is done.
+            // The changes requested at the start are done.
             let again = |it: Watched| CrawlSettings { fresh: false, retry_failed: false, ..it.settings };
             crawl(left.map(again).collect(), global.quiet, display).map(|_| ())
         }
@@ -89,40 +85,9 @@ fn submit(
     global: &GlobalOptions,
     display: &Display,
 ) -> Result<Watched, Failure> {
-    if settings.has_ca_file {
-        return Err(Failure::usage("--ca-file cannot be given to a process that runs already")
-            .hint("wait for it to end, or use another directory with --data DIR"));
-    }
-    if let Some(path) = settings.job.cookies_file.clone() {
-        settings.job.cookies_text = Some(read_cookies_file(Path::new(&path))?);
-    }
-    let seeds = all_seeds(&mut settings, &|text| display.message(text))?;
-    let accepted = owner.submit(JobRequest::of(&settings)).map_err(refused)?;
-    if !accepted.is_running {
-        accepted.notices.iter().for_each(|notice| display.message(notice));
-        if settings.list.is_some() {
-            for chunk in seeds.chunks(SEEDS) {
-                let urls = chunk.iter().map(|url| url.as_str().to_owned()).collect();
-                owner.add_seeds(accepted.job, urls).map_err(refused)?;
-            }
-        }
-        owner.start(accepted.job).map_err(refused)?;
-    }
-    let job = stored(&directory::reader(&global.data)?, accepted.job)?;
+    let job = control::hand_in(&mut settings, owner, &|text| display.message(text))?;
+    let job = stored(&directory::reader(&global.data)?, job)?;
     Ok(Watched { job, settings, ended: None })
-}
-
-fn refused(error: ControlError) -> Failure {
-    let failure = match error.kind {
-        ControlErrorKind::Invalid | ControlErrorKind::Conflict => Failure::usage(&error.detail),
-        _ => Failure::failed(format!(
-            "the process that owns the data directory did not accept the job: {error}"
-        )),
-    };
-    match error.hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
 }
 
 fn stored(reader: &dyn CatalogueReader, job: JobId) -> Result<Job, Failure> {
@@ -150,7 +115,7 @@ fn watch(
                 match ask_what_to_stop(signals) {
                     Some(true) => {
                         for job in &jobs {
-                            owner.stop(*job).map_err(refused)?;
+                            owner.stop(*job).map_err(control::refused)?;
                         }
                         return Ok(End::Stopped);
                     }
@@ -220,7 +185,7 @@ fn ask_what_to_stop(signals: &Signals) -> Option<bool> {
             Ok(Err(_)) | Err(mpsc::RecvTimeoutError::Disconnected) => return Some(false),
             Err(mpsc::RecvTimeoutError::Timeout) => {}
         }
-        // Ctrl-C once more.
+        // Ctrl-C was pressed again.
         if signals.wait(Duration::ZERO) == Some(Signal::Stop) {
             return Some(false);
         }
@@ -233,44 +198,34 @@ fn conclude(watched: &[Watched], global: &GlobalOptions) -> Result<(), Failure> 
     for it in watched {
         let Some(job) = &it.ended else { continue };
         if let Some(output) = &it.settings.output {
-            export::pages_to(&reader, job, &output.path())?;
+            export::pages_to(&global.data, job, &output.path())?;
         }
-        let waits = job.state == JobState::Paused;
-        let empty = match job.state {
-            JobState::Cancelled => None,
-            _ => EmptyCrawl::of(&reader, job, Some(&global.data), waits)?,
-        };
+        let end = JobEnd::of(&reader, job.clone(), Some(&global.data), CUT_ROWS)?;
         if !global.quiet {
-            print(&short_summary(&reader, job, empty.is_some(), "")?)?;
+            print(&short_summary(&end, ""))?;
         }
-        failure = failure.or(empty.map(|empty| empty.failure()));
+        failure = failure.or(end.empty.map(|empty| empty.failure()));
     }
     failure.map_or(Ok(()), Err)
 }
 
-/// What there is to say of a job that another process has run. `with` ends the hint.
-pub(super) fn short_summary(
-    reader: &dyn CatalogueReader,
-    job: &Job,
-    is_empty: bool,
-    with: &str,
-) -> Result<String, Failure> {
-    let counts = reader.counts(job.id).map_err(|e| directory::store_failure(&e))?;
+/// The final message about a job that another process has run. `with` ends the hint.
+pub(super) fn short_summary(end: &JobEnd, with: &str) -> String {
+    let JobEnd { job, counts, cuts, empty } = end;
     let name = job.name.clone().unwrap_or_else(|| job.id.to_string());
     let why = job.message.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
-    let cuts = argiope_store::cuts::gather(reader, job.id, &counts, CUT_ROWS);
-    let mut cuts = cut_lines(&cuts.map_err(|e| directory::store_failure(&e))?, style_for_stdout()).join("\n");
+    let mut cuts = cut_lines(cuts, style_for_stdout()).join("\n");
     if !cuts.is_empty() {
         cuts = format!("{}\n\n", cuts.trim_start());
     }
-    Ok(format!(
+    format!(
         "Job {name} is {}{why}: {}, {} failed, {} skipped, {}\n{cuts}\
          'argiope export {id}', 'argiope report {id}' and 'argiope audit {id}' show more{with}\n",
-        if is_empty { "without a page" } else { job.state.as_str() },
+        if empty.is_some() { "without a page" } else { job.state.as_str() },
         counted(counts.pages, "page", "pages"),
         count(counts.failed),
         count(counts.skipped()),
         bytes(counts.bytes),
         id = job.id,
-    ))
+    )
 }

@@ -1,6 +1,6 @@
-//! Puts progress on stderr: a block that is redrawn on a terminal, a line now and then elsewhere, nothing when quiet.
-//! It owns no thread and no clock: the caller hands in snapshots as often as it likes, and their `elapsed` decides
-//! what is drawn. Messages and log lines go through the same lock, so that they never tear the block.
+//! Draws progress on stderr: a block that is redrawn on a terminal, a line now and then elsewhere, nothing with `-q`.
+//! It has no thread and no clock: the caller passes snapshots as often as it likes, and their `elapsed` decides what is
+//! drawn. Messages and log lines use the same lock, so that they never break the block.
 
 use super::fold::fold;
 use super::render::{Style, block, plain_line};
@@ -10,11 +10,11 @@ use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Between two drawings on a terminal.
+/// Between two redraws on a terminal.
 const REDRAW: Duration = Duration::from_millis(250);
 /// Between two lines elsewhere.
 const LINE: Duration = Duration::from_secs(5);
-/// Where the terminal does not say how wide it is.
+/// The default if the terminal does not report its width.
 const DEFAULT_WIDTH: usize = 80;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +27,8 @@ pub(crate) enum Mode {
 }
 
 impl Mode {
-    /// `may_redraw`: a terminal on which nobody else writes. `variable` reads the environment. https://no-color.org: any
-    /// value that is not empty turns colours off.
+    /// `may_redraw`: a terminal without other output. `variable` reads the environment. https://no-color.org: any
+    /// non-empty value turns colours off.
     pub(crate) fn choose(quiet: bool, may_redraw: bool, variable: &dyn Fn(&str) -> Option<String>) -> Mode {
         if quiet {
             return Mode::Quiet;
@@ -41,15 +41,15 @@ impl Mode {
         Mode::Terminal(if colourless { Style::Plain } else { Style::Coloured })
     }
 
-    /// The mode for this process' stderr. Pages that stream to stdout may end up on the same terminal, by way of a pipe,
-    /// too: a block that is redrawn there would wipe them away.
+    /// The mode for this process' stderr. Pages streamed to stdout may appear on the same terminal, also through a
+    /// pipe: redrawing a block there would erase them.
     pub(crate) fn for_stderr(quiet: bool, streams_to_stdout: bool) -> Mode {
         let may_redraw = io::stderr().is_terminal() && !streams_to_stdout;
         Mode::choose(quiet, may_redraw, &|name| std::env::var(name).ok())
     }
 }
 
-/// The lines and colours of output that is no progress, such as a summary on stdout.
+/// The lines and colours of other output, such as a summary on stdout.
 pub(crate) fn style_for_stdout() -> Style {
     match Mode::choose(false, io::stdout().is_terminal(), &|name| std::env::var(name).ok()) {
         Mode::Terminal(style) => style,
@@ -61,7 +61,7 @@ struct Screen {
     mode: Mode,
     to: Box<dyn Write + Send>,
     width: fn() -> usize,
-    /// What of the block is on the screen now.
+    /// The part of the block that is on the screen now.
     drawn: Vec<String>,
     drawn_at: Option<Duration>,
 }
@@ -83,7 +83,7 @@ impl Display {
         }
     }
 
-    /// Draws the snapshot if it is time to.
+    /// Draws the snapshot if it is time.
     pub(crate) fn update(&self, snapshot: &Snapshot) {
         self.with(|screen| {
             let every = if screen.mode == Mode::Lines { LINE } else { REDRAW };
@@ -95,7 +95,7 @@ impl Display {
         });
     }
 
-    /// Writes a line that stays, above the block. Quiet swallows it.
+    /// Writes a line that stays, above the block. With `-q` it is dropped.
     pub(crate) fn message(&self, text: &str) {
         self.with(|screen| {
             let text = match screen.mode {
@@ -110,7 +110,7 @@ impl Display {
         });
     }
 
-    /// Takes the block off the screen, so that what follows starts on a clean line.
+    /// Removes the block from the screen, so that further output starts on a clean line.
     pub(crate) fn finish(&self) {
         self.with(|screen| {
             screen.erase()?;
@@ -119,12 +119,12 @@ impl Display {
         });
     }
 
-    /// A writer for log lines, that also has errors to show when quiet.
+    /// A writer for log lines, which also shows errors with `-q`.
     pub(crate) fn log_writer(&self) -> LogWriter {
         LogWriter { display: self.clone() }
     }
 
-    /// A screen that cannot be written to must not stop a crawl: its errors end here.
+    /// A terminal that cannot be written to must not stop a crawl, so its errors are ignored.
     fn with(&self, act: impl FnOnce(&mut Screen) -> io::Result<()>) {
         let mut screen = self.screen.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = act(&mut screen);
@@ -169,7 +169,7 @@ impl Screen {
     }
 }
 
-/// Hands log lines to the display.
+/// Passes log lines to the display.
 pub(crate) struct LogWriter {
     display: Display,
 }
@@ -189,10 +189,10 @@ fn terminal_width() -> usize {
     width_of(&io::stderr()).unwrap_or(DEFAULT_WIDTH - 1)
 }
 
-/// The columns of a terminal that may be filled; None where it is none.
+/// The usable columns of a terminal; None if it is not one.
 pub(crate) fn width_of(stream: &(impl IsTerminal + AsFd)) -> Option<usize> {
     let size = stream.is_terminal().then(|| terminal_size::terminal_size_of(stream)).flatten();
-    // The last column stays free: some terminals go to the next line when it is filled.
+    // The last column stays free: some terminals wrap when it is filled.
     size.map(|(width, _)| usize::from(width.0).saturating_sub(1))
 }
 

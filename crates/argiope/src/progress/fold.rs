@@ -1,11 +1,10 @@
-//! Lines that are longer than a terminal is wide, broken between words so that the terminal need not break them within.
-//! Pure.
+//! Wraps lines at the width of the terminal, between words. Pure.
 
-/// What goes on in the next row is so much further in.
+/// The indentation of continued rows.
 const FURTHER: usize = 2;
 
-/// Every line at most `width` wide, but for words that are wider than that. A command stays one for the shell: its rows
-/// end in a backslash, and the comment behind it goes to a row of its own.
+/// Wraps every line at `width`, except for longer words. A command stays valid for the shell: its rows end in a
+/// backslash, and its comment goes to a row of its own.
 pub(crate) fn fold(lines: &[String], width: usize) -> Vec<String> {
     lines.iter().flat_map(|line| folded(line, width)).collect()
 }
@@ -17,7 +16,7 @@ fn folded(line: &str, width: usize) -> Vec<String> {
     let text = line.trim_start_matches(' ');
     let indent = line.len() - text.len();
     let is_command = text.starts_with("argiope ");
-    // A backslash behind a blank.
+    // A backslash after a blank.
     let room = if is_command { width.saturating_sub(2) } else { width };
     let further = " ".repeat(indent + FURTHER);
     let mut rows = Vec::new();
@@ -56,7 +55,7 @@ fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// How many columns a text takes; colours take none.
+/// The width of a text; colours take no columns.
 fn visible(text: &str) -> usize {
     without_colours(text).chars().count()
 }

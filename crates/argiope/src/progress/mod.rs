@@ -1,5 +1,5 @@
-//! What a crawl tells the person who started it: `snapshot` is what is known at a moment, `render` makes lines of
-//! it, `display` puts them on stderr, `summary` is the account at the end, `fold` makes it fit the terminal. Nothing here knows the
+//! The progress of a crawl for the person who started it: `snapshot` is the data of one moment, `render` turns it into
+//! lines, `display` draws them on stderr, `summary` is printed at the end, `fold` wraps lines. Nothing here knows the
 //! engine.
 
 pub(crate) mod display;

@@ -4,9 +4,9 @@ use super::snapshot::{Phase, Snapshot, Waiting};
 use argiope_model::display::{bytes, count, counted, elapsed, fit, rate, until};
 use std::time::Duration;
 
-/// A narrower terminal gets the note or the title, not both.
+/// A narrow terminal gets the note or the title, not both.
 const LEAST_FOR_PARTS: usize = 60;
-/// Of one line, on a narrow terminal.
+/// For one line, on a narrow terminal.
 const MOST_ROWS: usize = 3;
 /// How many of the slowest hosts a terminal shows.
 const SLOWEST_SHOWN: usize = 3;
@@ -67,10 +67,10 @@ pub(crate) fn block(snapshot: &Snapshot, width: usize, style: Style) -> Vec<Stri
 }
 
 fn slow_answer(url: &str, waited: Duration) -> String {
-    format!("no answer for {} from {url}", until(waited))
+    format!("no response for {} from {url}", until(waited))
 }
 
-/// Broken between words into at most so many rows; what does not fit is cut off in the last.
+/// Wrapped between words into a limited number of rows; the last one is cut.
 fn wrapped(text: &str, width: usize, most: usize) -> Vec<String> {
     let mut rows: Vec<String> = Vec::new();
     for word in text.split(' ') {
@@ -86,7 +86,7 @@ fn wrapped(text: &str, width: usize, most: usize) -> Vec<String> {
     rows.iter().map(|row| fit(row, width)).collect()
 }
 
-/// One line that stands by itself, for logs and pipes.
+/// One self-contained line, for logs and pipes.
 pub(crate) fn plain_line(snapshot: &Snapshot) -> String {
     let parts = [elapsed(snapshot.elapsed), figures(snapshot), work(snapshot)];
     let slow = snapshot.slow_answer.as_ref().map(|(url, waited)| slow_answer(url, *waited));
@@ -146,7 +146,7 @@ fn work(snapshot: &Snapshot) -> String {
     )
 }
 
-/// "4 hosts active, 39 waiting: 37 in their crawl delay, next due in 0.4 s; 2 backing off"; nothing where that is not known.
+/// "4 hosts active, 39 waiting: 37 in their crawl delay, next due in 0.4 s; 2 backing off"; empty if unknown.
 fn hosts(snapshot: &Snapshot) -> Option<String> {
     let active = counted(snapshot.hosts_active?, "host active", "hosts active");
     let mut waiting: Vec<&Waiting> = snapshot.waiting.iter().filter(|group| group.hosts > 0).collect();
@@ -231,7 +231,7 @@ mod tests {
                 "  12,345 pages, 82.1/s now, 64.3/s overall, 420.0 MB",
                 "  1,204,332 queued, 41 in flight, 12 failed, 1,203 skipped",
                 "  4 hosts active, 39 waiting: 37 in their crawl delay, next due in 0.4 s; 2 backing off, next due in 28 s",
-                "    news.example.com: parked by Retry-After, due in 1h 00m",
+                "    news.example.com: long pause by Retry-After, due in 1h 00m",
             ]
         );
     }
@@ -245,8 +245,8 @@ mod tests {
         };
         let shown = block(&slow, 110, Style::Plain);
         assert!(shown[2].contains("41 in flight, 1 name being looked up, 12 failed"), "{shown:?}");
-        assert_eq!(shown[4], "    no answer for 12 s from https://slow.test/x");
-        assert!(plain_line(&slow).contains(" | no answer for 12 s from https://slow.test/x"));
+        assert_eq!(shown[4], "    no response for 12 s from https://slow.test/x");
+        assert!(plain_line(&slow).contains(" | no response for 12 s from https://slow.test/x"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a crawl looks like at one moment. The engine fills it; `render` makes lines of it. Data only.
+//! The state of a crawl at one moment. The engine fills it; `render` turns it into lines. Data only.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use std::time::Duration;
 pub(crate) enum Phase {
     #[default]
     Running,
-    /// A signal was received: what is in flight is finished.
+    /// A signal was received: requests in flight may finish.
     Stopping,
     /// Too many hosts failed at once; probing until the network is back.
     NetworkDown,
-    /// Nothing new is asked for, and why.
+    /// No new requests are sent, with the reason.
     Held(String),
 }
 
-/// Why a host is not asked now. The order is the order of display.
+/// Why a host is not requested now. The order is the order of display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum WaitReason {
     CrawlDelay,
@@ -35,7 +35,7 @@ impl WaitReason {
             WaitReason::CrawlDelay | WaitReason::OutsideTimeWindow if hosts == 1 => self.of_one(),
             WaitReason::CrawlDelay => "in their crawl delay",
             WaitReason::BackingOff => "backing off",
-            WaitReason::RetryAfter => "parked by Retry-After",
+            WaitReason::RetryAfter => "in a long pause (Retry-After)",
             WaitReason::BreakerOpen => "with the breaker open",
             WaitReason::RobotsUnreachable => "with robots.txt unreachable",
             WaitReason::OutsideTimeWindow => "outside their time window",
@@ -48,7 +48,7 @@ impl WaitReason {
         match self {
             WaitReason::CrawlDelay => "in its crawl delay",
             WaitReason::BackingOff => "backing off after errors",
-            WaitReason::RetryAfter => "parked by Retry-After",
+            WaitReason::RetryAfter => "in a long pause (Retry-After)",
             WaitReason::BreakerOpen => "breaker open after failures",
             WaitReason::RobotsUnreachable => "robots.txt unreachable",
             WaitReason::OutsideTimeWindow => "outside its time window",
@@ -62,11 +62,11 @@ impl WaitReason {
 pub(crate) struct Waiting {
     pub(crate) reason: WaitReason,
     pub(crate) hosts: u64,
-    /// Until the first of them may be asked.
+    /// Until the first of them is due.
     pub(crate) next_due: Option<Duration>,
 }
 
-/// A host that holds the crawl up: long to wait.
+/// A host with a long wait that holds up the crawl.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WaitingHost {
     pub(crate) host: String,
@@ -87,23 +87,23 @@ pub(crate) struct Snapshot {
     pub(crate) rate_now: f64,
     pub(crate) rate_overall: f64,
     pub(crate) queued: u64,
-    /// Of the queued: those that wait for a time of their own, and how long the first of them waits.
+    /// Of the queued: URLs with a later due time, and how long until the first of them is due.
     pub(crate) retries: u64,
     pub(crate) next_retry: Option<Duration>,
     pub(crate) in_flight: u64,
-    /// Names that are being looked up.
+    /// Names that are being resolved.
     pub(crate) looked_up: u64,
-    /// The URL whose answer has been waited for longest, if that is long.
+    /// The URL of the oldest request in flight, if that takes long.
     pub(crate) slow_answer: Option<(String, Duration)>,
-    /// URLs that ended without an answer.
+    /// URLs that ended without a response.
     pub(crate) failed: u64,
     pub(crate) skipped: u64,
     /// Received from the network.
     pub(crate) bytes: u64,
-    /// None where only the workers of a cluster know.
+    /// None if only the workers of a cluster know.
     pub(crate) hosts_active: Option<u64>,
     pub(crate) waiting: Vec<Waiting>,
-    /// The hosts that hold the crawl up most, worst first.
+    /// The hosts with the longest waits, longest first.
     pub(crate) slowest: Vec<WaitingHost>,
 }
 

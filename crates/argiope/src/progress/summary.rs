@@ -1,5 +1,5 @@
-//! What a person wants to know when a crawl has ended: how it went, what was slow, what was left out and why, where
-//! the results are, and what to type next. Pure.
+//! The summary at the end of a crawl: the result, slow pages, skipped URLs with reasons, where the results are, and
+//! which commands to run next. Pure.
 
 use super::render::Style;
 use argiope_engine::BlockedBy;
@@ -12,16 +12,16 @@ use argiope_store::merged::MergedUrls;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Rows of a table before the rest is counted.
+/// Rows of a table; further ones are counted.
 const ROWS: usize = 10;
 const SLOW_ROWS: usize = 5;
 const MERGED_ROWS: usize = 5;
 
-/// What to type so that an unfinished job goes on.
+/// The command that resumes an unfinished job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GoOn {
     SameCommand,
-    /// It was begun anew with `--fresh`, and would be again.
+    /// It was started with `--fresh`, which would start it over again.
     WithoutFresh,
 }
 
@@ -40,12 +40,12 @@ pub(crate) enum Ending {
     Done,
     /// `max_pages` was reached with URLs still queued.
     PageLimit,
-    /// By a signal; the same command goes on.
+    /// By a signal; the same command resumes it.
     Interrupted,
-    /// All that is left has to wait for long; what for, with how many URLs, sitemaps not counted.
+    /// All remaining URLs are blocked for long; with the reasons and the number of URLs, sitemaps not counted.
     Blocked {
         groups: Vec<(BlockedBy, u64)>,
-        /// Until the first of it may be asked.
+        /// Until the first of them is due.
         next_due: Duration,
     },
 }
@@ -68,7 +68,7 @@ impl BlockedHost {
         match (self.by, &self.cause) {
             (BlockedBy::RetryAfter, _) => format!("asked for a pause (Retry-After) until {at}, in {due}"),
             (BlockedBy::Retry, _) => format!("due for a retry at {at}, in {due}"),
-            // A new start asks for it at once: no time is told.
+            // A new start fetches it again at once, so no time is given.
             (BlockedBy::RobotsUnreachable, None) => String::from("robots.txt is unreachable"),
             (BlockedBy::RobotsUnreachable, Some(cause)) => format!("robots.txt is unreachable: {cause}"),
         }
@@ -84,13 +84,13 @@ pub(crate) struct HostSummary {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Summary {
-    /// Name or number, as commands take it.
+    /// Name or number, as accepted by commands.
     pub(crate) job: String,
     pub(crate) ending: Ending,
     pub(crate) elapsed: Duration,
-    /// Of the whole job.
+    /// For the whole job.
     pub(crate) pages: u64,
-    /// Of this run, which took `elapsed`.
+    /// For this run, which took `elapsed`.
     pub(crate) pages_now: u64,
     pub(crate) hosts: u64,
     pub(crate) requests: u64,
@@ -98,28 +98,28 @@ pub(crate) struct Summary {
     pub(crate) queued: u64,
     /// Status -> pages.
     pub(crate) statuses: Vec<(u16, u64)>,
-    /// URLs that ended without an answer.
+    /// URLs that ended without a response.
     pub(crate) failed: u64,
-    /// What went wrong, with a response or without -> URLs.
+    /// The error, with or without a response -> URLs.
     pub(crate) errors: Vec<(String, u64)>,
     pub(crate) skipped: Vec<(SkipReason, u64)>,
-    /// URLs that only ignored parameters tell from one that was fetched.
+    /// URLs that differ from a fetched one only in ignored parameters.
     pub(crate) merged: Vec<MergedUrls>,
-    /// What limits and trap rules held back.
+    /// What limits and trap rules skipped.
     pub(crate) cuts: Cuts,
-    /// Resources of pages that were asked for, and those of them that are broken.
+    /// Requested resources of pages, and how many of them are broken.
     pub(crate) resources: (u64, u64),
     pub(crate) slowest: Vec<HostSummary>,
-    /// Hosts that have to be waited for, where the crawl ended because of them, and how many there are in all.
+    /// Hosts that must be waited for, if the crawl ended because of them, and their total number.
     pub(crate) blocked: Vec<BlockedHost>,
     pub(crate) blocked_hosts: u64,
-    /// Where everything is; None where it is not kept and there is nothing to type next.
+    /// Where the results are; None if they are not stored and there is no next command.
     pub(crate) data: Option<PathBuf>,
     pub(crate) output: Option<PathBuf>,
     pub(crate) archived: bool,
-    /// How an unfinished job goes on; None where it cannot.
+    /// How to resume an unfinished job; None if that is not possible.
     pub(crate) go_on: Option<GoOn>,
-    /// A URL that was refused, as an example for `why`.
+    /// A skipped URL, as an example for `why`.
     pub(crate) refused_example: Option<String>,
     /// Why no page was stored, and what to do, if so.
     pub(crate) empty: Option<(String, String)>,
@@ -128,7 +128,7 @@ pub(crate) struct Summary {
 impl Summary {
     pub(crate) fn lines(&self, style: Style) -> Vec<String> {
         let mut lines = vec![String::new(), self.headline(style)];
-        // What waits is told below, with its cause.
+        // Blocked URLs are listed below, with their reasons.
         if let Some((reason, advice)) = self.empty.as_ref().filter(|_| self.blocked.is_empty()) {
             lines.push(format!("  {reason}"));
             lines.push(format!("  {advice}"));
@@ -140,7 +140,7 @@ impl Summary {
         };
         let failed = match self.failed {
             0 => String::new(),
-            some => format!("; {} without an answer", counted(some, "URL", "URLs")),
+            some => format!("; {} without a response", counted(some, "URL", "URLs")),
         };
         lines.push(format!(
             "  {} from {}{now} in {}, {}; {} of data in {}{failed}",
@@ -153,7 +153,7 @@ impl Summary {
         ));
         if let (resources @ 1.., broken) = self.resources {
             let resources = counted(resources, "resource", "resources");
-            lines.push(format!("  {resources} of these pages asked for, {} broken", count(broken)));
+            lines.push(format!(" {resources} of these pages requested, {} broken", count(broken)));
         }
         self.waits(&mut lines, style);
         let mut statuses: Vec<(String, u64)> =
@@ -181,7 +181,7 @@ impl Summary {
             Ending::Done if self.empty.is_some() => {
                 style.red(&format!("Job {job} has failed: no page was stored."))
             }
-            // The same command goes on with it.
+            // The same command resumes it.
             Ending::Blocked { .. } if self.empty.is_some() => {
                 style.red(&format!("Job {job} is paused: no page was stored."))
             }
@@ -194,16 +194,16 @@ impl Summary {
                 "Job {job} is interrupted: {} queued.{}",
                 counted(self.queued, "URL is", "URLs are"),
                 match self.go_on {
-                    Some(go_on) => format!(" Run {} to go on.", go_on.words()),
+                    Some(go_on) => format!("Run {} to resume.", go_on.words()),
                     None => String::new(),
                 }
             )),
             Ending::Blocked { groups, next_due } => {
                 let same = self.go_on.unwrap_or(GoOn::SameCommand).words();
-                // A new start asks for robots.txt at once; what a host asked for is kept.
+                // A new start fetches robots.txt at once; pauses that a host asked for stay.
                 let go_on = match groups.iter().all(|(by, _)| *by == BlockedBy::RobotsUnreachable) {
-                    true => format!("Run {same} to ask for it again at once."),
-                    false => format!("Run {same} in {} to go on.", until(*next_due)),
+                    true => format!("Run {same} to fetch it again at once."),
+                    false => format!("Run {same} in {} to resume.", until(*next_due)),
                 };
                 let waiting = waiting_urls(groups);
                 style.yellow(&format!("Job {job} is paused: {waiting}. {go_on}"))
@@ -229,13 +229,13 @@ impl Summary {
         }
     }
 
-    /// A rule that drops a parameter may drop what is content: whoever reads this knows.
+    /// A rule that drops a parameter may drop content; this tells the user.
     fn merged_urls(&self, lines: &mut Vec<String>, style: Style) {
         if self.merged.is_empty() {
             return;
         }
         lines.push(String::new());
-        lines.push(style.bold("Same URL but for ignored parameters"));
+        lines.push(style.bold("Merged with another URL by an ignored parameter"));
         for merged in self.merged.iter().take(MERGED_ROWS) {
             let urls = counted(merged.urls, "URL", "URLs");
             lines.push(format!("  {urls} of {} by '{}'", merged.host, merged.parameter));
@@ -245,8 +245,8 @@ impl Summary {
             lines.push(format!("  and {} more", count(rest.map(|m| m.urls).sum())));
         }
         lines.push(String::from(
-            "  to fetch them apart, list the parameters under normal_form.keep_parameters, in the job file or under crawl: in \
-             argiope.yaml",
+            " to fetch them separately, list the parameters under normal_form.keep_parameters, in the job file \
+             or under crawl: in argiope.yaml",
         ));
     }
 
@@ -272,7 +272,7 @@ impl Summary {
 
     fn places(&self, data: &Path, lines: &mut Vec<String>, style: Style) {
         lines.push(String::new());
-        lines.push(style.bold("Where it is"));
+        lines.push(style.bold("Results"));
         if let Some(output) = self.output.as_deref().filter(|path| *path != Path::new("-")) {
             lines.push(format!("  pages    {}", output.display()));
         }
@@ -284,14 +284,14 @@ impl Summary {
 
     fn next_steps(&self, data: &Path, lines: &mut Vec<String>, style: Style) {
         lines.push(String::new());
-        lines.push(style.bold("What to type next"));
+        lines.push(style.bold("Next commands"));
         let job = shell_word(&self.job);
         let mut steps = vec![(command(data, &format!("report {job}")), "what was found")];
         if self.pages > 0 {
             let export = format!("export {job} -f csv -o pages.csv");
             steps.push((command(data, &export), "the pages as a table"));
         }
-        steps.push((command(data, &format!("audit {job}")), "proof of politeness"));
+        steps.push((command(data, &format!("audit {job}")), "politeness check"));
         if let Some(url) = &self.refused_example {
             let why = format!("why --job {job} {}", shell_word(url));
             steps.push((command(data, &why), "why it was not fetched"));
@@ -303,12 +303,12 @@ impl Summary {
     }
 }
 
-/// What limits and trap rules held back: where, how much, an example and the option that fetches it.
+/// What limits and trap rules skipped: where, how much, an example and the option that fetches it.
 pub(crate) fn cut_lines(cuts: &Cuts, style: Style) -> Vec<String> {
     if cuts.cuts.is_empty() {
         return Vec::new();
     }
-    let mut lines = vec![String::new(), style.bold("Held back by limits")];
+    let mut lines = vec![String::new(), style.bold("Skipped by limits")];
     for cut in &cuts.cuts {
         lines.push(format!("  {}  {}", cut.what(), cut.place));
         let example = cut.example.as_ref().map(|url| format!(", such as {url}")).unwrap_or_default();
@@ -325,7 +325,7 @@ pub(crate) fn cut_lines(cuts: &Cuts, style: Style) -> Vec<String> {
     lines
 }
 
-/// "4 ms", and from a second on as a wait is told.
+/// "4 ms"; from a second on like a wait.
 fn short(time: Duration) -> String {
     if time < Duration::from_secs(1) { format!("{} ms", time.as_millis()) } else { until(time) }
 }
@@ -356,7 +356,7 @@ fn table(lines: &mut Vec<String>, style: Style, title: &str, mut rows: Vec<(Stri
     }
 }
 
-/// The meaning of the statuses a crawl meets most.
+/// The meaning of the most frequent statuses.
 fn status_words(status: u16) -> String {
     let words = match status {
         200 => "OK",
@@ -452,7 +452,7 @@ mod tests {
         };
         let expected = [
             "",
-            "Held back by limits",
+            "Skipped by limits",
             "  trap: near_duplicates  a.test/browse?visit=*",
             "    1,690 URLs; fetch with --no-traps, such as https://a.test/browse?visit=5",
             "  link limit  https://a.test/index",
@@ -467,7 +467,7 @@ mod tests {
     fn the_summary_tells_how_it_went_and_what_to_do_next() {
         let expected = "
 Job 3 is done.
-  12,342 pages from 41 hosts in 3m 12s, 64.3/s; 420.0 MB of data in 12,801 requests; 3 URLs without an answer
+  12,342 pages from 41 hosts in 3m 12s, 64.3/s; 420.0 MB of data in 12,801 requests; 3 URLs without a response
 
 By status
   200 OK         12,000   97.2 %
@@ -481,24 +481,24 @@ Skipped: 1,203
   out_of_scope       1,000   83.1 %
   robots_disallowed    203   16.9 %
 
-Same URL but for ignored parameters
+Merged with another URL by an ignored parameter
   1,234 URLs of a.test by 'ref'
-  to fetch them apart, list the parameters under normal_form.keep_parameters, in the job file or under crawl: in \
+  to fetch them separately, list the parameters under normal_form.keep_parameters, in the job file or under crawl: in \
 argiope.yaml
 
 Slowest hosts
   slow.test    2.4 s a page  12 pages
   a.test      120 ms a page  1 page
 
-Where it is
+Results
   pages    out.jsonl
   data     ./argiope-data
   archive  ./argiope-data/archive
 
-What to type next
+Next commands
   argiope report 3                                      # what was found
   argiope export 3 -f csv -o pages.csv                  # the pages as a table
-  argiope audit 3                                       # proof of politeness
+  argiope audit 3                                       # politeness check
   argiope why --job 3 'https://a.test/private?x=1&y=2'  # why it was not fetched";
         assert_eq!(summary().lines(Style::Plain).join("\n"), expected);
     }
@@ -523,10 +523,10 @@ What to type next
     #[test]
     fn data_that_is_not_kept_is_not_pointed_at() {
         let text = Summary { data: None, ..summary() }.lines(Style::Plain).join("\n");
-        assert!(!text.contains("Where it is") && !text.contains("What to type next"), "{text}");
+        assert!(!text.contains("Results") && !text.contains("Next commands"), "{text}");
         let ending = Ending::Interrupted;
         let text = Summary { data: None, go_on: None, ending, ..summary() }.lines(Style::Plain).join("\n");
-        assert!(text.contains("is interrupted") && !text.contains("to go on"), "{text}");
+        assert!(text.contains("is interrupted") && !text.contains("to resume"), "{text}");
     }
 
     #[test]
@@ -556,14 +556,15 @@ What to type next
     #[test]
     fn every_ending_says_how_to_go_on() {
         let ended = |ending| Summary { ending, queued: 7, ..summary() }.lines(Style::Plain)[1].clone();
-        assert!(ended(Ending::Interrupted).contains("7 URLs are queued. Run the same command to go on."));
+        assert!(ended(Ending::Interrupted).contains("7 URLs are queued. Run the same command to resume."));
         assert!(ended(Ending::PageLimit).contains("7 URLs were left"));
         let blocked = |groups| ended(Ending::Blocked { groups, next_due: Duration::from_secs(7200) });
         assert!(blocked(vec![(BlockedBy::RobotsUnreachable, 2)]).ends_with(
-            "is paused: 2 URLs wait, their robots.txt is unreachable. Run the same command to ask for it again at once."
+            "is paused: 2 URLs wait, their robots.txt is unreachable. Run the same command to fetch it again at once."
         ));
         assert!(
-            blocked(vec![(BlockedBy::RetryAfter, 2)]).ends_with(". Run the same command in 2h 00m to go on.")
+            blocked(vec![(BlockedBy::RetryAfter, 2)])
+                .ends_with(". Run the same command in 2h 00m to resume.")
         );
         let mixed =
             vec![(BlockedBy::Retry, 1), (BlockedBy::RetryAfter, 1), (BlockedBy::RobotsUnreachable, 0)];
@@ -620,7 +621,7 @@ What to type next
                 "  bad.test  1 URL, robots.txt is unreachable: tls: invalid peer certificate",
             ]
         );
-        // A cause stands once in the summary.
+        // A reason is shown once in the summary.
         let empty = Some((String::from("invalid peer certificate"), String::from("x")));
         let text = Summary { empty, blocked: blocked.clone(), ..summary() }.lines(Style::Plain).join("\n");
         assert_eq!(text.matches("invalid peer certificate").count(), 1, "{text}");

@@ -96,7 +96,7 @@ pub(crate) fn a_list_waits_for_workers_and_is_sent_once(site: &Site) {
     for known in [8, 8, 12] {
         site.write("urls.txt", &format!("# a comment\n\n{}\nnot a url at all\n", pages[..known].join("\n")));
         let said = site.run(&["ingest", "urls.txt", "--name", "july"]).ok().stdout;
-        assert!(said.starts_with(&format!("{known} URLs sent to job 1, 1 left out")), "{said}");
+        assert!(said.starts_with(&format!("{known} URLs sent to job 1, 1 skipped")), "{said}");
     }
     assert_eq!(site.run(&["ingest", "urls.txt", "--name", "77"]).code, 2, "a number is no name");
     let why = |url: &str| site.run(&["why", url]).ok().stdout;
@@ -112,6 +112,6 @@ pub(crate) fn a_list_waits_for_workers_and_is_sent_once(site: &Site) {
     assert_eq!(stored, wanted);
     // What was fetched lately is left out where that is wished.
     let said = site.run(&["ingest", "urls.txt", "--name", "august", "--skip-recent", "1"]).ok().stdout;
-    assert!(said.starts_with("0 URLs sent to job 2, 13 left out"), "{said}");
+    assert!(said.starts_with("0 URLs sent to job 2, 13 skipped"), "{said}");
     site.wait_for_end();
 }

@@ -46,7 +46,7 @@ fn a_crawl_proves_its_politeness_and_a_doctored_history_fails() {
     assert_eq!(run.code, 1);
     assert!(run.stdout.starts_with("2 violations in "), "{}", run.stdout);
     assert!(run.stdout.contains("asked again after 0 ms instead of 50 ms"), "{}", run.stdout);
-    assert!(run.stdout.contains("robots.txt forbids what was fetched"), "{}", run.stdout);
+    assert!(run.stdout.contains("robots.txt forbids a fetched URL"), "{}", run.stdout);
     assert_eq!(run.stderr, "");
 }
 
@@ -60,7 +60,7 @@ fn ignoring_robots_shows_in_the_audit() {
     assert!(run.stdout.contains("job 1 ignored robots.txt"), "{}", run.stdout);
     let forbidden = lab.access_log().iter().find(|entry| entry.path == "/private/1").unwrap().url();
     let why = desk.run(&["why", &forbidden]).ok().stdout;
-    assert!(why.contains("told to ignore robots.txt") && !why.contains("no rule forbids"), "{why}");
+    assert!(why.contains("ignores robots.txt") && !why.contains("no rule forbids"), "{why}");
 }
 
 #[test]

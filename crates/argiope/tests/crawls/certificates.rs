@@ -62,7 +62,7 @@ const ONE_PAGE: [&str; 4] = ["--depth", "0", "--delay", "0"];
 const SHORT_WAITS: &str = "politeness:\n  robots: {retry_after: []}\n";
 
 #[test]
-fn a_certificate_nobody_knows_is_accepted_from_an_authority_that_is_named_or_where_the_user_insists() {
+fn an_unknown_certificate_is_accepted_with_a_ca_file_or_with_insecure() {
     let (front, authority) = site();
     let seeds = [front.clone()];
     let plain = Desk::new();

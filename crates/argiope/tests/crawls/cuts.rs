@@ -34,7 +34,7 @@ fn links_beyond_the_limit_of_a_page_are_counted_named_and_explained() {
     let told = format!("  link limit  {front}\n    169 links; fetch with --max-links N\n");
     assert!(run.stdout.contains(&told), "{}", run.stdout);
     let report = desk.run(&["report"]).ok().stdout;
-    assert!(report.contains("Held back by limits") && report.contains("169 links"), "{report}");
+    assert!(report.contains("Skipped by limits") && report.contains("169 links"), "{report}");
     let counted = report.lines().find(|line| line.trim_start().starts_with("too_many_links"));
     assert!(counted.is_some_and(|line| line.ends_with(" 169")), "{report}");
     assert_eq!(skipped(&desk, "over_link_limit").len(), 169);
@@ -59,9 +59,7 @@ fn links_beyond_the_limit_of_a_page_are_counted_named_and_explained() {
     }
     // What is not in the sample cannot be told from what was never linked.
     let why = desk.run(&["why", &site.url("/p/9000")]).ok().stdout;
-    let note = format!(
-        "more links than are taken from one (the first is {front}: 10069 links over the limit of 100"
-    );
+    let note = format!("more links than the limit (the first is {front}: 10069 links over the limit of 100");
     assert!(why.starts_with("unknown\n") && why.contains(&note), "{why}");
 }
 
@@ -150,7 +148,7 @@ fn a_body_that_is_cut_leaves_a_record() {
 }
 
 #[test]
-fn a_body_that_the_server_breaks_off_is_asked_for_again_by_retry() {
+fn retry_fetches_a_truncated_body_again() {
     let asked = std::sync::atomic::AtomicUsize::new(0);
     let site = Site::new(move |path, _| match path {
         "/" => Some(page("<a href=/broken>broken</a>")),
@@ -165,12 +163,15 @@ fn a_body_that_the_server_breaks_off_is_asked_for_again_by_retry() {
     let broken = site.url("/broken");
     let seeds = std::slice::from_ref(&site.front);
     let run = desk.crawl(seeds, &["--delay", "0"]).ok();
-    let told = format!("  body broken off  {broken}\n    26 B; 'argiope retry' asks again\n");
+    let told = format!("  body broken off  {broken}\n    26 B; 'argiope retry' fetches it again\n");
     assert!(run.stdout.contains(&told), "{}", run.stdout);
     let detail = skipped(&desk, "body_truncated")[0]["detail"].as_str().unwrap().to_owned();
-    assert!(detail.ends_with("'argiope retry' asks again") && !detail.contains("--max-body"), "{detail}");
+    assert!(
+        detail.ends_with("'argiope retry' fetches it again") && !detail.contains("--max-body"),
+        "{detail}"
+    );
     let why = desk.run(&["why", &broken]).ok().stdout;
-    assert!(why.contains("'argiope retry' asks again") && !why.contains("--max-body"), "{why}");
+    assert!(why.contains("'argiope retry' fetches it again") && !why.contains("--max-body"), "{why}");
     let report = desk.run(&["report"]).ok().stdout;
     assert!(report.contains("argiope retry") && !report.contains("--max-body"), "{report}");
     let retried = desk.run(&["retry", &broken]).ok().stdout;

@@ -8,7 +8,7 @@ fn the_demo_shows_what_the_program_does() {
     let place = desk.path("kept");
     let run = desk.run(&["demo", "--data", text(&place)]).ok();
     for part in
-        ["Job demo is done", "Some of the pages", "robots_disallowed", "0 violations in ", "log agrees"]
+        ["Job demo is done", "Some of the pages", "robots_disallowed", "0 violations in ", "confirms it"]
     {
         assert!(run.stdout.contains(part), "{part} in {}", run.stdout);
     }

@@ -252,7 +252,7 @@ fn a_domain_graph_is_read_from_its_file() {
 }
 
 #[test]
-fn a_directory_without_data_says_so() {
+fn a_directory_without_data_is_reported() {
     let desk = Desk::new();
     let run = desk.run(&["graph", "rank"]);
     assert!(run.code == 1 && run.stderr.contains("there is no data in"), "{}", run.stderr);

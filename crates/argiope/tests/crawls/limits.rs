@@ -18,7 +18,7 @@ fn max_pages_is_met_exactly_and_may_be_raised() {
 }
 
 #[test]
-fn no_more_requests_are_under_way_than_were_asked_for() {
+fn no_more_requests_are_in_flight_than_configured() {
     let (desk, lab) = (Desk::new(), lab(&[SiteKind::Ordinary; 16], 6, 30));
     desk.crawl(&lab.seeds(), &["--delay", "0", "--concurrency", "8"]).ok();
     let log = lab.access_log();
@@ -60,7 +60,7 @@ fn a_loopback_seed_needs_the_flag() {
 }
 
 #[test]
-fn a_host_without_an_address_fails_the_crawl_and_says_so() {
+fn a_host_without_an_address_fails_the_crawl_with_a_message() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let dns = runtime.block_on(LabDns::start([])).unwrap();
     let desk = Desk::new();

@@ -8,24 +8,24 @@
     reason = "a test ends where something is not as it should be"
 )]
 
-mod answers;
 mod audit;
 mod certificates;
 mod cuts;
 mod demo;
 mod descriptors;
 mod desk;
-mod going_on;
 mod graph;
-mod handing_in;
+mod handover;
 mod limits;
 mod log;
-mod looking;
-mod manners;
 mod network;
+mod refusals;
 mod reruns;
 mod resources;
+mod responses;
+mod result_views;
 mod results;
+mod resuming;
 mod retries;
 mod running;
 mod site;

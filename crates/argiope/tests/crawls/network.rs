@@ -224,12 +224,12 @@ fn a_login_sends_the_hidden_fields_and_cookies_of_its_page() {
 }
 
 #[test]
-fn a_login_that_fails_is_an_error_before_any_page_is_asked_for() {
+fn a_failed_login_is_an_error_before_any_page_is_requested() {
     let (desk, lab) = (Desk::new(), lab(&[SiteKind::Login], 3, 0));
     let seed = lab.seeds()[0].clone();
     for (check, why) in [
         ("", "set no cookie"),
-        ("  success_text: Sign out\n", "'Sign out' is not in its answer"),
+        ("  success_text: Sign out\n", "'Sign out' is not in its response"),
         ("  success_cookie: session\n", "the cookie 'session' was not set"),
     ] {
         desk.write("job.yaml", &login_job(&seed, check));
@@ -340,7 +340,7 @@ fn a_proxy_opens_no_address_that_is_closed() {
 }
 
 #[test]
-fn a_proxy_that_lets_nobody_through_ends_the_crawl_and_is_named() {
+fn a_proxy_that_refuses_all_requests_ends_the_crawl_and_is_named() {
     let refusing = Recorder::new(|_| answer("407 Proxy Authentication Required", "", ""));
     let asks = format!("proxy: {} asks for a user and password (407)", refusing.origin);
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();

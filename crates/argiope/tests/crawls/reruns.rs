@@ -79,7 +79,7 @@ fn forbidding(path: &str) -> Option<String> {
 }
 
 #[test]
-fn a_robots_txt_that_forbade_is_asked_for_again_after_a_failed_crawl_and_by_a_fresh_one() {
+fn a_forbidding_robots_txt_is_fetched_again_after_a_failed_crawl_and_with_fresh() {
     let (site, broken) = moody(forbidding, small_site);
     let seeds = std::slice::from_ref(&site.front);
     let desk = Desk::new();
@@ -128,7 +128,7 @@ fn a_shorter_unreachable_for_is_in_force_at_once() {
 fn a_crawl_that_robots_txt_forbids_has_failed_and_says_why() {
     let site = Site::new(|path, _| match path {
         "/robots.txt" => Some(body("text/plain", "", "User-agent: *\nDisallow: /\n")),
-        _ => Some(page("never asked for")),
+        _ => Some(page("never requested")),
     });
     let desk = Desk::new();
     let run = desk.crawl(std::slice::from_ref(&site.front), &["--delay", "0"]);

@@ -28,7 +28,7 @@ fn broken_pictures_are_found_with_the_page_they_are_on() {
     desk.write("argiope.yaml", BRISK);
     let run = desk.crawl(&lab.seeds(), &["--resources", "check"]).ok();
     let told = format!("{}{}", run.stdout, run.stderr);
-    assert!(told.contains("of these pages asked for, 3 broken"), "{told}");
+    assert!(told.contains("of these pages requested, 3 broken"), "{told}");
     let rows = resources(&desk);
     let broken: Vec<Value> = rows.iter().filter(|row| row["status"] != 200).cloned().collect();
     let missing = ["/e/missing-2x.png", "/e/missing-poster.jpg", "/e/missing.png"];
@@ -77,7 +77,7 @@ fn resources_are_no_pages_and_no_links_of_the_graph() {
 }
 
 #[test]
-fn nothing_is_asked_for_unless_somebody_says_so() {
+fn resources_are_requested_only_with_the_option() {
     let (desk, lab) = (Desk::new(), lab(&[SiteKind::Embedded], 3, 0));
     desk.write("argiope.yaml", BRISK);
     desk.crawl(&lab.seeds(), &[]).ok();
@@ -102,7 +102,7 @@ fn resources_can_be_kept_in_the_archive_by_a_job_file() {
 }
 
 #[test]
-fn resources_on_other_hosts_are_asked_for_as_their_robots_txt_allows_and_lead_nowhere() {
+fn resources_on_other_hosts_obey_their_robots_txt_and_are_not_followed() {
     let elsewhere = Site::new(|path, _| {
         Some(match path {
             "/robots.txt" => body("text/plain", "", "User-agent: *\nDisallow: /private/\n"),

@@ -23,7 +23,7 @@ fn every_page_is_exported_once_in_every_format() {
     assert_eq!(urls, shown);
     assert_eq!(sorted(&json_lines(&desk.read("out.jsonl")), "url"), urls);
     let run = desk.run(&["export"]).ok();
-    assert!(run.stderr.contains("3 pages say noindex and are left out; --noindex"), "{}", run.stderr);
+    assert!(run.stderr.contains("3 pages say noindex and were left out; use --noindex"), "{}", run.stderr);
     let run = desk.run(&["export", "--noindex"]).ok();
     assert_eq!((sorted(&run.json_lines(), "url"), &*run.stderr), (expected(&lab), ""));
 
@@ -139,7 +139,7 @@ fn jobs_are_meant_by_name_by_number_or_as_the_latest() {
 
     let status = desk.run(&["status", "first"]).ok().stdout;
     assert!(status.starts_with("Job 1 (first) is completed"), "{status}");
-    assert!(status.contains("queue     0 URLs") && status.contains("Nobody runs it now"), "{status}");
+    assert!(status.contains("queue     0 URLs") && status.contains("Not running"), "{status}");
 
     let report = desk.run(&["report", "first"]).ok().stdout;
     assert!(report.contains("Job 1 (first), completed") && report.contains("200"), "{report}");
@@ -157,7 +157,7 @@ fn jobs_are_meant_by_name_by_number_or_as_the_latest() {
 }
 
 #[test]
-fn a_directory_without_data_says_so() {
+fn a_directory_without_data_is_reported() {
     let desk = Desk::new();
     for command in ["export", "jobs", "status", "report", "audit"] {
         let run = desk.run(&[command]);

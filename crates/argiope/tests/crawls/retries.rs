@@ -75,7 +75,7 @@ fn urls_are_named_in_any_spelling_and_what_cannot_be_retried_is_said() {
     let refused = desk.run(&["retry", "shop", &site.url("missing"), &site.front, &site.url("never")]);
     assert_eq!(refused.code, 1, "{}", refused.stdout);
     let said = &refused.stderr;
-    assert!(said.contains("was fetched (200)") && said.contains("/never is no page of job 1"), "{said}");
+    assert!(said.contains("was fetched (200)") && said.contains("/never is not a page of job 1"), "{said}");
     assert_eq!(counts(&desk), (3, 1), "nothing is done by halves");
     let spelling = site.url("x/../missing?utm_source=mail").replace("http://", "HTTP://");
     let told = desk.run(&["retry", &spelling]).ok().stdout;
@@ -155,7 +155,7 @@ fn a_job_that_runs_takes_a_retry_at_once() {
 }
 
 #[test]
-fn blocked_urls_are_asked_for_while_the_job_runs() {
+fn blocked_urls_are_retried_while_the_job_runs() {
     let (site, broken) = moody(
         |path| (path == "/robots.txt").then(|| status("503 Unavailable", "")),
         |path| Some(page(&format!("<title>{path}</title>"))),

@@ -63,7 +63,7 @@ fn a_retry_is_told_of_while_it_is_waited_for() {
 }
 
 #[test]
-fn the_cause_of_a_missing_robots_txt_is_told() {
+fn the_cause_of_an_unreachable_robots_txt_is_shown() {
     let (desk, seed) = (Desk::new(), nobody());
     desk.write("argiope.yaml", "politeness:\n  robots:\n    retry_after: [100ms]\n");
     let run = desk.crawl(std::slice::from_ref(&seed), &["--delay", "0"]);
@@ -83,7 +83,7 @@ fn the_cause_of_a_missing_robots_txt_is_told() {
 }
 
 #[test]
-fn a_crawl_without_room_on_its_disk_waits_and_says_so() {
+fn a_crawl_on_a_full_disk_waits_and_reports_it() {
     let (desk, seed) = (Desk::new(), host("200 OK"));
     desk.write("argiope.yaml", "storage:\n  disk_reserve: 9000TB\n");
     let crawl = desk.start_crawl(std::slice::from_ref(&seed), &["--delay", "0"]);

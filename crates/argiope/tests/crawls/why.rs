@@ -94,7 +94,7 @@ fn a_robots_file_that_cannot_be_had_is_named() {
 }
 
 #[test]
-fn what_was_asked_for_without_being_a_page_is_known() {
+fn why_knows_requests_that_were_not_for_pages() {
     let site = Site::new(|path, _| match path {
         "/" => Some(page("<a href=/from>x</a>")),
         "/from" => Some(status("302 Found", "Location: /to\r\n")),
@@ -106,7 +106,7 @@ fn what_was_asked_for_without_being_a_page_is_known() {
     let why = |path: &str| desk.run(&["why", &site.url(path)]).ok().stdout;
     let target = why("to");
     assert!(target.starts_with("fetched\n"), "{target}");
-    assert!(target.contains(&format!("because {} leads to it", site.url("from"))), "{target}");
+    assert!(target.contains(&format!("because {} redirects to it", site.url("from"))), "{target}");
     for path in ["sitemap.xml", "robots.txt"] {
         let said = why(path);
         assert!(said.starts_with("fetched\n") && said.contains("answered 404"), "{said}");

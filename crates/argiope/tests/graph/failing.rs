@@ -74,7 +74,7 @@ fn a_seed_that_never_answers_is_a_failure() {
     );
     let run = atlas.run();
     assert_eq!(run.code, 1, "{}", run.stderr);
-    assert!(run.stderr.contains("no home page answered"), "{}", run.stderr);
+    assert!(run.stderr.contains("no home page responded"), "{}", run.stderr);
     let metrics = atlas.metrics();
     assert_eq!((&metrics["pages_failed"], &metrics["nodes_crawled"]), (&json!(1), &json!(0)));
 }

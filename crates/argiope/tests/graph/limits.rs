@@ -116,7 +116,7 @@ fn robots_txt_is_obeyed_unless_the_file_says_otherwise() {
 }
 
 #[test]
-fn a_link_that_asks_not_to_be_followed_is_an_edge_and_no_errand() {
+fn a_nofollow_link_is_an_edge_and_is_not_fetched() {
     let web = Web::start();
     let link = |name: &str, rel: &str| format!("<a rel='{rel}' href='http://{name}:{}/'>x</a>", web.port);
     let html = link("b.test", "nofollow") + &link("c.test", "");

@@ -14,8 +14,8 @@ mod desk;
 
 mod atlas;
 mod failing;
-mod going_on;
 mod limits;
 mod recording;
+mod resuming;
 mod settings;
 mod web;

@@ -75,7 +75,11 @@ fn a_file_that_is_no_graph_is_left_alone() {
     let before = atlas.desk.read("crawler.db");
     let run = atlas.run();
     assert_eq!(run.code, 2, "{}", run.stderr);
-    assert!(run.stderr.contains("this is no graph of argiope: it is no SQLite database"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("this is not a graph of argiope: it is not an SQLite database"),
+        "{}",
+        run.stderr
+    );
     assert_eq!(atlas.desk.read("crawler.db"), before);
 
     std::fs::remove_file(atlas.desk.path("crawler.db")).unwrap();

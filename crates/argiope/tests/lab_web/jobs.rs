@@ -130,7 +130,7 @@ fn nofollow_and_noindex_are_ignored_for_the_domains_that_say_so() {
 }
 
 #[test]
-fn a_domain_filters_its_own_urls_and_says_so() {
+fn domain_filters_skip_urls_and_are_reported() {
     let (desk, lab) = (Desk::new(), lab(&[SiteKind::Directives, SiteKind::Directives], 3, 0));
     let overrides = "  domain_overrides:\n    127.0.0.2: {filters: {exclude: ['/m/after-']}}\n";
     desk.write("argiope.yaml", &format!("{BRISK}{overrides}"));

@@ -309,7 +309,7 @@ fn robots_in_utf_16_is_read() {
 }
 
 #[test]
-fn robots_of_a_busy_host_is_asked_for_again_when_the_host_says_so() {
+fn robots_of_a_busy_host_is_fetched_again_after_its_retry_after() {
     crawled().judge(SiteKind::RobotsBusy);
     let requests = crawled().requests(SiteKind::RobotsBusy);
     let asked: Vec<_> = requests.iter().filter(|entry| entry.path == "/robots.txt").collect();
@@ -329,7 +329,7 @@ fn robots_with_a_group_for_this_crawler_is_read_there_only() {
 }
 
 #[test]
-fn robots_that_forbids_all_leaves_only_robots_asked_for() {
+fn with_everything_forbidden_only_robots_txt_is_requested() {
     crawled().judge(SiteKind::RobotsAll);
     assert!(crawled().requests(SiteKind::RobotsAll).iter().all(|entry| entry.path == "/robots.txt"));
 }
@@ -347,7 +347,7 @@ fn robots_that_fails_at_first_is_tried_again() {
 }
 
 #[test]
-fn robots_that_cannot_be_had_bars_the_host_and_the_crawl_ends_and_says_so() {
+fn an_unreachable_robots_txt_blocks_the_host_and_the_crawl_ends_and_reports_it() {
     let crawled = crawled();
     assert_eq!(crawled.run.code, 0, "{}", crawled.run.stderr);
     assert!(crawled.run.stdout.contains("their robots.txt is unreachable"), "{}", crawled.run.stdout);
@@ -371,7 +371,7 @@ fn every_skipped_url_has_a_reason_a_detail_and_a_source() {
 }
 
 #[test]
-fn nothing_is_asked_for_twice_but_what_is_tried_again() {
+fn only_retries_are_requested_twice() {
     let crawled = crawled();
     let mut counts: HashMap<String, usize> = HashMap::new();
     for entry in &crawled.log {

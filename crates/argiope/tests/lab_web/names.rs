@@ -88,7 +88,7 @@ fn a_resolver_that_fails_or_is_silent_leaves_it_to_the_second() {
 }
 
 #[test]
-fn a_name_that_nobody_answers_for_is_tried_again_and_fails_in_the_end() {
+fn a_name_without_dns_response_is_retried_and_then_fails() {
     let (runtime, desk, lab) = (Runtime::new().unwrap(), Desk::new(), named_lab(2));
     let dns = runtime.block_on(LabDns::for_web(lab.web(), 300)).unwrap();
     dns.set(&format!("site1.{ZONE}"), DnsAnswer::Silence);

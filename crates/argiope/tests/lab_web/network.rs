@@ -73,7 +73,7 @@ fn a_crawl_ends_though_many_of_its_hosts_are_dead() {
 }
 
 #[test]
-fn a_crawl_pauses_while_nobody_answers_and_loses_no_url() {
+fn a_crawl_pauses_during_a_network_outage_and_loses_no_url() {
     outage(Outage::Silent);
 }
 

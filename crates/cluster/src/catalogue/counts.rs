@@ -1,5 +1,5 @@
-//! Counters of jobs: those of a batch's pages are summed here, as if all of them were new; what the server finds stored
-//! already it takes back.
+//! Counters of jobs: a batch's pages are summed here as if all of them were new; the server subtracts those that were
+//! stored already.
 
 use crate::database::{Answer, Rows};
 use argiope_model::JobId;

@@ -1,4 +1,4 @@
-//! Failed requests from the columns of `errors`.
+//! Reads failed requests from the columns of `errors`.
 
 use crate::database::{Answer, Cells};
 use argiope_model::JobId;

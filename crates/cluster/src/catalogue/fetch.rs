@@ -1,4 +1,4 @@
-//! A history row to and from the columns of `fetches`.
+//! Converts a history row to and from the columns of `fetches`.
 
 use super::page::{encode_timings, timings, url_hash};
 use crate::database::{Answer, Cells, Rows, month_of};
@@ -52,7 +52,7 @@ pub(super) fn encode(to: &mut Rows, place: u32, row: &FetchRow) {
     to.optional_text(row.worker_id.as_deref());
 }
 
-/// From a row of `id` and [`COLUMNS`]: its number, and the request. None where a number in it stands for nothing.
+/// From a row of `id` and [`COLUMNS`]: its number, and the request. None if a code in it is unknown.
 pub(super) fn fetch_row(row: &Row) -> Answer<Option<(u64, FetchRow)>> {
     let mut from = Cells::of(row);
     let id = from.number()?;

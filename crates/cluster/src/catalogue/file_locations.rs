@@ -1,15 +1,15 @@
-//! Where the files of a worker are: on its disk, in the object store, or nowhere any more.
+//! Where the files of a worker are: on its disk, in the object store, or lost.
 
 use crate::database::{Answer, Cells, Connection, Database, LIMIT, Session};
 use crate::objects::{ObjectReader, Objects, Stored};
 use argiope_store::error::Result;
 use std::sync::Arc;
 
-/// What the catalogue knows of the files of one worker.
+/// The catalogue's records of the files of one worker.
 pub struct FileLocations {
     session: Session,
     worker: String,
-    /// Where files go that leave the disk.
+    /// The store for files that leave the disk.
     objects: Option<Arc<dyn Objects>>,
 }
 
@@ -21,12 +21,12 @@ pub enum ExpectedFile<'f> {
     Links(&'f str),
 }
 
-/// Archive files that were found to be elsewhere than the catalogue believes.
+/// Archive files that are elsewhere than the catalogue says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileCheck {
     /// Neither on the disk nor in the store.
     pub lost: Vec<String>,
-    /// Lost before, and there again.
+    /// Lost before, and available again.
     pub found: Vec<String>,
     /// Segments of links that are lost.
     pub lost_links: u64,
@@ -61,7 +61,7 @@ impl FileLocations {
         Ok(FileLocations { session: database.connect(LIMIT)?, worker: worker.to_owned(), objects })
     }
 
-    /// Tells the catalogue what an uploader has stored: all of it or nothing; may be told again.
+    /// Records in the catalogue what an uploader has stored: all of it or nothing; may be repeated.
     pub fn note(&mut self, stored: &[Stored]) -> Result<()> {
         let FileLocations { session, worker, objects } = self;
         let Some(objects) = objects else { return Ok(()) };
@@ -87,7 +87,8 @@ impl FileLocations {
         Ok(noted?)
     }
 
-    /// Looks for what should be on the disk. Before the worker's links are opened: they go on after what is lost.
+    /// Looks for files that should be on the disk. Runs before the worker's links are opened, which continue after lost
+    /// ones.
     pub fn check_files(&mut self, is_here: &dyn Fn(ExpectedFile<'_>) -> bool) -> Result<FileCheck> {
         let mut checked = FileCheck::default();
         for known in self.known()? {
@@ -107,7 +108,7 @@ impl FileLocations {
         Ok(checked)
     }
 
-    /// What is not known to be in the store, or is believed to be lost.
+    /// Files that are not recorded as stored, or are recorded as lost.
     fn known(&mut self) -> Result<Vec<Known>> {
         let sql = "SELECT file, store = 'archive', length, kept_at IS NOT NULL, lost_at IS NOT NULL
                    FROM positions WHERE worker = $1 AND (kept_at IS NULL OR lost_at IS NOT NULL)";
@@ -125,14 +126,15 @@ impl FileLocations {
         Ok(rows.iter().map(read).collect::<Answer<_>>().map_err(|error| self.session.error(error))?)
     }
 
-    /// It may have been stored, and the disk gone before that could be noted. While the store is away nobody can tell.
+    /// It may have been stored, and the disk lost before that was recorded. While the store is unreachable nobody
+    /// knows.
     fn is_in_store(&mut self, known: &Known) -> Result<bool> {
         let Some(objects) = self.objects.clone() else { return Ok(false) };
         let file = known.file.as_str();
         let key = match ObjectReader::new(objects).stored_file(file) {
             Ok(key) => key,
             Err(error) if error.is_retryable() => {
-                tracing::warn!(%file, %error, "cannot be looked for in the object store now");
+                tracing::warn!(%file, %error, "cannot be looked up in the object store now");
                 return Ok(true);
             }
             Err(error) => return Err(error),
@@ -149,7 +151,8 @@ impl FileLocations {
         Ok(())
     }
 
-    /// Marks the pages that are in these files and have numbers above `after`, of so many numbers; how many there were.
+    /// Marks the pages in these files with numbers above `after`, this many numbers at once; returns how many there
+    /// were.
     pub(super) fn mark_pages(
         &mut self,
         files: &[String],
@@ -166,7 +169,7 @@ impl FileLocations {
         Ok(marked?)
     }
 
-    /// Whether a member other than `owner` is here under the worker's name, or was until a moment ago.
+    /// Whether another member than `owner` has the worker's name, or had it until a moment ago.
     pub(super) fn has_namesake(&mut self, owner: &str) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT FROM members
                                   WHERE worker = $1 AND owner <> $2 AND lease_until > clock_timestamp())";
@@ -183,7 +186,7 @@ impl FileLocations {
 
 type Noted = std::result::Result<(), tokio_postgres::Error>;
 
-/// A file of which the catalogue has no visit is noted, too: that it is there is true all the same.
+/// A file without catalogued visits is recorded, too: its existence is a fact all the same.
 async fn note_file(connection: &Connection, worker: &str, file: &str, length: u64, place: &str) -> Noted {
     let known = "UPDATE positions SET kept_at = $2 WHERE store = 'archive' AND file = $1";
     if connection.execute(known, &[&file, &place]).await? == 0 {
@@ -195,7 +198,7 @@ async fn note_file(connection: &Connection, worker: &str, file: &str, length: u6
     Ok(())
 }
 
-/// A page that has an object of its own is found there from now on. Its hash is in the key.
+/// A page with its own object is read from there from now on. Its hash is in the key.
 async fn note_page(connection: &Connection, at: &str, key: &str) -> Noted {
     let name = key.rsplit('/').next().unwrap_or(key);
     let hash = name.get(..16).unwrap_or(name);

@@ -1,4 +1,4 @@
-//! Hosts, their figures and their robots.txt from the columns of the catalogue.
+//! Converts hosts, their figures and their robots.txt from the columns of the catalogue.
 
 use crate::database::{Answer, Cells};
 use argiope_store::catalogue::{HostFigures, HostRow, RobotsRow};

@@ -8,14 +8,14 @@ use tokio_postgres::Row;
 const COLUMNS: &str =
     "id, name, seeds_hash, spec, state, message, created_at, started_at, finished_at, \"user\"";
 
-/// Rows removed at once when a job is deleted: nobody waits long for their locks.
+/// Rows deleted at once with a job, so that nobody waits long for their locks.
 const PIECE: i64 = 10_000;
 
 pub(super) fn create(session: &mut Session, job: &NewJob) -> Result<Job> {
     let state = JobState::Pending;
     let sql = "INSERT INTO jobs (name, seeds_hash, spec, state, created_at, \"user\")
                VALUES ($1, $2, $3, $4, $5, $6) RETURNING id";
-    // Not repeated when the connection breaks: it would be made twice.
+    // Not repeated when the connection breaks: it would be created twice.
     if session.is_broken() {
         session.reconnect()?;
     }
@@ -42,7 +42,8 @@ pub(super) fn create(session: &mut Session, job: &NewJob) -> Result<Job> {
     })
 }
 
-/// In pieces, for there may be millions. The job itself goes last: if this is interrupted it can be deleted again.
+/// In pieces, because there may be millions. The job itself is deleted last: after an interruption it can be deleted
+/// again.
 pub(super) fn delete(session: &mut Session, job: JobId) -> Result<()> {
     let id = job.0 as i32;
     for table in ["crawl_metadata", "fetches", "resources", "skipped", "errors"] {
@@ -61,7 +62,7 @@ pub(super) fn delete(session: &mut Session, job: JobId) -> Result<()> {
     })
 }
 
-/// None where its state is no known word.
+/// None if its state is unknown.
 fn job(row: &Row) -> Answer<Option<Job>> {
     let mut from = Cells::of(row);
     let id = JobId(from.small()?);
@@ -85,9 +86,9 @@ fn job(row: &Row) -> Answer<Option<Job>> {
 }
 
 fn decoded(session: &Session, row: &Row) -> Result<Job> {
-    job(row).map_err(|error| session.error(error))?.ok_or_else(|| {
-        session.database().error(DatabaseErrorKind::Damaged, "a job is in a state that nobody knows")
-    })
+    job(row)
+        .map_err(|error| session.error(error))?
+        .ok_or_else(|| session.database().error(DatabaseErrorKind::Damaged, "a job has an unknown state"))
 }
 
 pub(super) fn all(session: &mut Session) -> Result<Vec<Job>> {
@@ -100,7 +101,7 @@ pub(super) fn by_id(session: &mut Session, id: JobId) -> Result<Option<Job>> {
     row.map(|row| decoded(session, &row)).transpose()
 }
 
-/// A name is meant before a hash.
+/// A name takes precedence over a hash.
 pub(super) fn find(session: &mut Session, name_or_hash: &str) -> Result<Option<Job>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM jobs WHERE name = $1 OR seeds_hash = $1

@@ -1,5 +1,5 @@
-//! Marks pages in the catalogue whose content was lost with the disk of a worker, or came back with it. A worker does it in
-//! the background, for there may be many pages to look through.
+//! Marks pages in the catalogue whose content was lost with a worker's disk, or came back with it. A worker does it in
+//! the background, because there may be many pages to search.
 
 use super::file_locations::{FileCheck, FileLocations};
 use argiope_store::error::{Result, StoreError};
@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 const NAMESAKE_PATIENCE: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Pages that are looked through at once, by their numbers.
+/// Pages that are searched at once, by number.
 const NUMBERS: i64 = 100_000;
 
-/// Dropping it ends the work; the next start does what is left.
+/// Dropping it ends the work; the next start continues.
 pub struct LostMarks {
     stop: Arc<AtomicBool>,
     /// How often a worker of the same name was found alive.
@@ -70,7 +70,7 @@ fn is_alone(kept: &mut FileLocations, owner: &str, stop: &AtomicBool, postponed:
             return Ok(false);
         }
         if Instant::now() >= latest {
-            tracing::error!("another running worker has the same name; give each worker a --name of its own");
+            tracing::error!("another running worker has the same name; give each worker its own --name");
             return Ok(false);
         }
         postponed.fetch_add(1, Ordering::AcqRel);
@@ -79,7 +79,7 @@ fn is_alone(kept: &mut FileLocations, owner: &str, stop: &AtomicBool, postponed:
     Ok(true)
 }
 
-/// Marks until it is told to stop. Returns how many pages were lost.
+/// Marks until it is stopped. Returns how many pages were lost.
 pub fn mark_all(kept: &mut FileLocations, checked: &FileCheck, stop: &AtomicBool) -> Result<u64> {
     mark(kept, &checked.found, false, stop)?;
     mark(kept, &checked.lost, true, stop)
@@ -100,9 +100,9 @@ fn mark(kept: &mut FileLocations, files: &[String], lost: bool, stop: &AtomicBoo
     kept.mark("archive", files, lost)?;
     let count = files.len();
     if lost {
-        tracing::warn!(files = count, %first, pages, "archive files are lost with the content of their pages");
+        tracing::warn!(files = count, %first, pages, "archive files are lost, with the content of their pages");
     } else {
-        tracing::info!(files = count, %first, pages, "lost archive files are back");
+        tracing::info!(files = count, %first, pages, "lost archive files are available again");
     }
     Ok(pages)
 }

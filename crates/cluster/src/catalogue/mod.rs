@@ -1,8 +1,8 @@
-//! The catalogue in PostgreSQL. Many workers write at once, each through a [`PostgresCatalogue`] of its own; numbers of
-//! batches and pages are given under one lock that is held from the first row to the commit, so that whoever has read
-//! up to a number has missed none below it.
+//! The catalogue in PostgreSQL. Many workers write at once, each through its own [`PostgresCatalogue`]. Numbers of
+//! batches and pages are assigned under one lock that is held from the first row to the commit, so a reader that has
+//! read up to a number has missed none below it.
 //!
-//! SQL of more than a line is in `sql/`.
+//! SQL longer than a line is in `sql/`.
 
 mod counts;
 mod error_log;
@@ -40,14 +40,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often a commit is tried again at once, and after which pause. Then whoever asked decides.
+/// How often a commit is retried at once, and after which pause. Then the caller decides.
 const PAUSES: [Duration; 3] =
     [Duration::from_millis(100), Duration::from_millis(200), Duration::from_millis(400)];
 
-/// Of a worker while the database is away.
+/// Of a worker during an outage of the database.
 const LONG_PAUSE: Duration = Duration::from_secs(1);
 
-/// What a commit says whose member is gone.
+/// The error of a commit whose member is gone.
 const DECLARED_DEAD: &str = "AR002";
 
 /// The writer of one worker.
@@ -57,15 +57,15 @@ pub struct PostgresCatalogue {
     writer: Writer,
     partitions: Partitions,
     skipped_limit: u64,
-    /// The member in whose name it writes, and without whom it may not.
+    /// The member in whose name it writes; it must not write without it.
     owner: Option<String>,
-    /// Told when commits fail.
+    /// Notified when commits fail.
     epochs: Arc<Epochs>,
 }
 
 impl PostgresCatalogue {
-    /// For a member of the cluster: its commits wait while the database is away, which `epochs` is told, and fail for good,
-    /// with nothing written, once the member has been declared dead.
+    /// For a member of the cluster: its commits wait during an outage of the database, which `epochs` is told, and fail
+    /// for good, with nothing written, once the member was declared dead.
     pub fn open_for_worker(
         database: &Database,
         worker: &str,
@@ -76,7 +76,7 @@ impl PostgresCatalogue {
         Ok(PostgresCatalogue { owner: Some(owner.to_owned()), epochs, ..catalogue })
     }
 
-    /// `worker` names whose files and outputs the positions are.
+    /// `worker` owns the files and outputs of the positions.
     pub fn open(database: &Database, worker: &str) -> Result<PostgresCatalogue> {
         Cluster::open(database, &Expected::default())?;
         let mut session = database.connect(BATCH_LIMIT)?;
@@ -95,13 +95,13 @@ impl PostgresCatalogue {
         })
     }
 
-    /// How many refusals are stored per job.
+    /// How many skipped URLs are stored per job.
     pub fn limit_skipped(&mut self, per_job: u64) {
         self.skipped_limit = per_job;
     }
 
     fn fenced(&self) -> DatabaseError {
-        let message = "this worker was silent for so long that others have its shards; nothing was written";
+        let message = "this worker was declared dead and others have its shards; nothing was written";
         self.session.database().error(DatabaseErrorKind::Fenced, message)
     }
 
@@ -113,12 +113,12 @@ impl PostgresCatalogue {
         self.partitions.prepare(&mut self.session, batch.months.iter().map(String::as_str))?;
         let answer = self.writer.write(&mut self.session, &batch.staged)?;
         committed(batch, &answer).ok_or_else(|| {
-            self.session.database().error(DatabaseErrorKind::Failed, format!("a commit answered '{answer}'"))
+            self.session.database().error(DatabaseErrorKind::Failed, format!("a commit returned '{answer}'"))
         })
     }
 }
 
-/// From the number of the batch, that of its first new page, and `PLACE:NUMBER` of those that were there before.
+/// From the number of the batch, that of its first new page, and `PLACE:NUMBER` of those that existed before.
 fn committed(batch: &StagedBatch, answer: &str) -> Option<Committed> {
     let mut words = answer.split(' ');
     let number = words.next()?.parse().ok()?;
@@ -129,7 +129,7 @@ fn committed(batch: &StagedBatch, answer: &str) -> Option<Committed> {
             Some((place.parse().ok()?, seq.parse().ok()?))
         })
         .collect::<Option<_>>()?;
-    // Those that are new are numbered in the order of their places.
+    // New ones are numbered in the order of their places.
     let mut stored: Vec<u32> = batch.places.iter().map(|(place, _)| *place).collect();
     stored.sort_unstable();
     stored.dedup();
@@ -170,7 +170,7 @@ impl Catalogue for PostgresCatalogue {
                     self.epochs.set_failing(Writing::Catalogue, true);
                     tries += 1;
                     if tries == PAUSES.len() {
-                        tracing::warn!(%error, "the catalogue cannot be written; it is tried again");
+                        tracing::warn!(%error, "cannot write the catalogue; retrying");
                     }
                     self.partitions.forget();
                     std::thread::sleep(pause);
@@ -193,7 +193,7 @@ impl Catalogue for PostgresCatalogue {
     }
 }
 
-/// The member's row is held until the commit: whoever declares it dead waits for that, and then nothing more comes.
+/// The member's row is locked until the commit: a leader that declares it dead waits, and then nothing more comes.
 fn fence(owner: &str) -> String {
     format!(
         "DO $$ BEGIN
@@ -204,7 +204,7 @@ fn fence(owner: &str) -> String {
     )
 }
 
-/// Someone has removed the partition that a row belongs to; it is made again.
+/// Somebody has removed the partition of a row; it is created again.
 fn is_without_partition(error: &DatabaseError) -> bool {
     error.kind == DatabaseErrorKind::Failed && error.message.starts_with("no partition of relation")
 }

@@ -1,11 +1,11 @@
-//! A page row to and from the columns of `crawl_metadata`.
+//! Converts a page row to and from the columns of `crawl_metadata`.
 
 use crate::database::{Answer, Cells, Rows, month_of};
 use argiope_model::{FetchTimings, Hop, JobId, Millis, Page};
 use argiope_store::catalogue::{OpenGraph, PageRow, StoredPage};
 use tokio_postgres::Row;
 
-/// What the row of a page says, in the order of [`encode`] and [`stored_page`]. The writer adds `id`, `batch` and
+/// The columns of a page's row, in the order of [`encode`] and [`stored_page`]. The writer adds `id`, `batch` and
 /// `repeated`.
 pub(super) const COLUMNS: &str = "\
     job, round, year_month, url_hash, url, domain, final_url, status_code, crawled_at, crawled_text, title, \
@@ -17,8 +17,7 @@ pub(super) const COLUMNS: &str = "\
 
 const COUNT: usize = 54;
 
-/// [`COLUMNS`] as they are read. What is lost has no place, and nobody is to ask whether it has changed: it is fetched again
-/// when it is visited next.
+/// [`COLUMNS`] for reading. A lost page has no archive place and no validators: the next visit fetches it completely.
 pub(super) fn shown_columns() -> String {
     let shown = |column: &str| match column.trim() {
         column @ ("raw_html_path" | "etag" | "last_modified") => {
@@ -29,12 +28,12 @@ pub(super) fn shown_columns() -> String {
     COLUMNS.split(',').map(shown).collect::<Vec<_>>().join(", ")
 }
 
-/// The hash of a URL as people see it.
+/// The hash of a URL as shown to people.
 pub(super) fn url_hash(key: u64) -> String {
     format!("{key:016x}")
 }
 
-/// `place` is where the row stands in its batch; it is the first column.
+/// `place` is the row's position in its batch; it is the first column.
 pub(super) fn encode(to: &mut Rows, place: u32, row: &PageRow) {
     let page = &row.page;
     to.row(COUNT + 1);
@@ -94,7 +93,7 @@ pub(super) fn encode(to: &mut Rows, place: u32, row: &PageRow) {
     to.optional_text(row.worker_id.as_deref());
 }
 
-/// None for none. A list of normal forms and numbers always has a text.
+/// None if it is empty. A list of normal forms and numbers always has a text.
 fn redirects_text(redirects: &[Hop]) -> Option<String> {
     if redirects.is_empty() { None } else { serde_json::to_string(redirects).ok() }
 }

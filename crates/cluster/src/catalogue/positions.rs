@@ -1,4 +1,4 @@
-//! How long the files of the workers are as far as the catalogue knows: archive files, segments of links, outputs.
+//! The lengths of the workers' files in the catalogue: archive files, segments of links, outputs.
 
 use super::reader::PostgresReader;
 use crate::database::Cells;

@@ -1,4 +1,4 @@
-//! Refused URLs from the columns of `skipped`.
+//! Skipped URLs from the columns of `skipped`.
 
 use crate::database::{Answer, Cells};
 use argiope_model::{JobId, SkipReason};

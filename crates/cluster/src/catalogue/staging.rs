@@ -1,4 +1,4 @@
-//! A batch on its way to the server: rows of each kind for the temporary tables, and the script that takes them in.
+//! A batch on its way to the server: rows of each kind for the temporary tables, and the script that merges them.
 
 use super::counts::PageCounts;
 use super::page::url_hash;
@@ -21,7 +21,7 @@ const STATS: &str =
 const POSITIONS: &str = "worker, store, file, length";
 const OUTPUTS: &str = "worker, job, path, seq, length";
 
-/// Makes the temporary tables of a connection.
+/// Creates the temporary tables of a connection.
 pub(super) fn setup() -> String {
     include_str!("sql/staging.sql")
         .replace("{pages}", page::COLUMNS)
@@ -36,8 +36,7 @@ pub(super) fn setup() -> String {
 #[derive(Default)]
 pub(super) struct StagedBatch {
     pub(super) staged: Staged,
-    /// Where each page of the batch went: the place of the row that is stored for it, and whether that was for an
-    /// earlier one.
+    /// The result for each page of the batch: its stored row, and whether that replaced an earlier one.
     pub(super) places: Vec<(u32, bool)>,
     pub(super) months: BTreeSet<String>,
 }
@@ -65,7 +64,7 @@ impl StagedBatch {
         self.staged.script.push_str(sql);
     }
 
-    /// False if there is nothing of this kind.
+    /// False if there are no rows of this kind.
     fn copy(&mut self, table: &str, columns: &str, rows: Rows) -> bool {
         if rows.is_empty() {
             return false;
@@ -115,7 +114,7 @@ impl StagedBatch {
         if self.placed("pages", page::COLUMNS, rows) {
             self.copy("counts", "job, class, word, count", counts.rows());
             let staged = |column: &str| match column.trim() {
-                // It was taken from that one's budget, and is counted there whenever that one is found dead.
+                // It was granted to another member, and is counted there if that is declared dead.
                 "worker_id" => String::from("coalesce(stored.worker_id, staged.worker_id)"),
                 column => format!("staged.{column}"),
             };
@@ -322,7 +321,7 @@ impl StagedBatch {
     }
 
     fn finish(&mut self, batch: &Batch) {
-        // The time of a batch says which requests cannot be in it; a caller's clock that lags must not spoil that.
+        // The time of a batch shows which requests cannot be in it; a caller's slow clock must not break that.
         let last_end = batch.fetches.iter().map(|row| row.timings.ended).max();
         let Millis(at) = batch.at.max(last_end.unwrap_or_default());
         let finish = include_str!("sql/finish.sql")

@@ -1,6 +1,6 @@
-//! What else than pages is published: failures, disallowed URLs and requests for robots.txt after a position, piece by
-//! piece in commit order. Numbers are given under the lock of the catalogue, so that no row is committed later with a
-//! number below one that was read.
+//! Everything published other than pages: failures, disallowed URLs and requests for robots.txt after a position, piece
+//! by piece in commit order. Numbers are assigned under the lock of the catalogue, so that no row is committed later
+//! with a number below one that was read.
 
 use super::error_log::error_row;
 use super::skipped::skipped_row;
@@ -10,7 +10,7 @@ use argiope_model::Millis;
 use argiope_store::catalogue::{ErrorRow, SkippedRow};
 
 const PIECE: i64 = 500;
-/// How many numbers one query covers where few of the rows are wanted.
+/// How many numbers one query covers if few of the rows match.
 const STRETCH: i64 = 20_000;
 
 /// A piece, and the position after it.
@@ -70,7 +70,7 @@ fn next_overwriting(session: &mut Session, after: u64) -> Result<Option<u64>> {
     Ok(next.into_iter().flatten().next())
 }
 
-/// How far a piece goes whose rows are counted by this column of the clock: at most to what is committed.
+/// The end of a piece whose rows are counted by this column of the clock: at most what is committed.
 fn stretch(session: &mut Session, next: &str, after: u64) -> Result<u64> {
     let sql = format!("SELECT least($1::bigint + {STRETCH}, {next} - 1) FROM catalogue_clock");
     let end = rows(session, &sql, &[&signed(after)], |row| Cells::of(row).number().map(Some))?;

@@ -1,4 +1,4 @@
-//! Where the database is: the setting as the user wrote it, read once. Its password is never shown.
+//! The address of the database: the setting as the user wrote it, parsed once. Its password is never shown.
 
 use super::encryption::{Connector, Encryption};
 use super::error::{DatabaseError, DatabaseErrorKind, Result, failed};
@@ -11,20 +11,20 @@ use tokio_postgres::Config;
 use tokio_postgres::config::{self, Host};
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-/// A peer that has vanished without a word is noticed after about this long.
+/// A peer that disappears silently is noticed after about this time.
 const SILENCE_LIMIT: Duration = Duration::from_secs(15);
-/// A server that has failed so many tries in a row is left alone for so long.
+/// After too many failures in a row a server is not used for this long.
 const FAILURES: u32 = 3;
 const LEFT_ALONE: Duration = Duration::from_secs(30);
 
-/// A place to connect to. Cheap to clone; clones know together whether it answers.
+/// The address of a server. Cheap to clone; clones share what is known about its availability.
 #[derive(Clone)]
 pub struct Database {
     config: Arc<Config>,
     tls: Connector,
     place: Arc<str>,
     breaker: Arc<Mutex<Breaker>>,
-    /// Asks though the others leave it alone.
+    /// Connects even while other users pause.
     watches: bool,
 }
 
@@ -33,13 +33,13 @@ impl Database {
     pub fn at(url: &str) -> Result<Database> {
         let unusable = |why: &str| {
             let message = format!(
-                "{why}; write postgres://USER:PASSWORD@HOST:PORT/DATABASE, with what is special in a \
+                "{why}; write postgres://USER:PASSWORD@HOST:PORT/DATABASE, with special characters of the \
                  password percent-encoded"
             );
             DatabaseError::new(DatabaseErrorKind::Settings, "", message)
         };
         if !(url.starts_with("postgres://") || url.starts_with("postgresql://")) {
-            return Err(unusable("it does not begin with postgres://"));
+            return Err(unusable("it does not start with postgres://"));
         }
         let (url, encryption) = Encryption::split_off(url).map_err(unusable)?;
         let mut config: Config = url.parse().map_err(|error| {
@@ -49,21 +49,21 @@ impl Database {
         // An unencoded @ leaves a part of the password in the host.
         let strange = |host: &Host| matches!(host, Host::Tcp(name) if name.contains(['@', '/', ' ']));
         if config.get_hosts().iter().any(strange) {
-            return Err(unusable("the host has characters that no host has"));
+            return Err(unusable("the host contains an invalid character"));
         }
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
-            return Err(unusable("it names no host"));
+            return Err(unusable("the host is missing"));
         }
         if config.get_channel_binding() == config::ChannelBinding::Require {
-            return Err(unusable("channel_binding=require is not built in; sslmode=verify-full is"));
+            return Err(unusable("channel_binding=require is not supported; sslmode=verify-full is"));
         }
         if config.get_hosts().is_empty() {
-            // Certificates are for names, if only for that of an address.
+            // Certificates are for names; the name may be that of an address.
             for address in config.get_hostaddrs().to_vec() {
                 config.host(address.to_string());
             }
         }
-        // A socket of this machine needs none, whatever is said.
+        // A local socket needs no encryption, whatever the setting.
         if config.get_hosts().iter().any(|host| matches!(host, Host::Tcp(_))) {
             config.ssl_mode(encryption.client_mode());
         } else {
@@ -87,12 +87,12 @@ impl Database {
         Ok(Database { config: Arc::new(config), tls, place, breaker, watches: false })
     }
 
-    /// For the one who asks a server on that all others leave alone: its first answer lets them ask again.
+    /// For the thread that keeps trying a server while the others pause: its first response lets them continue.
     pub(crate) fn watching(&self) -> Database {
         Database { watches: true, ..self.clone() }
     }
 
-    /// Whether there is a server that lets us in, asked at this moment.
+    /// Checks now whether the server is reachable and accepts the login.
     pub fn answers(&self) -> bool {
         self.answers_within(super::LIMIT)
     }
@@ -101,12 +101,12 @@ impl Database {
         self.watching().connect(limit).is_ok()
     }
 
-    /// A connection whose requests may each take up to `limit`.
+    /// A connection whose requests may take up to `limit` each.
     pub fn connect(&self, limit: Duration) -> Result<Session> {
         Session::open(self.clone(), limit)
     }
 
-    /// `user@host:port/database`: for people, and free of secrets.
+    /// `user@host:port/database`: for display, without secrets.
     pub fn place(&self) -> &str {
         &self.place
     }
@@ -115,18 +115,18 @@ impl Database {
         self.breaker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asked before an operation, not before each of its tries.
+    /// Checked before an operation, not before each of its attempts.
     pub(crate) fn may_be_asked(&self) -> Result<()> {
         if self.watches || self.breaker().may_try(Instant::now()) {
             return Ok(());
         }
         Err(self.error(
             DatabaseErrorKind::Unreachable,
-            "the server failed a moment ago and is left alone for a while",
+            "the server failed a moment ago; pausing before the next attempt",
         ))
     }
 
-    /// How a try ended. Whoever answers is there, whatever the answer: that it ends a connection is one, too.
+    /// How an attempt ended. Any response shows that the server is up, even one that ends the connection.
     pub(super) fn tried<T>(&self, outcome: Result<T>) -> Result<T> {
         let is_away =
             |error: &DatabaseError| error.kind == DatabaseErrorKind::Unreachable && error.code().is_none();
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_server_that_fails_three_times_in_a_row_is_left_alone_by_all_but_the_one_who_watches() {
-        // It takes connections and ends them.
+        // It accepts connections and closes them.
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let (counts, counted) = std::sync::mpsc::channel();
@@ -198,7 +198,7 @@ mod tests {
         let connect = |database: &Database| {
             let error = database.connect(Duration::from_secs(60)).err().unwrap();
             assert_eq!(error.kind, DatabaseErrorKind::Unreachable);
-            (error.message.contains("left alone"), counted.try_iter().count())
+            (error.message.contains("pausing before the next attempt"), counted.try_iter().count())
         };
         for _ in 0..FAILURES {
             assert_eq!(connect(&database), (false, 1));

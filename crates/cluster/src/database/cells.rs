@@ -1,5 +1,5 @@
-//! How values are kept in columns, and read back exactly: instants as `timestamptz`, unsigned numbers by their bits, and
-//! texts with a character that PostgreSQL does not take.
+//! How values are stored in columns and read back exactly: times as `timestamptz`, unsigned numbers by their bits, and
+//! texts with a character that PostgreSQL does not accept.
 
 use argiope_model::{ContentHash, Millis, SimHash};
 use serde::de::DeserializeOwned;
@@ -11,17 +11,17 @@ use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, accepts, to_sql_checke
 
 type Wrong = Box<dyn StdError + Sync + Send>;
 
-/// From 1970 to 2000, where PostgreSQL begins to count.
+/// From 1970 to 2000, the epoch of PostgreSQL.
 const EPOCH_MILLISECONDS: i64 = 946_684_800_000;
-/// What PostgreSQL calls infinity.
+/// PostgreSQL's infinity.
 const INFINITY: i64 = i64::MAX;
 
-/// An instant as a `timestamptz`. What lies beyond the calendar is infinity.
+/// A time as a `timestamptz`. Times beyond the calendar become infinity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Time(pub(crate) Millis);
 
 impl Time {
-    /// Microseconds, as they are sent.
+    /// Microseconds, as in the protocol.
     pub(crate) fn encoded(self) -> i64 {
         i64::try_from(self.0.0)
             .ok()
@@ -89,7 +89,7 @@ impl<'r> FromSql<'r> for Hex<SimHash> {
     accepts!(TEXT);
 }
 
-/// A value kept as `jsonb`.
+/// A value stored as `jsonb`.
 struct Json<T>(T);
 
 impl<'r, T: DeserializeOwned> FromSql<'r> for Json<T> {
@@ -102,11 +102,11 @@ impl<'r, T: DeserializeOwned> FromSql<'r> for Json<T> {
     accepts!(JSONB);
 }
 
-/// Stands before what replaces a character: itself, and the zero that PostgreSQL takes in no text. It is a noncharacter,
-/// and no page has business with it.
+/// The escape character: stands for itself and for NUL, which PostgreSQL does not accept in texts. It is a Unicode
+/// noncharacter, which no page should contain.
 const ESCAPE: char = '\u{10FFFF}';
 
-/// A text that PostgreSQL takes.
+/// A text that PostgreSQL accepts.
 pub(crate) fn storable(text: &str) -> Cow<'_, str> {
     if !text.contains(['\0', ESCAPE]) {
         return Cow::Borrowed(text);
@@ -122,7 +122,7 @@ pub(crate) fn storable(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The reverse of [`storable`].
+/// The inverse of [`storable`].
 pub(crate) fn restored(text: String) -> String {
     if !text.contains(ESCAPE) {
         return text;
@@ -143,7 +143,7 @@ pub(crate) fn restored(text: String) -> String {
 
 type Read<T> = Result<T, tokio_postgres::Error>;
 
-/// Reads one column of a row after the other.
+/// Reads the columns of a row in order.
 pub(crate) struct Cells<'r> {
     row: &'r Row,
     next: usize,
@@ -173,7 +173,7 @@ impl<'r> Cells<'r> {
         Ok(texts.map(|texts| texts.into_iter().map(restored).collect()))
     }
 
-    /// Numbers are signed there; these keep their bits.
+    /// PostgreSQL's numbers are signed; these keep their bits.
     pub(crate) fn number(&mut self) -> Read<u64> {
         self.take::<i64>().map(|number| number as u64)
     }

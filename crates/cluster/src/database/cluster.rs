@@ -1,5 +1,5 @@
-//! What was fixed when the cluster was made: its name, the number of shards, the transport, the key of the fingerprints
-//! and the list that root domains come from. Whoever comes with other settings is refused, and nothing is changed.
+//! What was fixed when the cluster was created: its name, the number of shards, the transport, the key of the
+//! fingerprints and the Public Suffix List. A worker with other settings is refused, and nothing is changed.
 
 use super::address::Database;
 use super::connection::{Answer, Connection};
@@ -10,10 +10,10 @@ use super::session::Session;
 use std::time::Duration;
 use tokio_postgres::error::SqlState;
 
-/// Making a schema takes longer than a request.
+/// Creating a schema takes longer than a request.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// How links get from shard to shard.
+/// How links travel between shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransportKind {
     Postgres,
@@ -35,7 +35,7 @@ impl TransportKind {
     }
 }
 
-/// What the configuration says of the cluster. What it does not say is taken as it is.
+/// The configuration's settings of the cluster. Missing ones take the stored value.
 #[derive(Clone, Debug, Default)]
 pub struct Expected {
     /// `cluster.name`
@@ -46,7 +46,7 @@ pub struct Expected {
     pub transport: Option<TransportKind>,
 }
 
-/// What a cluster is made with, where there is none yet.
+/// The settings of a new cluster.
 #[derive(Clone, Debug)]
 pub struct NewCluster {
     pub name: String,
@@ -58,7 +58,7 @@ pub struct NewCluster {
 
 #[derive(Clone, Debug)]
 pub struct Cluster {
-    /// Drawn when it was made: what other servers keep for this cluster carries it.
+    /// Drawn at creation; marks this cluster's data on other servers.
     pub id: String,
     pub name: String,
     pub shards: u16,
@@ -68,9 +68,9 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Makes the cluster, or brings the schema of the one that is there up to date. Safe to be called by many at once.
+    /// Creates the cluster, or upgrades the schema of the existing one. Safe to call concurrently.
     pub fn init(database: &Database, expected: &Expected, new: &NewCluster) -> Result<Cluster> {
-        // A server that hangs is found out sooner.
+        // Detects a hanging server sooner.
         database.connect(super::LIMIT)?;
         let mut session = database.connect(LIMIT)?;
         let made = session.transaction(async |connection| {
@@ -100,7 +100,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// The cluster that is there. It must be of this version.
+    /// The existing cluster. It must have the current schema version.
     pub fn open(database: &Database, expected: &Expected) -> Result<Cluster> {
         Cluster::check(&mut database.connect(super::LIMIT)?, expected)
     }
@@ -120,17 +120,18 @@ impl Cluster {
 }
 
 fn no_cluster(database: &Database) -> DatabaseError {
-    database
-        .error(DatabaseErrorKind::NoCluster, "there is no cluster here yet; run argiope cluster init once")
+    database.error(
+        DatabaseErrorKind::NoCluster,
+        "there is no cluster in this database yet; run argiope cluster init once",
+    )
 }
 
-/// A table of ours that is there without our mark is someone else's. Nothing has been changed.
+/// A table with our name but without our mark belongs to another program. Nothing has been changed.
 fn taken(error: DatabaseError) -> DatabaseError {
     if error.code() != Some(SqlState::DUPLICATE_TABLE.code()) {
         return error;
     }
-    let message =
-        format!("another program has its tables here ({}); name a database of its own", error.message);
+    let message = format!("another program has its tables here ({}); use a separate database", error.message);
     DatabaseError { kind: DatabaseErrorKind::Foreign, message, ..error }
 }
 
@@ -156,7 +157,7 @@ async fn insert(connection: &Connection, new: &NewCluster) -> Answer<()> {
     Ok(())
 }
 
-/// The row as it is, not yet believed.
+/// The row as stored, not yet verified.
 struct Stored {
     id: String,
     name: String,
@@ -198,8 +199,8 @@ impl Stored {
         };
         let differs = |setting: &str, wanted: &str, stored: &str| {
             let message = format!(
-                "{setting} is {wanted}, but the cluster in this database was made with {stored}; \
-                 set {setting} to {stored}, or name another database"
+                "{setting} is {wanted}, but the cluster in this database was created with {stored}; set \
+                 {setting} to {stored}, or name another database"
             );
             Err(database.error(DatabaseErrorKind::Foreign, message))
         };

@@ -1,4 +1,4 @@
-//! What is asked of a connection within one request of a [`super::Session`]. Statements are prepared once.
+//! The requests of a connection within one request of a [`super::Session`]. Statements are prepared once.
 
 use bytes::Bytes;
 use futures_util::SinkExt;
@@ -55,7 +55,7 @@ impl Connection {
         self.client.query_one(&statement, parameters).await
     }
 
-    /// How many rows it changed.
+    /// The number of changed rows.
     pub(crate) async fn execute(&self, sql: &str, parameters: Parameters<'_>) -> Answer<u64> {
         let statement = self.prepared(sql).await?;
         self.client.execute(&statement, parameters).await

@@ -1,4 +1,4 @@
-//! Rows in the form that `COPY ... FROM STDIN (FORMAT binary)` takes: the quickest way into the server.
+//! Rows in the format of `COPY ... FROM STDIN (FORMAT binary)`: the fastest way into the server.
 
 use super::cells::{Time, storable};
 use argiope_model::Millis;
@@ -24,14 +24,14 @@ impl Rows {
         self.count == 0
     }
 
-    /// The next cells are those of a new row of so many columns.
+    /// Starts a new row with this many columns.
     pub(crate) fn row(&mut self, columns: usize) {
         self.count += 1;
         let columns = i16::try_from(columns).unwrap_or(i16::MAX);
         self.bytes.extend_from_slice(&columns.to_be_bytes());
     }
 
-    /// All of it, with its end.
+    /// All rows, with the trailer.
     pub(crate) fn finish(mut self) -> Vec<u8> {
         self.bytes.extend_from_slice(&(-1i16).to_be_bytes());
         self.bytes
@@ -43,7 +43,7 @@ impl Rows {
     }
 
     fn length(&mut self, length: usize) {
-        // No cell is larger than its server takes, a gigabyte.
+        // No cell exceeds the server's limit of a gigabyte.
         let length = i32::try_from(length).unwrap_or(i32::MAX);
         self.bytes.extend_from_slice(&length.to_be_bytes());
     }
@@ -91,7 +91,7 @@ impl Rows {
         self.cell(storable(value).as_bytes());
     }
 
-    /// A `text` that a value is shown as, written in place. Only for values whose text has no NUL.
+    /// A `text` from a value's `Display`, written in place. Only for values whose text has no NUL.
     pub(crate) fn shown(&mut self, value: impl Display) {
         let start = self.begin();
         // Writing to memory does not fail.
@@ -125,7 +125,7 @@ impl Rows {
         self.end(start);
     }
 
-    /// Begins a cell whose length is known when it ends.
+    /// Starts a cell whose length is known at its end.
     fn begin(&mut self) -> usize {
         let start = self.bytes.len();
         self.length(0);

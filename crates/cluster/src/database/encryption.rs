@@ -1,4 +1,4 @@
-//! What the address says of TLS, with libpq's words and meaning, and how the client makes such a connection.
+//! The TLS options of the address, with libpq's names and meaning, and how the client makes such a connection.
 
 use crate::tls::{self, Proof};
 use percent_encoding::percent_decode_str;
@@ -15,9 +15,9 @@ use tokio_postgres::config::SslMode;
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_rustls::{TlsConnector, client};
 
-/// `sslrootcert=system` asks for the system's authorities, and for what they are worth something.
+/// `sslrootcert=system` requires the system's authorities, which only help with full verification.
 const SYSTEM: &str = "system";
-/// A server that speaks several protocols on a port is told this one.
+/// Announces the protocol to a server that serves several on one port.
 const PROTOCOL: &[u8] = b"postgresql";
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,7 +37,7 @@ enum Mode {
 }
 
 impl Encryption {
-    /// Takes what is about it out of an address: the client knows a part of it only.
+    /// Extracts the TLS options from an address: the client supports only some of them.
     pub(super) fn split_off(url: &str) -> Result<(String, Encryption), &'static str> {
         let Some((before, query)) = url.split_once('?') else {
             return Ok((url.to_owned(), Encryption::default()));
@@ -55,7 +55,7 @@ impl Encryption {
         }
         let is_system = authorities.as_deref() == Some(SYSTEM);
         if is_system && mode.is_some_and(|mode| mode != Mode::VerifyFull) {
-            return Err("sslrootcert=system goes with sslmode=verify-full only");
+            return Err("sslrootcert=system requires sslmode=verify-full");
         }
         let encryption = Encryption {
             mode: mode.unwrap_or(if is_system { Mode::VerifyFull } else { Mode::Prefer }),
@@ -79,7 +79,7 @@ impl Encryption {
         let proof = match self.mode {
             Mode::VerifyFull => Proof::Name,
             Mode::VerifyCa => Proof::Authority,
-            // Who names authorities wants them asked.
+            // Naming authorities implies verification.
             Mode::Require | Mode::Prefer if authorities.is_some() => Proof::Authority,
             Mode::Require | Mode::Prefer | Mode::Disable => Proof::Nothing,
         };
@@ -96,7 +96,7 @@ fn mode_of(word: &str) -> Result<Mode, &'static str> {
         "require" => Mode::Require,
         "verify-ca" => Mode::VerifyCa,
         "verify-full" => Mode::VerifyFull,
-        _ => return Err("sslmode is disable, prefer, require, verify-ca or verify-full"),
+        _ => return Err("sslmode must be disable, prefer, require, verify-ca or verify-full"),
     })
 }
 
@@ -115,7 +115,7 @@ impl MakeTlsConnect<Socket> for Connector {
     }
 }
 
-/// Made for every connection, also for those that will not be encrypted.
+/// Created for every connection, also for those that will not be encrypted.
 pub(super) struct Named {
     tls: TlsConnector,
     host: String,

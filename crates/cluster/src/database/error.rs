@@ -1,4 +1,4 @@
-//! What can be wrong with the database, in words that say what to do.
+//! Database errors, with messages that say what to do.
 
 use super::SETTING;
 use crate::tls;
@@ -10,40 +10,40 @@ use tokio_postgres::error::SqlState;
 
 pub type Result<T> = std::result::Result<T, DatabaseError>;
 
-/// What a caller can do about an error depends on this alone.
+/// Callers decide what to do about an error only by this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DatabaseErrorKind {
-    /// It does not answer, restarts, or takes nobody more: later it may.
+    /// It does not respond, restarts, or accepts no more connections: a later attempt may succeed.
     Unreachable,
-    /// Another transaction was in the way: the same one may succeed now.
+    /// Another transaction conflicted: the same one may succeed now.
     Busy,
-    /// The setting makes no sense.
+    /// The setting is invalid.
     Settings,
     /// Unknown user or wrong password.
     Password,
-    /// The user may not do this.
+    /// The user lacks a privilege.
     Permission,
     /// There is no such database.
     NoDatabase,
-    /// Nobody has made a cluster in it yet.
+    /// There is no cluster in it yet.
     NoCluster,
-    /// Its schema is of an older version of the program.
+    /// Its schema is from an older version of the program.
     TooOld,
-    /// Its schema is of a newer version of the program.
+    /// Its schema is from a newer version of the program.
     TooNew,
-    /// It belongs to another cluster, or to another program.
+    /// It belongs to another cluster or program.
     Foreign,
     /// No room on its disk.
     Full,
-    /// What is stored cannot be read.
+    /// The stored data cannot be read.
     Damaged,
-    /// Someone else owns what was to be written.
+    /// Another owner has what was to be written.
     Fenced,
     /// Anything else.
     Failed,
 }
 
-/// What is wrong, with which database. The address in it has no password.
+/// What is wrong, and with which database. The address has no password.
 #[derive(Debug, thiserror::Error)]
 pub struct DatabaseError {
     pub kind: DatabaseErrorKind,
@@ -59,13 +59,13 @@ impl DatabaseError {
         DatabaseError { kind, place: place.to_owned(), message: message.into(), source: None }
     }
 
-    /// The server's own code for it.
+    /// The server's error code.
     pub(crate) fn code(&self) -> Option<&str> {
         let error = self.source.as_ref()?.downcast_ref::<tokio_postgres::Error>()?;
         error.code().map(SqlState::code)
     }
 
-    /// The same request may succeed later without anyone's help.
+    /// The same request may succeed later without intervention.
     pub fn is_retryable(&self) -> bool {
         matches!(self.kind, DatabaseErrorKind::Unreachable | DatabaseErrorKind::Busy)
     }
@@ -102,7 +102,7 @@ impl From<DatabaseError> for StoreError {
     }
 }
 
-/// What the client said, in our words.
+/// The client's error in our words.
 pub(crate) fn failed(place: &str, error: tokio_postgres::Error) -> DatabaseError {
     let (kind, message) = match error.as_db_error() {
         Some(answer) => said_by_server(answer.code(), answer.message()),
@@ -118,11 +118,11 @@ fn said_by_server(code: &SqlState, words: &str) -> (DatabaseErrorKind, String) {
             (DatabaseErrorKind::Password, format!("the server refuses this user or password: {words}"))
         }
         "3D000" => {
-            (DatabaseErrorKind::NoDatabase, format!("{words}; make it with createdb, or name another"))
+            (DatabaseErrorKind::NoDatabase, format!("{words}; create it with createdb, or name another"))
         }
         "42501" => (
             DatabaseErrorKind::Permission,
-            format!("{words}; the user needs the right to make and change tables in this database"),
+            format!("{words}; the user needs the right to create and change tables in this database"),
         ),
         "53100" => (DatabaseErrorKind::Full, format!("no room on the server's disk: {words}")),
         "XX001" | "XX002" => (
@@ -131,9 +131,11 @@ fn said_by_server(code: &SqlState, words: &str) -> (DatabaseErrorKind, String) {
         ),
         "42P01" | "42703" | "42883" => (
             DatabaseErrorKind::TooOld,
-            format!("its tables are not those of this version ({words}); run argiope cluster init"),
+            format!("its tables do not match this version ({words}); run argiope cluster init"),
         ),
-        "25006" => (DatabaseErrorKind::Unreachable, format!("this server takes no writes now: {words}")),
+        "25006" => {
+            (DatabaseErrorKind::Unreachable, format!("this server is read-only at the moment: {words}"))
+        }
         "40001" | "40P01" | "55P03" | "57014" => (DatabaseErrorKind::Busy, words.to_owned()),
         // Shutting down or starting up, idle too long, too many connections, out of memory.
         "57P01" | "57P02" | "57P03" | "57P05" | "25P03" | "53300" | "53200" | "53000" => {
@@ -144,7 +146,7 @@ fn said_by_server(code: &SqlState, words: &str) -> (DatabaseErrorKind, String) {
     }
 }
 
-/// The client has no public kinds: its causes and its fixed words tell them apart.
+/// The client has no public error kinds: its causes and fixed texts distinguish them.
 fn said_by_client(error: &tokio_postgres::Error) -> (DatabaseErrorKind, String) {
     let words = error.to_string();
     let cause = error.source();
@@ -155,9 +157,9 @@ fn said_by_client(error: &tokio_postgres::Error) -> (DatabaseErrorKind, String) 
     }
     if words.starts_with("invalid connection string") || words.starts_with("invalid configuration") {
         if detail.contains("password") {
-            return (DatabaseErrorKind::Password, format!("the server wants a password{detail}"));
+            return (DatabaseErrorKind::Password, format!("the server requires a password{detail}"));
         }
-        return (DatabaseErrorKind::Settings, format!("not a usable address{detail}"));
+        return (DatabaseErrorKind::Settings, format!("invalid address{detail}"));
     }
     if words.starts_with("authentication error") {
         return (DatabaseErrorKind::Password, format!("the server refuses this user or password{detail}"));

@@ -1,10 +1,10 @@
-//! Schema versions. Each script is run once, in order; many that want to run them wait for one.
+//! Schema versions. Each script runs once, in order; concurrent callers wait for one.
 
 use super::address::Database;
 use super::connection::{Answer, Connection};
 use super::error::{DatabaseError, DatabaseErrorKind};
 
-/// The schema's version is how many of them have been run.
+/// The schema version is the number of scripts that have run.
 const SCRIPTS: [&str; 12] = [
     include_str!("migrations/0001_initial.sql"),
     include_str!("migrations/0002_members.sql"),
@@ -22,12 +22,12 @@ const SCRIPTS: [&str; 12] = [
 
 pub(super) const CURRENT: i32 = SCRIPTS.len() as i32;
 
-/// Whoever changes the schema holds this lock to the end of the transaction.
+/// Schema changes hold this lock until the end of the transaction.
 pub(super) const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtext('argiope schema'))";
 
-/// Of the schema as it is; `None` where there is none.
+/// The current version; `None` without a schema.
 pub(super) async fn version(connection: &Connection) -> Answer<Option<i32>> {
-    // Asked for first: a failed statement would end the transaction.
+    // Checked first, because a failed statement would end the transaction.
     let exists = connection.query_one("SELECT to_regclass('argiope_cluster') IS NOT NULL", &[]).await?;
     if !exists.try_get::<_, bool>(0)? {
         return Ok(None);
@@ -36,7 +36,7 @@ pub(super) async fn version(connection: &Connection) -> Answer<Option<i32>> {
     row.map(|row| row.try_get(0)).transpose()
 }
 
-/// Runs what is missing, within the caller's transaction and under its lock.
+/// Runs the missing scripts within the caller's transaction and under its lock.
 pub(super) async fn run(connection: &Connection, from: i32) -> Answer<()> {
     for script in SCRIPTS.iter().skip(usize::try_from(from).unwrap_or(0)) {
         connection.script(script).await?;
@@ -46,7 +46,7 @@ pub(super) async fn run(connection: &Connection, from: i32) -> Answer<()> {
 
 pub(super) fn too_new(database: &Database, version: i32) -> DatabaseError {
     let message = format!(
-        "the schema has version {version}, this program knows {CURRENT}; use the newer argiope everywhere"
+        "the schema has version {version}, this program supports {CURRENT}; use the newer argiope everywhere"
     );
     database.error(DatabaseErrorKind::TooNew, message)
 }

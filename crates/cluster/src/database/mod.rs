@@ -1,7 +1,7 @@
-//! PostgreSQL: where it is, how it is spoken to, what is in it.
+//! PostgreSQL: its address, its connections, its contents.
 //!
-//! A [`Database`] is a place; a [`Session`] is one connection to it, used by one thread. Whoever needs another one, or one
-//! again after it broke, asks the place. [`Cluster`] is what was fixed when the schema was made.
+//! A [`Database`] is an address; a [`Session`] is one connection to it, used by one thread. For another connection, or
+//! a new one after a failure, ask the address. [`Cluster`] is what was fixed when the schema was created.
 
 mod address;
 mod cells;
@@ -26,10 +26,10 @@ pub(crate) use copy::Rows;
 pub(crate) use once::{Copy, Staged, Writer};
 pub(crate) use partitions::{Partitions, month_of};
 
-/// Of a request of a worker, and of each of its tries.
+/// For a request of a worker, and each of its attempts.
 pub const LIMIT: std::time::Duration = std::time::Duration::from_secs(5);
-/// Of what moves thousands of rows at once, and may wait for others that do: a batch, a shard that is taken over.
+/// For operations on thousands of rows, which may wait for others: a batch, taking over a shard.
 pub const BATCH_LIMIT: std::time::Duration = std::time::Duration::from_secs(30);
 
-/// The setting that every error about the database names.
+/// The setting that every database error names.
 pub const SETTING: &str = "storage.metadata_db_url";

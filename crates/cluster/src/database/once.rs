@@ -1,11 +1,11 @@
-//! Transactions that happen once, though the connection may break while one is under way and nobody can say how it ended.
+//! Transactions that happen exactly once, even if the connection breaks in the middle and nobody knows how it ended.
 //!
-//! What is to be stored first goes into temporary tables, which touches nothing that others see. Then one message takes
-//! locks, stores and commits: the server carries it out to its end whatever becomes of this process meanwhile, so that a
-//! process that stops holds no lock for longer than that.
+//! The data first goes into temporary tables, which others do not see. Then one message takes locks, stores and
+//! commits. The server runs it to its end whatever happens to this process, so a stopped process holds no lock for
+//! longer than that.
 //!
-//! A writer numbers its transactions, and each notes its number in the writer's row. One that is repeated finds its number
-//! there, or waits for the earlier try to end; one that comes too late finds it gone and does nothing.
+//! A writer numbers its transactions, and each records its number in the writer's row. A repeated one finds its number
+//! there, or waits for the earlier attempt to end; one that comes too late finds the number changed and does nothing.
 
 use super::connection::Connection;
 use super::error::{DatabaseError, DatabaseErrorKind, Result};
@@ -14,7 +14,7 @@ use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use tokio_postgres::SimpleQueryMessage;
 
-/// What a transaction says that has been carried out already.
+/// The error of a transaction that was executed already.
 const DONE: &str = "AR001";
 
 /// One copy into a temporary table: the statement, and its rows.
@@ -24,23 +24,23 @@ pub(crate) struct Copy {
     pub(crate) rows: Bytes,
 }
 
-/// What goes to the server in one transaction.
+/// The contents of one transaction.
 #[derive(Debug, Default)]
 pub(crate) struct Staged {
     pub(crate) copies: Vec<Copy>,
-    /// Statements without parameters. What they have to say to us they put as text into the table `staged_answer`.
+    /// Statements without parameters. They return results as text in the table `staged_answer`.
     pub(crate) script: String,
 }
 
 #[derive(Debug)]
 pub(crate) struct Writer {
     name: String,
-    /// Of the last transaction that is known to be carried out.
+    /// The last transaction known to be committed.
     number: i64,
 }
 
 impl Writer {
-    /// `setup` makes the temporary tables of a connection.
+    /// `setup` creates the temporary tables of a connection.
     pub(crate) fn register(session: &mut Session, setup: &str) -> Result<Writer> {
         session.set_up(&format!(
             "{setup}; CREATE TEMP TABLE staged_answer (answer TEXT NOT NULL) ON COMMIT DELETE ROWS;"
@@ -54,8 +54,8 @@ impl Writer {
         Ok(Writer { name, number: 0 })
     }
 
-    /// Carries the transaction out, unless it has been already, and gives its answer. After an error that is retryable it
-    /// may be asked for again; so may another one.
+    /// Executes the transaction, unless it has been already, and returns its result. After a retryable error it may be
+    /// called again, with the same or another transaction.
     pub(crate) fn write(&mut self, session: &mut Session, staged: &Staged) -> Result<String> {
         if session.is_broken() {
             session.reconnect()?;
@@ -81,7 +81,7 @@ impl Writer {
                     if earlier.digest == digest {
                         return Ok(earlier.answer);
                     }
-                    // What was carried out is what was asked for before and given up. This has the next number.
+                    // The committed transaction was an earlier one that was given up. This one has the next number.
                 }
                 Err(error) => return Err(error),
             }
@@ -108,7 +108,7 @@ impl Writer {
     fn earlier(&self, session: &mut Session) -> Result<Earlier> {
         let sql = "SELECT number, digest, answer FROM writers WHERE writer = $1";
         let row = session.query_opt(sql, &[&self.name])?.ok_or_else(|| {
-            let message = "this process was away for longer than its name is remembered; start it again";
+            let message = "this process was suspended for too long; start it again";
             session.database().error(DatabaseErrorKind::Fenced, message)
         })?;
         let read =
@@ -153,5 +153,5 @@ fn last_text(answers: &[SimpleQueryMessage]) -> Option<String> {
 }
 
 fn strange(session: &Session) -> DatabaseError {
-    session.database().error(DatabaseErrorKind::Failed, "a transaction was carried out and gave no answer")
+    session.database().error(DatabaseErrorKind::Failed, "a committed transaction returned no result")
 }

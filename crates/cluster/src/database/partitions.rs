@@ -1,13 +1,13 @@
-//! The monthly partitions of the large tables. They are made before they are needed, by whoever writes first.
+//! The monthly partitions of the large tables. The first writer creates them before they are needed.
 
 use super::error::{DatabaseErrorKind, Result};
 use super::session::Session;
 use argiope_model::Millis;
 use std::collections::BTreeSet;
 
-/// The tables that have a partition for each month.
+/// The tables with a partition for each month.
 const TABLES: [&str; 2] = ["crawl_metadata", "fetches"];
-/// So many months after the one that is written to are made with it.
+/// This many following months are created as well.
 const AHEAD: u32 = 2;
 
 /// `2024-07`.
@@ -17,14 +17,14 @@ pub(crate) fn month_of(at: Millis) -> String {
     text
 }
 
-/// The months whose partitions are known to be there.
+/// The months whose partitions are known to exist.
 #[derive(Debug, Default)]
 pub(crate) struct Partitions {
     known: BTreeSet<String>,
 }
 
 impl Partitions {
-    /// Makes what is missing of these months and of those that follow each.
+    /// Creates the missing partitions for these months and those that follow.
     pub(crate) fn prepare<'m>(
         &mut self,
         session: &mut Session,
@@ -41,14 +41,14 @@ impl Partitions {
         Ok(())
     }
 
-    /// Makes those of the present month, by the server's clock, and of the following ones.
+    /// Creates those of the current month, by the server's clock, and of the following ones.
     pub(crate) fn prepare_present(&mut self, session: &mut Session) -> Result<()> {
         let row = session.query_one("SELECT to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM')", &[])?;
         let month: String = row.try_get(0).map_err(|error| session.error(error))?;
         self.prepare(session, [month.as_str()])
     }
 
-    /// Someone has removed a partition.
+    /// Somebody has removed a partition.
     pub(crate) fn forget(&mut self) {
         self.known.clear();
     }
@@ -64,12 +64,13 @@ fn month_and_following(month: &str) -> Vec<String> {
         .collect()
 }
 
-/// Made aside and then attached: that lets others write meanwhile, where making it in place would wait for all of them.
+/// Created separately and then attached, so that others can write meanwhile; creating it in place would wait for all of
+/// them.
 fn make(session: &mut Session, month: &str) -> Result<()> {
     let is_month = month.len() == 7
         && month.bytes().enumerate().all(|(at, b)| if at == 4 { b == b'-' } else { b.is_ascii_digit() });
     if !is_month {
-        let message = format!("'{month}' is no month");
+        let message = format!("'{month}' is not a month");
         return Err(session.database().error(DatabaseErrorKind::Failed, message));
     }
     for table in TABLES {
@@ -77,7 +78,7 @@ fn make(session: &mut Session, month: &str) -> Result<()> {
         if is_attached(session, table, &partition)? {
             continue;
         }
-        // One at a time: whoever comes second finds it made.
+        // One at a time: a second caller finds it created.
         session.transaction(async |connection| {
             connection.script("SELECT pg_advisory_xact_lock(hashtext('argiope partitions'))").await?;
             let made = connection.query_opt(ATTACHED, &[&table, &partition]).await?;
@@ -92,7 +93,7 @@ fn make(session: &mut Session, month: &str) -> Result<()> {
                 .await?;
             Ok(())
         })?;
-        tracing::info!(partition, "made a partition");
+        tracing::info!(partition, "created a partition");
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! One connection, used by one thread that waits for its answers. Every request has a limit in time: a server that hangs
-//! is one that cannot be reached.
+//! One connection, used by one thread that waits for its responses. Every request has a timeout: a server that hangs
+//! counts as unreachable.
 //!
 //! Not for use on a thread that drives a runtime of its own.
 
@@ -10,15 +10,15 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::{Row, SimpleQueryMessage};
 
-/// The oldest version that has what is asked of it here.
+/// The oldest version with the features used here.
 const OLDEST_VERSION: u32 = 140_000;
 
 /// How often a request is repeated after the connection broke, and after which pause.
 const PAUSES: [Duration; 3] =
     [Duration::from_millis(100), Duration::from_millis(200), Duration::from_millis(400)];
 
-/// What every connection relies on, whatever the server's own settings are. A client that stops in the middle of a
-/// transaction holds its locks no longer than this; a commit that is acknowledged is on the disk.
+/// Settings that every connection relies on, whatever the server's configuration. A client that stops in the middle of
+/// a transaction holds its locks no longer than this; an acknowledged commit is on disk.
 const SETTINGS: &str = "
     SET idle_in_transaction_session_timeout = '20s';
     SET client_connection_check_interval = '2s';
@@ -46,7 +46,7 @@ impl Session {
         Ok(Session { database, limit, setup: String::new(), runtime, connection })
     }
 
-    /// Runs `script` now, and on every connection that follows this one.
+    /// Runs `script` now, and on every later connection.
     pub(crate) fn set_up(&mut self, script: &str) -> Result<()> {
         self.batch(script)?;
         self.setup.push_str(script);
@@ -57,16 +57,16 @@ impl Session {
         &self.database
     }
 
-    /// Connects again. What was under way on the old connection is unknown.
+    /// Connects again. The outcome of requests on the old connection is unknown.
     pub(crate) fn reconnect(&mut self) -> Result<()> {
         let (runtime, connection) = connect(&self.database, self.limit, &self.setup)?;
-        // The old runtime goes with its connection; nothing in it is waited for.
+        // The old runtime ends with its connection; nothing in it is waited for.
         std::mem::replace(&mut self.runtime, runtime).shutdown_background();
         self.connection = connection;
         Ok(())
     }
 
-    /// Whether the server answers now, tried once.
+    /// Whether the server responds now; one attempt.
     pub fn ping(&mut self) -> Result<()> {
         if self.is_broken() {
             self.reconnect()?;
@@ -78,8 +78,8 @@ impl Session {
         self.connection.is_closed()
     }
 
-    /// One request, or several that belong together. After an error of the kind `Unreachable` nobody knows whether it was
-    /// carried out, and the connection is closed.
+    /// One request, or several that belong together. After an error of the kind `Unreachable` nobody knows whether it
+    /// was executed, and the connection is closed.
     pub(crate) fn run<T>(&mut self, work: impl AsyncFnOnce(&Connection) -> Answer<T>) -> Result<T> {
         let (connection, limit) = (&self.connection, self.limit);
         let outcome = self.runtime.block_on(async { tokio::time::timeout(limit, work(connection)).await });
@@ -90,7 +90,7 @@ impl Session {
         self.database.tried(done)
     }
 
-    /// A request that may be repeated: after the connection broke it is made again, a few times.
+    /// A request that may be repeated: after the connection broke it is sent again, a few times.
     pub(crate) fn repeat<T>(&mut self, mut work: impl AsyncFnMut(&Connection) -> Answer<T>) -> Result<T> {
         self.database.may_be_asked()?;
         let mut pauses = PAUSES.iter();
@@ -121,8 +121,8 @@ impl Session {
         self.repeat(async |connection| connection.query_one(sql, parameters).await)
     }
 
-    /// Everything that `work` does happens, or nothing. It may be repeated, and must not wait for anything but the server:
-    /// its locks are held until it ends.
+    /// Everything in `work` happens, or nothing. It may be repeated, and must wait only for the server: its locks are
+    /// held until it ends.
     pub(crate) fn transaction<T>(
         &mut self,
         mut work: impl AsyncFnMut(&Connection) -> Answer<T>,
@@ -137,7 +137,7 @@ impl Session {
         })
     }
 
-    /// Statements without parameters, in one message: the server carries them out to the end even if this process stops.
+    /// Statements without parameters, in one message: the server runs them to the end even if this process stops.
     pub(crate) fn batch(&mut self, script: &str) -> Result<Vec<SimpleQueryMessage>> {
         self.run(async |connection| connection.script(script).await)
     }
@@ -146,21 +146,21 @@ impl Session {
         failed(self.database.place(), error)
     }
 
-    /// The answer would come to nobody: the connection is given up with the request.
+    /// Nobody would receive the response: the connection is closed with the request.
     fn give_up(&mut self) -> DatabaseError {
         let seconds = self.limit.as_secs();
         if let Ok(runtime) = new_runtime(&self.database) {
             std::mem::replace(&mut self.runtime, runtime).shutdown_background();
         }
         self.database
-            .error(DatabaseErrorKind::Unreachable, format!("the server gave no answer within {seconds} s"))
+            .error(DatabaseErrorKind::Unreachable, format!("the server did not respond within {seconds} s"))
     }
 }
 
 fn new_runtime(database: &Database) -> Result<Runtime> {
     Builder::new_current_thread().enable_io().enable_time().build().map_err(|error| {
         let mut failure =
-            database.error(DatabaseErrorKind::Failed, format!("no runtime can be made: {error}"));
+            database.error(DatabaseErrorKind::Failed, format!("cannot create a runtime: {error}"));
         failure.source = Some(Box::new(error));
         failure
     })
@@ -176,7 +176,7 @@ fn connect_once(database: &Database, limit: Duration, setup: &str) -> Result<(Ru
     let connected = runtime.block_on(async {
         tokio::time::timeout(limit, async {
             let (client, socket) = database.config().connect(database.tls()).await?;
-            // Runs while a request does.
+            // Runs during a request.
             tokio::spawn(async {
                 if let Err(error) = socket.await {
                     tracing::debug!(%error, "a connection to postgresql ended");
@@ -195,7 +195,7 @@ fn connect_once(database: &Database, limit: Duration, setup: &str) -> Result<(Ru
     let (connection, version) = match connected {
         Ok(done) => done.map_err(|error: tokio_postgres::Error| failed(place, error))?,
         Err(_) => {
-            let message = format!("the server gave no answer within {} s", limit.as_secs());
+            let message = format!("the server did not respond within {} s", limit.as_secs());
             return Err(database.error(DatabaseErrorKind::Unreachable, message));
         }
     };
@@ -225,7 +225,7 @@ mod tests {
         });
         assert_eq!(ended.err().unwrap().kind, DatabaseErrorKind::Unreachable);
         assert_eq!(made, 1 + PAUSES.len());
-        // Each broken connection was followed by one that was made: the server is there, and is asked.
+        // Each broken connection was followed by a new one: the server is up, so retry.
         session.query_one("SELECT 1", &[]).unwrap();
     }
 }

@@ -1,4 +1,4 @@
-//! How brokers are reached: where they are, whether what is said to them is encrypted, and who says it.
+//! How to connect to brokers: addresses, encryption, login.
 
 use super::SETTING;
 use crate::server_error::{Result, ServerError, ServerErrorKind};
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(3);
 
-/// Cheap to clone. Without TLS and a login where it is made from an address alone.
+/// Cheap to clone. Created from an address alone, it has no TLS and no login.
 #[derive(Clone)]
 pub struct Access {
     brokers: Arc<str>,
@@ -42,7 +42,7 @@ impl From<&String> for Access {
 }
 
 impl Access {
-    /// Brokers prove that they have the name they are asked by, to the authorities in the file or else to the system's.
+    /// Brokers prove that they have the requested name, to the authorities in the file or else to the system's.
     pub fn encrypted(mut self, authorities: Option<&Path>) -> Result<Access> {
         let config = tls::config(Proof::Name, authorities).map_err(|error| {
             ServerError::new(ServerErrorKind::Misconfigured, "cluster.kafka_ssl_ca", error.to_string())
@@ -60,15 +60,14 @@ impl Access {
         self.login.as_ref()
     }
 
-    /// As configured: where to begin.
+    /// As configured: the first brokers to contact.
     pub(super) fn addresses(&self) -> Result<Vec<String>> {
         let addresses: Vec<String> =
             self.brokers.split(',').map(|address| address.trim().to_owned()).collect();
         for address in &addresses {
             let port = address.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port);
             if port.and_then(|port| port.parse::<u16>().ok()).is_none() {
-                let message =
-                    format!("'{address}' is no HOST:PORT; several are written with commas between them");
+                let message = format!("'{address}' is not HOST:PORT; separate several with commas");
                 return Err(ServerError::new(ServerErrorKind::Misconfigured, SETTING, message));
             }
         }
@@ -92,14 +91,14 @@ impl fmt::Debug for Access {
     }
 }
 
-/// The handshake is made with the first bytes that are written.
+/// The handshake happens with the first bytes written.
 pub(super) enum Stream {
     Plain(TcpStream),
     Encrypted(Box<StreamOwned<ClientConnection, TcpStream>>),
 }
 
 impl Stream {
-    /// Of each wait for the broker.
+    /// The timeout of each wait for the broker.
     pub(super) fn set_limit(&self, limit: Duration) -> io::Result<()> {
         let socket = match self {
             Stream::Plain(stream) => stream,
@@ -136,7 +135,7 @@ impl Write for Stream {
 }
 
 fn connect(address: &str) -> io::Result<TcpStream> {
-    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the host name has no address");
     for place in address.to_socket_addrs()? {
         match TcpStream::connect_timeout(&place, CONNECT_LIMIT) {
             Ok(stream) => {

@@ -1,4 +1,4 @@
-//! Records to the batches that Kafka stores, and back. Batches of some size are compressed with zstd.
+//! Encodes records into the batches that Kafka stores, and decodes them. Larger batches are compressed with zstd.
 
 use bytes::{Bytes, BytesMut};
 use kafka_protocol::indexmap::IndexMap;
@@ -8,9 +8,9 @@ use kafka_protocol::records::{
 };
 use std::io::{self, Read};
 
-/// Below this, compression saves nothing worth its while.
+/// Below this size compression saves too little.
 const COMPRESSED_FROM: usize = 1024;
-/// Quick, and links shrink to a fifth at it.
+/// Fast, and links shrink to a fifth.
 const LEVEL: i32 = 1;
 /// A batch that unpacks to more was not written by this program.
 const LONGEST_UNPACKED: u64 = 64 << 20;
@@ -22,10 +22,10 @@ const UNCOUNTED: usize = 12;
 const LAST_DELTA_AT: usize = 23;
 const RECORD_COUNT_AT: usize = 57;
 
-/// What could be wrong, in words.
+/// The description of an error.
 pub(super) type Unreadable = String;
 
-/// Packs the records of one partition: (key, value), in their order.
+/// Packs the records of one partition: (key, value), in order.
 pub(super) fn packed<'a>(
     records: impl Iterator<Item = (Option<&'a [u8]>, &'a [u8])>,
     now_ms: i64,
@@ -63,7 +63,7 @@ fn record(offset: i32, key: Option<&[u8]>, value: &[u8], timestamp: i64) -> Reco
         producer_epoch: NO_PRODUCER_EPOCH,
         timestamp_type: TimestampType::Creation,
         offset: i64::from(offset),
-        // What makes them one batch is that sequences rise as offsets do.
+        // In one batch, sequence numbers rise as offsets do.
         sequence: NO_SEQUENCE.wrapping_add(offset),
         timestamp,
         key: key.map(Bytes::copy_from_slice),
@@ -76,14 +76,14 @@ fn record(offset: i32, key: Option<&[u8]>, value: &[u8], timestamp: i64) -> Reco
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordRun {
     pub records: Vec<(i64, Vec<u8>)>,
-    /// Where to read on: behind the records, and what else a log has.
+    /// Where to continue: after the records, and after control batches.
     pub next: i64,
-    /// Why the batch that was to be read cannot be. `next` is behind it, and there are no records.
+    /// Why the next batch cannot be read. `next` is after it, and there are no records.
     pub unreadable: Option<String>,
 }
 
-/// Unpacks what a fetch brought, from `from` on, until `max_bytes` of values are there; one record at least. The last
-/// batch may be cut off: it comes whole with the next fetch.
+/// Unpacks a fetch response, from `from` on, until it has `max_bytes` of values; at least one record. The last batch
+/// may be incomplete; the next fetch returns it whole.
 pub(super) fn unpacked(mut bytes: Bytes, from: i64, max_bytes: usize) -> Result<RecordRun, Unreadable> {
     let mut run = RecordRun { next: from, ..RecordRun::default() };
     let mut taken = 0;
@@ -93,7 +93,7 @@ pub(super) fn unpacked(mut bytes: Bytes, from: i64, max_bytes: usize) -> Result<
         let batch = match batch {
             Ok(batch) => batch,
             Err(error) => {
-                // What comes before it is whole.
+                // The part before it is complete.
                 if run.records.is_empty() {
                     run.next = after.max(from);
                     run.unreadable = Some(error.to_string());
@@ -118,7 +118,7 @@ pub(super) fn unpacked(mut bytes: Bytes, from: i64, max_bytes: usize) -> Result<
     Ok(run)
 }
 
-/// The offset behind the batch that begins here.
+/// The offset after the batch that begins here.
 fn after_batch(bytes: &Bytes) -> i64 {
     let first = bytes.first_chunk::<8>().copied().map_or(0, i64::from_be_bytes);
     let last = bytes.get(LAST_DELTA_AT..).and_then(|rest| rest.first_chunk::<4>()).copied();
@@ -136,10 +136,10 @@ fn is_whole(bytes: &Bytes) -> Result<bool, Unreadable> {
     if bytes.len() < UNCOUNTED + length {
         return Ok(false);
     }
-    // Room is made for this many before any of them is looked at.
+    // Room for this many is allocated before any is decoded.
     match number(RECORD_COUNT_AT) {
         Some(0..=MOST_RECORDS) => Ok(true),
-        _ => Err(String::from("a batch that cannot hold as many records as it says")),
+        _ => Err(String::from("a batch with an impossible record count")),
     }
 }
 
@@ -156,7 +156,7 @@ fn unpack<E: From<io::Error>>(packed: &mut Bytes, compression: Compression) -> R
             Ok(Bytes::from(raw))
         }
         other => {
-            let message = format!("a batch compressed with {other:?}; zstd and none can be read here");
+            let message = format!("a batch compressed with {other:?}; only zstd and none are supported");
             Err(io::Error::other(message).into())
         }
     }
@@ -213,7 +213,7 @@ mod tests {
             for flip in [1, 0x80, 0xff] {
                 let mut bytes = batch.to_vec();
                 bytes[at] ^= flip;
-                // The offset and the epoch stand before what the checksum covers.
+                // Offset and epoch are before the bytes that the checksum covers.
                 let read = read(bytes.into(), 0, usize::MAX);
                 assert!(at < 16 || read.is_err(), "{at}");
             }

@@ -1,5 +1,5 @@
-//! The cluster as a client sees it: which brokers there are, which of them leads which partition, and one connection to
-//! each that was asked. What is found to be out of date is forgotten and found anew.
+//! The client's view of the cluster: brokers, leaders of partitions, and one connection to each broker in use. Outdated
+//! information is dropped and fetched again.
 
 use super::SETTING;
 use super::access::Access;
@@ -17,16 +17,16 @@ impl Question for MetadataRequest {
     const KEY: ApiKey = ApiKey::Metadata;
     type Answer = MetadataResponse;
     const OLDEST: i16 = 5;
-    /// From 10 on it tells the identity of a topic.
+    /// From version 10 on the response has the topic's id.
     const NEWEST: i16 = 12;
 }
 
-/// A client of one Kafka cluster. Each thread has its own: a reader that waits must not keep a writer waiting.
+/// A client of one Kafka cluster. Each thread has its own: a waiting reader must not block a writer.
 pub struct Kafka {
     access: Access,
     /// As configured: where to begin.
     addresses: Vec<String>,
-    /// By the broker's number.
+    /// By broker id.
     brokers: HashMap<i32, String>,
     connections: HashMap<i32, Connection>,
     /// The leader of each partition, by topic.
@@ -34,7 +34,7 @@ pub struct Kafka {
 }
 
 impl Kafka {
-    /// Does not connect. From `cluster.kafka_brokers`: addresses with commas between them.
+    /// Does not connect. From `cluster.kafka_brokers`: addresses separated by commas.
     pub fn new(access: impl Into<Access>) -> Result<Kafka> {
         let access = access.into();
         Ok(Kafka {
@@ -52,14 +52,14 @@ impl Kafka {
         Ok(self.leaders.get(topic).map(Vec::len))
     }
 
-    /// What tells this topic from another one of its name: one that was deleted and made anew is another. `None` where the
-    /// brokers do not tell (before Kafka 2.8).
+    /// The id of a topic, which differs from that of a deleted topic with the same name. `None` if the brokers do not
+    /// report it (before Kafka 2.8).
     pub fn identity(&mut self, topic: &str) -> Result<Option<String>> {
         let found = self.look_up(topic)?.ok_or_else(|| no_such_topic(topic))?;
         Ok((!found.topic_id.is_nil()).then(|| found.topic_id.to_string()))
     }
 
-    /// Who leads a partition.
+    /// The leader of a partition.
     pub(super) fn leader(&mut self, topic: &str, partition: i32) -> Result<i32> {
         if !self.leaders.contains_key(topic) {
             self.look_up(topic)?;
@@ -81,17 +81,17 @@ impl Kafka {
         }
     }
 
-    /// A broker that another one told of.
+    /// A broker that another one named.
     pub(super) fn learn(&mut self, broker: i32, address: String) {
         self.brokers.insert(broker, address);
     }
 
-    /// Forgets who leads, after an error that may come from old knowledge.
+    /// Forgets the leaders, after an error that may come from outdated information.
     pub(super) fn forget(&mut self, topic: &str) {
         self.leaders.remove(topic);
     }
 
-    /// What the brokers say of a topic, if there is one.
+    /// The brokers' description of a topic, if it exists.
     fn look_up(&mut self, topic: &str) -> Result<Option<MetadataResponseTopic>> {
         let name =
             MetadataRequestTopic::default().with_name(Some(TopicName(StrBytes::from(topic.to_owned()))));
@@ -105,7 +105,7 @@ impl Kafka {
         };
         match ResponseError::try_from_code(found.error_code) {
             Some(ResponseError::UnknownTopicOrPartition) => Ok(None),
-            // It is being made: its partitions are told, some of them without a leader.
+            // It is being created: some of its partitions have no leader yet.
             None | Some(ResponseError::LeaderNotAvailable) => {
                 self.leaders.insert(topic.to_owned(), leaders_of(&found));
                 Ok(Some(found))
@@ -122,7 +122,7 @@ impl Kafka {
         self.connections.retain(|number, _| brokers.contains_key(number));
     }
 
-    /// Asks whoever answers first: a broker that is known, or one of those configured.
+    /// Uses the first broker that responds: a known one, or one of those configured.
     pub(super) fn ask_any<R: Question>(&mut self, request: &R, limit: Duration) -> Result<R::Answer> {
         let known: Vec<i32> = self.connections.keys().copied().collect();
         for number in known {
@@ -140,7 +140,7 @@ impl Kafka {
             }
         }
         let texts: Vec<&str> = reasons.iter().map(|error| error.message.as_str()).collect();
-        let message = format!("Kafka cannot be reached: {}", texts.join("; "));
+        let message = format!("Kafka is unreachable: {}", texts.join("; "));
         Err(ServerError { message, ..reasons.pop().unwrap_or_else(no_broker) })
     }
 
@@ -165,7 +165,7 @@ impl Kafka {
         self.dropping(broker, received)
     }
 
-    /// A connection that failed is out of step: the next request opens another.
+    /// A connection that failed is out of sync: the next request opens another.
     fn dropping<T>(&mut self, broker: i32, outcome: Result<T>) -> Result<T> {
         if outcome.is_err() {
             self.connections.remove(&broker);
@@ -173,7 +173,7 @@ impl Kafka {
         outcome
     }
 
-    /// An answer that nobody will wait for any more must not be taken for the next one.
+    /// A response that nobody waits for must not be taken for the next one.
     pub(super) fn disconnect(&mut self, broker: i32) {
         self.connections.remove(&broker);
     }
@@ -198,19 +198,15 @@ fn leaders_of(topic: &MetadataResponseTopic) -> Vec<i32> {
 }
 
 fn no_broker() -> ServerError {
-    ServerError::new(
-        ServerErrorKind::Unavailable,
-        SETTING,
-        "the broker that leads is not known at the moment",
-    )
+    ServerError::new(ServerErrorKind::Unavailable, SETTING, "the leading broker is not known at the moment")
 }
 
 pub(crate) fn no_such_topic(topic: &str) -> ServerError {
-    let message = format!("there is no topic {topic}; 'argiope cluster init' makes it");
+    let message = format!("there is no topic {topic}; 'argiope cluster init' creates it");
     ServerError::new(ServerErrorKind::Misconfigured, SETTING, message)
 }
 
-/// What an error that a broker answered means for the caller.
+/// What an error code of a broker means for the caller.
 pub(super) fn refused(subject: &str, error: ResponseError) -> ServerError {
     use ResponseError as E;
     let kind = match error {

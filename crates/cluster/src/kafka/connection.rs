@@ -1,4 +1,4 @@
-//! One connection to one broker: requests out, answers in, each within its time.
+//! One connection to one broker: requests and responses, each with a timeout.
 
 use super::SETTING;
 use super::access::{Access, Login, Stream};
@@ -15,12 +15,12 @@ use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
-/// Of any request, beyond what the broker is told that it may take.
+/// For any request, in addition to the time that the broker is granted.
 pub(super) const ANSWER_LIMIT: Duration = Duration::from_secs(10);
-/// Readers ask for far less; what is longer is no answer to a question of ours.
+/// Readers request far less; a longer response does not belong to one of our requests.
 const LONGEST_ANSWER: u32 = 64 << 20;
 
-/// A request with the versions of it that this program writes and reads right.
+/// A request with its versions that this program supports.
 pub(super) trait Question: Encodable + HeaderVersion {
     const KEY: ApiKey;
     const OLDEST: i16;
@@ -28,7 +28,7 @@ pub(super) trait Question: Encodable + HeaderVersion {
     type Answer: Decodable + HeaderVersion;
 }
 
-/// Every broker understands the first version of this one.
+/// Every broker supports the first version of this one.
 impl Question for ApiVersionsRequest {
     const KEY: ApiKey = ApiKey::ApiVersions;
     const OLDEST: i16 = 0;
@@ -53,7 +53,7 @@ impl Question for SaslAuthenticateRequest {
 pub(super) struct Connection {
     address: String,
     stream: Stream,
-    /// Versions that the broker speaks, by request.
+    /// The broker's versions, by request.
     spoken: HashMap<i16, (i16, i16)>,
     sent: i32,
 }
@@ -106,8 +106,8 @@ impl Connection {
         let version = newest.min(R::NEWEST);
         if version < oldest.max(R::OLDEST) {
             let message = format!(
-                "the broker at {} speaks versions {oldest} to {newest} of request {}, and {} to {} are needed; Kafka \
-                 2.4 or later is",
+                "the broker at {} supports versions {oldest} to {newest} of request {}, but {} to {} are needed; \
+                 use Kafka 2.4 or later",
                 self.address,
                 R::KEY as i16,
                 R::OLDEST,
@@ -132,7 +132,7 @@ impl Connection {
         let encoded = header
             .encode(&mut message, R::header_version(version))
             .and_then(|()| request.encode(&mut message, version));
-        encoded.map_err(|error| garbled(&self.address, "a request cannot be written", error.to_string()))?;
+        encoded.map_err(|error| garbled(&self.address, "cannot encode a request", error.to_string()))?;
         let length = u32::try_from(message.len() - 4).unwrap_or(u32::MAX);
         if let Some(field) = message.first_chunk_mut::<4>() {
             *field = length.to_be_bytes();
@@ -146,7 +146,7 @@ impl Connection {
         Ok(version)
     }
 
-    /// Answers come in the order of their requests; one is waited for before the next request.
+    /// Responses come in the order of their requests; each is read before the next request.
     pub(super) fn receive<R: Question>(&mut self, version: i16) -> Result<R::Answer> {
         let mut answer = self.read_message().map_err(|error| away(&self.address, error))?;
         let decoded = ResponseHeader::decode(&mut answer, R::Answer::header_version(version))
@@ -154,10 +154,10 @@ impl Connection {
         match decoded {
             Ok((number, response)) if number == self.sent => Ok(response),
             Ok((number, _)) => {
-                let message = format!("answers request {number} instead of {}", self.sent);
-                Err(garbled(&self.address, "out of step", message))
+                let message = format!("response to request {number} instead of {}", self.sent);
+                Err(garbled(&self.address, "out of sync", message))
             }
-            Err(error) => Err(garbled(&self.address, "no answer as Kafka gives it", error.to_string())),
+            Err(error) => Err(garbled(&self.address, "not a valid Kafka response", error.to_string())),
         }
     }
 
@@ -166,9 +166,9 @@ impl Connection {
         self.stream.read_exact(&mut length)?;
         let length = u32::from_be_bytes(length);
         if length > LONGEST_ANSWER {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, format!("an answer of {length} bytes")));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, format!("a response of {length} bytes")));
         }
-        // It grows as the bytes come: a length is only a claim.
+        // Grows as bytes arrive: the announced length is not trusted.
         let mut message = Vec::new();
         let read = (&mut self.stream).take(u64::from(length)).read_to_end(&mut message)?;
         if read < length as usize {
@@ -185,10 +185,10 @@ fn away(address: &str, error: io::Error) -> ServerError {
     }
     let message = match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            format!("the broker at {address} does not answer")
+            format!("the broker at {address} does not respond")
         }
         io::ErrorKind::UnexpectedEof => format!("the broker at {address} closed the connection"),
-        _ => format!("the broker at {address} cannot be reached ({error})"),
+        _ => format!("the broker at {address} is unreachable ({error})"),
     };
     ServerError::new(ServerErrorKind::Unavailable, SETTING, message).with_source(error)
 }

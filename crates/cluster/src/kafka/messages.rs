@@ -1,4 +1,4 @@
-//! What is published for others to read: pages, failures and notices, as JSON. The key of a record is the root domain.
+//! Messages for other programs: pages, failures and notices, as JSON. The key of a record is the root domain.
 //!
 //! A page, in `crawl_results`:
 //!
@@ -16,14 +16,14 @@
 //! ```
 //!
 //! A notice, in `robots_cache_miss`: `{"origin": "https://example.com", "at": 1767323045678}`. Times are milliseconds
-//! since 1970; that of a URL which robots.txt forbids is when it was published. Each comes at least once: `visit` names it,
-//! and the last one of that name is right.
+//! since 1970; for a URL that robots.txt forbids, it is the time of publishing. Each message arrives at least once:
+//! `visit` identifies it, and the last one counts.
 
 use argiope_model::{Millis, Page};
 use argiope_store::catalogue::{ErrorRow, PageRow, SkippedRow};
 use serde::Serialize;
 
-/// Names a visit, so that one that comes twice is known.
+/// Identifies a visit, so that duplicates can be recognized.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct VisitName<'a> {
     pub job: u32,
@@ -31,7 +31,7 @@ pub struct VisitName<'a> {
     #[serde(serialize_with = "hex")]
     pub url_hash: u64,
     pub round: u32,
-    /// From 1 on; 0 where there was no request.
+    /// Counted from 1; 0 without a request.
     pub attempt: u32,
 }
 
@@ -41,7 +41,7 @@ pub struct CrawlResult<'a> {
     pub host: &'a str,
     pub worker: Option<&'a str>,
     pub scheduled_at: Millis,
-    /// The page asks not to be found by searching.
+    /// The page says noindex.
     pub noindex: bool,
     pub page: &'a Page,
 }
@@ -72,7 +72,7 @@ pub struct CrawlFailure<'a> {
     pub detail: &'a str,
     pub status: Option<u16>,
     pub source: Option<&'a str>,
-    /// It was given up.
+    /// Retries are exhausted.
     pub dead_letter: bool,
     pub at: Millis,
 }
@@ -96,7 +96,7 @@ impl<'a> CrawlFailure<'a> {
         }
     }
 
-    /// A URL that was refused before any request.
+    /// A URL that was skipped before a request.
     pub fn of_refusal(row: &'a SkippedRow, at: Millis) -> CrawlFailure<'a> {
         let url_hash = row.url_key;
         CrawlFailure {

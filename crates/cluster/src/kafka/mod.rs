@@ -8,12 +8,12 @@
 //! | `crawl_failures` | 4 | 30 days | what failed for good or was forbidden by robots.txt, with its reason, as JSON |
 //! | `robots_cache_miss` | 1 | 7 days | notices: a robots.txt was not known |
 //!
-//! There is no consumer group: partitions are assigned by lease and offsets live where what they led to lives. Every
-//! write waits for all replicas that are in sync. A broker that cannot be reached is a [`ServerErrorKind::Unavailable`], and the next
-//! call tries again: connections, leaders and brokers are found anew by themselves.
+//! There is no consumer group: partitions are assigned by lease, and offsets are stored with what was applied. Every
+//! write waits for all in-sync replicas. An unreachable broker is a [`ServerErrorKind::Unavailable`], and the next call
+//! tries again: connections, leaders and brokers are looked up again automatically.
 //!
-//! The messages of the protocol are `kafka_protocol`'s, made from Kafka's own definitions; who is asked what, and what
-//! an error means, is decided here.
+//! The messages of the protocol come from `kafka_protocol`, generated from Kafka's own definitions; this module decides
+//! which broker to ask and what an error means.
 //!
 //! [`ServerErrorKind::Unavailable`]: crate::server_error::ServerErrorKind::Unavailable
 
@@ -35,5 +35,5 @@ pub use reading::{Range, Records};
 pub use topics::{Topic, Topics};
 pub use writing::{LastOffsets, Outgoing};
 
-/// The setting that leads here.
+/// The setting with the addresses.
 pub(crate) const SETTING: &str = "cluster.kafka_brokers";

@@ -1,5 +1,5 @@
-//! How far a log is applied, told to Kafka: for its monitoring, and so that it may forget what nobody will read again.
-//! The truth about progress is stored with what was applied.
+//! Reports to Kafka how far a log is applied: for its monitoring, and to delete records that nobody will read again.
+//! The authoritative position is stored with what was applied.
 
 use super::SETTING;
 use super::brokers::{Kafka, refused};
@@ -47,8 +47,8 @@ impl Question for OffsetFetchRequest {
 }
 
 impl Kafka {
-    /// Commits, for a group that has no members, the offset of the next record of each partition: what shows as lag in
-    /// Kafka's own tools. Who does it leaves its name with it.
+    /// Commits, for a group without members, the offset of the next record of each partition, which Kafka's own tools
+    /// show as lag. Includes the name of the committer.
     pub fn note_progress(&mut self, group: &str, topic: &str, next: &[(u16, i64)], who: &str) -> Result<()> {
         let coordinator = self.coordinator(group)?;
         let partitions = next.iter().map(|(partition, offset)| {
@@ -72,7 +72,7 @@ impl Kafka {
         }
     }
 
-    /// Who last noted the progress of a group in the first partition of a topic; None where nobody has for a week.
+    /// Who last committed the progress of a group in the first partition of a topic; None if nobody has for a week.
     pub fn progress_noted_by(&mut self, group: &str, topic: &str) -> Result<Option<String>> {
         let noted = self.progress(group, topic, vec![0])?;
         let who = noted.into_iter().find_map(|partition| partition.metadata);
@@ -150,7 +150,7 @@ mod tests {
         topics.init(&mut kafka).unwrap();
         let topic = topics.name(super::super::Topic::UrlScheduled);
         let group = topics.name(super::super::Topic::UrlScheduled);
-        // The topic that holds the offsets of groups is made when the first one comes.
+        // The topic with the offsets of groups is created when the first one arrives.
         let mut tries = 0;
         while let Err(error) = kafka.note_progress(&group, &topic, &[(0, 7), (1, 9)], "me") {
             tries += 1;

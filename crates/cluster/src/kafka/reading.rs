@@ -1,4 +1,4 @@
-//! Reads records from an offset, and tells where a partition begins and ends.
+//! Reads records from an offset, and reports where a partition begins and ends.
 
 use super::SETTING;
 use super::batches::{self, RecordRun};
@@ -19,7 +19,7 @@ use std::time::Duration;
 impl Question for FetchRequest {
     const KEY: ApiKey = ApiKey::Fetch;
     type Answer = FetchResponse;
-    /// The first that gives zstd.
+    /// The first version that returns zstd.
     const OLDEST: i16 = 10;
     const NEWEST: i16 = 12;
 }
@@ -31,17 +31,17 @@ impl Question for ListOffsetsRequest {
     const NEWEST: i16 = 6;
 }
 
-/// Named by the protocol: where a partition begins, and where its next record will be.
+/// Special offsets of the protocol: the beginning of a partition, and its next record.
 const EARLIEST: i64 = -2;
 const LATEST: i64 = -1;
-/// We are no replica.
+/// We are not a replica.
 const NO_REPLICA: BrokerId = BrokerId(-1);
-/// Of an answer, all partitions together; the first batch comes whole in any case.
+/// For a response with all its partitions; the first batch comes whole in any case.
 const LONGEST_ANSWER: i32 = 16 << 20;
-/// A second look, with leaders found anew.
+/// A second attempt, after looking up the leaders again.
 const TRIES: u32 = 2;
 
-/// Which records of a partition there are: from `begin` on, `end` will be the next.
+/// The records of a partition: from `begin` on, `end` will be the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     pub begin: i64,
@@ -55,7 +55,8 @@ impl Kafka {
     /// Records of a partition from `from` on, with their offsets, until `max_bytes` of values are there; one at least
     /// if there is one. Does not wait for more. Offsets may have gaps.
     ///
-    /// Where `from` lies before the first record that is left, or beyond the end, [`ServerErrorKind::DataLost`] names what is gone.
+    /// If `from` is before the first remaining record, or beyond the end, [`ServerErrorKind::DataLost`] says what is
+    /// gone.
     pub fn read(&mut self, topic: &str, partition: u16, from: i64, max_bytes: usize) -> Result<Records> {
         let wanted = [(partition, from)];
         let fetched = self.again(topic, |kafka| kafka.fetch(topic, &wanted, max_bytes, Duration::ZERO))?;
@@ -65,8 +66,8 @@ impl Kafka {
         }
     }
 
-    /// Waits until one of the partitions has a record at its offset or later, but no longer than `limit`; gives those of
-    /// all that have, as [`Kafka::read`] does.
+    /// Waits until one of the partitions has a record at its offset or later, but no longer than `limit`; returns those
+    /// of all that have, like [`Kafka::read`].
     pub fn poll(
         &mut self,
         topic: &str,
@@ -84,7 +85,7 @@ impl Kafka {
         Ok(read)
     }
 
-    /// The same for what others write: batches that cannot be read are told, and nothing else waits for them.
+    /// The same for records of other programs: unreadable batches are reported, and do not block the others.
     pub fn read_runs(
         &mut self,
         topic: &str,
@@ -113,7 +114,7 @@ impl Kafka {
         let range = |partition: &u16| match (of(&begins, *partition), of(&ends, *partition)) {
             (Some(begin), Some(end)) => Ok(Range { begin, end }),
             _ => {
-                let message = format!("nothing was told of partition {partition} of {topic}");
+                let message = format!("no result for partition {partition} of {topic}");
                 Err(ServerError::new(ServerErrorKind::InvalidResponse, SETTING, message))
             }
         };
@@ -183,7 +184,7 @@ impl Kafka {
         Ok(fetched)
     }
 
-    /// Says what is gone, or that the partition is not the one that was read before.
+    /// Reports what is gone, or that the partition is not the one that was read before.
     fn out_of_range(&mut self, topic: &str, partition: i32, wanted: &[(u16, i64)]) -> ServerError {
         let asked = wanted.iter().find(|(number, _)| i32::from(*number) == partition);
         let Some((number, from)) = asked.copied() else {
@@ -204,8 +205,8 @@ impl Kafka {
             return ServerError::new(ServerErrorKind::DataLost, SETTING, message);
         }
         let message = format!(
-            "partition {partition} of {topic} ends at {end}, and record {from} was to be read next: what was acknowledged \
-             is gone"
+            "partition {partition} of {topic} ends at {end}, before record {from}, which was to be read next: \
+             acknowledged records are gone"
         );
         ServerError::new(ServerErrorKind::DataLost, SETTING, message)
     }
@@ -242,7 +243,7 @@ fn run_of(
     unpacked.map_err(|why| garbled(topic, partition, from, &why))
 }
 
-/// Of a log in which everything can be read.
+/// For a log in which everything can be read.
 fn whole(topic: &str, partition: u16, run: RecordRun) -> Result<Records> {
     match run.unreadable {
         None => Ok(run.records),

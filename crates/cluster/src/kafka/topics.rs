@@ -1,4 +1,4 @@
-//! The five topics: made once, and checked at every start.
+//! The five topics: created once, and checked at every start.
 
 use super::SETTING;
 use super::brokers::{Kafka, refused};
@@ -15,7 +15,7 @@ use std::time::Duration;
 impl Question for CreateTopicsRequest {
     const KEY: ApiKey = ApiKey::CreateTopics;
     type Answer = CreateTopicsResponse;
-    /// The first that lets the broker choose the number of replicas.
+    /// The first version that lets the broker choose the number of replicas.
     const OLDEST: i16 = 4;
     const NEWEST: i16 = 5;
 }
@@ -29,7 +29,7 @@ impl Question for DeleteTopicsRequest {
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 const MAKE_LIMIT: Duration = Duration::from_secs(30);
-/// How often a topic that was just made is looked for, a tenth of a second apart.
+/// How often to look for a new topic, at intervals of a tenth of a second.
 const LOOKS: u32 = 100;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -67,7 +67,7 @@ impl Topic {
         }
     }
 
-    /// How many partitions it is made with.
+    /// The number of partitions at creation.
     pub fn partitions(self, shards: u16) -> u16 {
         match self {
             Topic::UrlIngest | Topic::UrlScheduled => shards,
@@ -77,12 +77,12 @@ impl Topic {
         }
     }
 
-    /// A partition is a shard: no other number will do. The others may be given more by the operator.
+    /// A partition is a shard: the number must match. The operator may add partitions to the others.
     fn is_sharded(self) -> bool {
         self == Topic::UrlScheduled
     }
 
-    /// Others write in whatever form they like; Kafka keeps it in the one that is read here.
+    /// Other programs may compress in any format; Kafka converts to the one that is read here.
     fn compression(self) -> Option<&'static str> {
         (self == Topic::UrlIngest).then_some("zstd")
     }
@@ -91,7 +91,7 @@ impl Topic {
 /// The topics of one cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topics {
-    /// Begins every name; empty where Kafka serves one cluster only.
+    /// The prefix of every name; empty if Kafka serves only one cluster.
     pub prefix: String,
     /// `cluster.shards`
     pub shards: u16,
@@ -102,7 +102,7 @@ impl Topics {
         format!("{}{}", self.prefix, topic.name())
     }
 
-    /// Makes those that are missing. Where one that is there does not fit, nothing is made. Many may do this at once.
+    /// Creates the missing ones. If an existing one does not match, none is created. May be called concurrently.
     pub fn init(&self, kafka: &mut Kafka) -> Result<()> {
         let mut missing = Vec::new();
         for topic in Topic::ALL {
@@ -115,7 +115,7 @@ impl Topics {
         self.appear(kafka)
     }
 
-    /// All are there and fit.
+    /// All exist and match.
     pub fn verify(&self, kafka: &mut Kafka) -> Result<()> {
         for topic in Topic::ALL {
             let name = self.name(topic);
@@ -125,13 +125,14 @@ impl Topics {
         Ok(())
     }
 
-    /// The cluster that uses them, by its id. It is told beside the progress of the links, which the workers tell all the time.
+    /// The cluster that uses them, by its id. It is stored with the progress of the links, which the workers commit all
+    /// the time.
     pub fn user(&self, kafka: &mut Kafka) -> Result<Option<String>> {
         let name = self.name(Topic::UrlScheduled);
         patiently(|| kafka.progress_noted_by(&name, &name))
     }
 
-    /// They are for this cluster from now on, and must not be another's.
+    /// Claims them for this cluster; fails if another one has them.
     pub fn claim(&self, kafka: &mut Kafka, cluster: &str) -> Result<()> {
         let name = self.name(Topic::UrlScheduled);
         match self.user(kafka)? {
@@ -141,11 +142,11 @@ impl Topics {
         }
     }
 
-    /// What is said to another cluster.
+    /// The message to another cluster.
     pub fn used_by(&self, user: &str) -> ServerError {
         let message = format!(
-            "the topics here are those of another cluster ({user}, topic {}); set cluster.kafka_topic_prefix to a word of its \
-             own, or delete them if that cluster is no more",
+            "the topics here belong to another cluster ({user}, topic {}); set cluster.kafka_topic_prefix to a \
+             unique prefix, or delete them if that cluster does not exist any more",
             self.name(Topic::UrlScheduled)
         );
         ServerError::new(ServerErrorKind::Misconfigured, SETTING, message)
@@ -174,7 +175,7 @@ impl Topics {
             CreatableTopic::default()
                 .with_name(TopicName(StrBytes::from(self.name(*topic))))
                 .with_num_partitions(i32::from(topic.partitions(self.shards)))
-                // As many as the brokers are configured for.
+                // As many as the brokers' default.
                 .with_replication_factor(-1)
                 .with_configs(std::iter::once(retention).chain(compression).collect())
         });
@@ -183,7 +184,7 @@ impl Topics {
             .with_timeout_ms(i32::try_from(MAKE_LIMIT.as_millis()).unwrap_or(i32::MAX));
         for made in kafka.ask_any(&request, MAKE_LIMIT + ANSWER_LIMIT)?.topics {
             match ResponseError::try_from_code(made.error_code) {
-                // Someone else makes them too.
+                // Another process creates them too.
                 None | Some(ResponseError::TopicAlreadyExists) => {}
                 Some(error) => {
                     let detail = made.error_message.as_ref().map(|text| format!(" ({})", &**text));
@@ -196,7 +197,7 @@ impl Topics {
         Ok(())
     }
 
-    /// Waits until the brokers know what was made, and those that lead it are ready.
+    /// Waits until the brokers know the new topics, and their leaders are ready.
     fn appear(&self, kafka: &mut Kafka) -> Result<()> {
         for topic in Topic::ALL {
             let name = self.name(topic);
@@ -236,7 +237,7 @@ impl Kafka {
     }
 }
 
-/// The topic that holds the progress of groups is made when the first one comes.
+/// The topic with the progress of groups is created when the first one arrives.
 fn patiently<T>(mut ask: impl FnMut() -> Result<T>) -> Result<T> {
     let mut looks = 1;
     loop {
@@ -250,7 +251,7 @@ fn patiently<T>(mut ask: impl FnMut() -> Result<T>) -> Result<T> {
     }
 }
 
-/// Only a leader that is ready tells where its partitions begin and end.
+/// Only a leader that is ready reports where its partitions begin and end.
 fn leads(kafka: &mut Kafka, name: &str) -> Result<usize> {
     let partitions = kafka.partitions(name)?.ok_or_else(|| super::brokers::no_such_topic(name))?;
     let numbers: Vec<u16> = (0..u16::try_from(partitions).unwrap_or(u16::MAX)).collect();
@@ -271,7 +272,7 @@ mod tests {
         const NEWEST: i16 = 3;
     }
 
-    /// As the protocol numbers what a setting may be of.
+    /// Resource types, as the protocol numbers them.
     const OF_TOPIC: i8 = 2;
 
     #[test]

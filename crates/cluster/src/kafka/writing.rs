@@ -1,4 +1,4 @@
-//! Writes records: acknowledged by all replicas in sync, or an error.
+//! Writes records: acknowledged by all in-sync replicas, or an error.
 
 use super::brokers::{Kafka, no_such_topic, refused};
 use super::connection::{ANSWER_LIMIT, Question};
@@ -16,17 +16,17 @@ use std::time::Duration;
 impl Question for ProduceRequest {
     const KEY: ApiKey = ApiKey::Produce;
     type Answer = ProduceResponse;
-    /// The first that takes zstd.
+    /// The first version that accepts zstd.
     const OLDEST: i16 = 7;
     const NEWEST: i16 = 9;
 }
 
-/// Of the values in a batch; a broker takes 1 MB of batch unless told otherwise.
+/// For the values in a batch; a broker accepts batches of 1 MB by default.
 const LONGEST_BATCH: usize = 900_000;
-/// Of a request, so that a broker's memory is not the limit.
+/// For a request, so that the broker's memory is not the limit.
 const LONGEST_REQUEST: usize = 8 << 20;
 const ALL_IN_SYNC: i16 = -1;
-/// How often a write is tried, with a pause that doubles: leaders move, and connections end while nobody uses them.
+/// How often a write is tried, with a doubling pause: leaders move, and idle connections close.
 const TRIES: u32 = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
@@ -37,7 +37,7 @@ pub struct Outgoing<'a> {
     pub value: &'a [u8],
 }
 
-/// The batches of each partition that are not acknowledged yet, in their order.
+/// The unacknowledged batches of each partition, in order.
 type Unwritten = BTreeMap<i32, VecDeque<Batch>>;
 
 #[derive(Debug)]
@@ -46,11 +46,11 @@ struct Batch {
     records: usize,
 }
 
-/// Of each partition that was written to: the offset of the last record.
+/// For each partition that was written: the offset of the last record.
 pub type LastOffsets = BTreeMap<u16, i64>;
 
 impl Kafka {
-    /// Writes all of them, in their order within a partition. After an error some may be there, and all may be written
+    /// Writes all of them, in order within a partition. After an error some may be stored, and all may be written
     /// again.
     pub fn write(&mut self, topic: &str, records: &[Outgoing<'_>]) -> Result<LastOffsets> {
         let mut unwritten = batched(topic, records)?;
@@ -60,7 +60,7 @@ impl Kafka {
             match self.write_rounds(topic, &mut unwritten, &mut written) {
                 Ok(()) => return Ok(written),
                 Err(error) if error.is_retryable() && tried < TRIES => {
-                    tracing::debug!(%error, topic, "write is tried again");
+                    tracing::debug!(%error, topic, "write failed; retrying");
                     self.forget(topic);
                     std::thread::sleep(pause);
                     pause *= 2;
@@ -74,7 +74,7 @@ impl Kafka {
         Ok(written)
     }
 
-    /// A request holds one batch of a partition at most: rounds of requests, until nothing is left.
+    /// A request holds at most one batch per partition: repeats requests until nothing is left.
     fn write_rounds(
         &mut self,
         topic: &str,
@@ -100,7 +100,7 @@ impl Kafka {
         Ok(())
     }
 
-    /// One request to each leader, all of them at once.
+    /// One request to each leader, all at the same time.
     fn write_round(
         &mut self,
         topic: &str,
@@ -116,7 +116,7 @@ impl Kafka {
                 Err(error) => outcome = Err(error),
             }
         }
-        // All answers are taken, whatever went wrong before: a connection with one left would be out of step.
+        // Reads all responses, whatever failed before: a connection with an unread one would be out of sync.
         for (leader, version) in sent {
             let acknowledged = self
                 .receive::<ProduceRequest>(leader, version)
@@ -132,7 +132,7 @@ fn batched(topic: &str, records: &[Outgoing<'_>]) -> Result<Unwritten> {
     for record in records {
         if record.value.len() > LONGEST_BATCH {
             let message = format!(
-                "{topic}: a record of {} bytes; {LONGEST_BATCH} is the most that fits a batch",
+                "{topic}: a record of {} bytes; a batch holds at most {LONGEST_BATCH}",
                 record.value.len()
             );
             return Err(ServerError::new(ServerErrorKind::Misconfigured, SETTING, message));
@@ -157,7 +157,7 @@ fn batched(topic: &str, records: &[Outgoing<'_>]) -> Result<Unwritten> {
     Ok(unwritten)
 }
 
-/// One at least.
+/// At least one.
 fn as_many_as_fit(records: &[&Outgoing<'_>]) -> usize {
     let mut bytes = 0;
     let fitting = records.iter().take_while(|record| {
@@ -180,7 +180,7 @@ fn request(topic: &str, batches: Vec<(i32, Bytes)>) -> ProduceRequest {
         .with_topic_data(vec![data])
 }
 
-/// What a broker acknowledged is not written again; the first error is the outcome.
+/// Acknowledged batches are not written again; the first error is returned.
 fn take_acknowledged(
     topic: &str,
     answer: ProduceResponse,
@@ -197,7 +197,7 @@ fn take_acknowledged(
                     written.insert(number, partition.base_offset.saturating_add(after_first));
                 }
             }
-            // A topic that was just made is not known to every broker at once.
+            // Not every broker knows a new topic at once.
             Some(ResponseError::UnknownTopicOrPartition) => {
                 outcome = Err(ServerError { kind: ServerErrorKind::Unavailable, ..no_such_topic(topic) });
             }

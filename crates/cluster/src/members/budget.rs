@@ -1,5 +1,5 @@
-//! Pages of a job's `max_pages` that owners may still store. They are taken in pieces, smaller and smaller, and of one page
-//! near the end; what an owner has not used goes back when it leaves, or when it is found dead.
+//! Pages of a job's `max_pages` that owners may still store. They are granted in pieces that get smaller, down to one
+//! page near the end. An owner returns what it has not used when it leaves, or when it is declared dead.
 
 use super::leases::signed;
 use crate::database::{Connection, Result, Session};
@@ -7,11 +7,11 @@ use argiope_model::JobId;
 
 /// The largest piece.
 const MOST: i64 = 1_000;
-/// A piece is this share of what each member would get.
+/// A piece is this share of an equal part per member.
 const SHARE: i64 = 4;
 
-/// The row from which pages are taken. Safe to be called again: what a limit has grown by is added to it, what it has shrunk
-/// by is missing from it, and it is below zero while more is taken than there may be.
+/// The row from which pages are granted. Safe to call again: increases of the limit are added, decreases subtracted;
+/// the value is negative while more is granted than the limit allows.
 pub fn set_budget(session: &mut Session, job: JobId, old_max: Option<u64>, max: u64) -> Result<()> {
     session.query(
         "INSERT INTO budgets (job, left_over, max_pages) VALUES ($1, $2, $2)
@@ -22,15 +22,15 @@ pub fn set_budget(session: &mut Session, job: JobId, old_max: Option<u64>, max: 
     Ok(())
 }
 
-/// How many pages `owner` may store in addition to those it holds; 0 if there are none left now. What was taken for it by a
-/// request whose answer never came is found by `held`, and is the answer then.
+/// How many more pages `owner` may store; 0 if there are none left now. If a request was executed but its response was
+/// lost, `held` reveals that, and its pages are returned now.
 pub(super) fn take(session: &mut Session, job: JobId, owner: &str, held: u64) -> Result<u64> {
     let taken = session.transaction(async |client| {
         if !is_member(client, owner).await? {
             return Ok(0);
         }
         let members: i64 = client.query_one("SELECT count(*) FROM members", &[]).await?.try_get(0)?;
-        // Held to the end of the transaction: who takes at the same time waits.
+        // Locked until the end of the transaction: concurrent requests wait.
         let left = "SELECT left_over FROM budgets WHERE job = $1 FOR UPDATE";
         let left: i64 =
             client.query_opt(left, &[&id(job)]).await?.map(|row| row.try_get(0)).transpose()?.unwrap_or(0);
@@ -58,8 +58,8 @@ pub(super) fn take(session: &mut Session, job: JobId, owner: &str, held: u64) ->
     Ok(u64::try_from(taken).unwrap_or(0))
 }
 
-/// The member's row is held to the end of the transaction: whoever declares it dead waits for that, and then finds all that
-/// it took.
+/// The member's row is locked until the end of the transaction: a leader that declares it dead waits, and then finds
+/// all its grants.
 async fn is_member(client: &Connection, owner: &str) -> std::result::Result<bool, tokio_postgres::Error> {
     let row = client.query_opt("SELECT 1 FROM members WHERE owner = $1 FOR KEY SHARE", &[&owner]).await?;
     Ok(row.is_some())
@@ -69,8 +69,7 @@ fn piece(left: i64, members: i64) -> i64 {
     (left / (members.max(1) * SHARE)).clamp(1, MOST).min(left.max(0))
 }
 
-/// `owner` holds no more than `held` pages now: the rest of what it has taken goes back. Said twice, the second time changes
-/// nothing.
+/// `owner` now holds at most `held` pages: the rest of its grant is returned. Calling it twice has no further effect.
 pub(super) fn give_back(session: &mut Session, job: JobId, owner: &str, held: u64) -> Result<()> {
     session.transaction(async |client| {
         if !is_member(client, owner).await? {
@@ -92,8 +91,8 @@ pub(super) fn give_back(session: &mut Session, job: JobId, owner: &str, held: u6
     })
 }
 
-/// What an owner that is gone had taken and not stored goes back. Its row among the members is gone in the same transaction, so that
-/// it can store nothing more.
+/// Returns what an owner that is gone was granted and has not stored. Its member row is deleted in the same
+/// transaction, so that it can store nothing more.
 pub(super) async fn return_of_gone(
     client: &Connection,
     owner: &str,

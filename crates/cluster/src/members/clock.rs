@@ -1,6 +1,6 @@
-//! How long a lease still holds, as far as this process can tell: on a clock that goes on while the machine sleeps or the
-//! process is stopped, from when the renewal was sent, and with some time to spare. While something cannot be written it
-//! does not hold either, though it has not ended.
+//! How long a lease still holds, as far as this process knows: by a clock that includes suspension, from when the
+//! renewal was sent, and with some margin. While something cannot be written, the lease does not hold either, though it
+//! has not expired.
 
 use super::epochs::Epochs;
 use argiope_frontier::member::Lease;
@@ -9,13 +9,13 @@ use rustix::time::{ClockId, clock_gettime};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Milliseconds since the machine was started, those of its sleep included.
+/// Milliseconds since boot, including sleep.
 pub(super) fn since_boot() -> Duration {
     let now = clock_gettime(ClockId::Boottime);
     Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
-/// The lease of all shards of this process. It begins without any.
+/// The lease of all shards of this process. Initially there is none.
 #[derive(Debug)]
 pub struct LeaseClock {
     state: Mutex<State>,
@@ -23,17 +23,17 @@ pub struct LeaseClock {
     renew_every: Duration,
 }
 
-/// A renewal that is not confirmed so long after it was due has failed, though nobody has said so: a server that hangs says
-/// nothing.
+/// A renewal that is not confirmed this long after it was due has failed, even without an error: a server that hangs
+/// returns nothing.
 const OVERDUE: Duration = Duration::from_secs(3);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
-    /// On the clock above.
+    /// By the clock above.
     until: Duration,
     /// When the next renewal should have been confirmed.
     expected: Duration,
-    /// Terms that were over when the next began.
+    /// Terms that had ended when the next one began.
     ended: u64,
 }
 
@@ -52,12 +52,12 @@ impl LeaseClock {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A renewal that was sent at `sent` has been confirmed. The number of the term if it is a new one.
+    /// A renewal that was sent at `sent` is confirmed. Returns the number of the term if it is a new one.
     pub(super) fn renewed(&self, sent: Duration, length: Duration) -> Option<u64> {
         self.set(sent + length.saturating_sub(MARGIN), sent + self.renew_every + OVERDUE)
     }
 
-    /// It is over, whatever was confirmed.
+    /// The lease is over, whatever was confirmed.
     pub(super) fn end(&self) {
         self.set(Duration::ZERO, Duration::ZERO);
     }
@@ -74,7 +74,7 @@ impl LeaseClock {
         self.state().left()
     }
 
-    /// A renewal should have been confirmed by now. Never so while there is no lease.
+    /// A renewal should have been confirmed by now. Never true without a lease.
     pub(super) fn is_overdue(&self) -> bool {
         let expected = self.state().expected;
         !expected.is_zero() && since_boot() >= expected
@@ -111,7 +111,7 @@ mod tests {
         clock.renewed(since_boot(), HOUR);
         assert!(clock.holds());
         assert!(clock.left() <= Duration::from_secs(3598));
-        // What was sent long ago counts from then, however late the answer came.
+        // The time counts from sending, however late the response comes.
         clock.renewed(since_boot().saturating_sub(Duration::from_secs(9)), Duration::from_secs(10));
         assert!(!clock.holds());
     }

@@ -1,11 +1,11 @@
-//! The shards that this process owns now, and under which epochs: set by whoever keeps the leases, asked by whoever writes.
-//! And, the other way, which of those who write cannot: then nothing new is asked for.
+//! The shards that this process owns now, and their epochs: set by the lease keeper, read by the writers. Also which
+//! writers are failing: then no new requests are sent.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{PoisonError, RwLock};
 
-/// Those who write to the database, each over a connection of its own: that one succeeds says nothing of the others.
+/// Writers to the database, each over its own connection: the success of one says nothing about the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writing {
     Leases = 1,
@@ -37,7 +37,7 @@ impl Epochs {
         self.owned.write().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// A write has failed, or has succeeded. True if that was news.
+    /// A write has failed, or has succeeded. Returns true if that is a change.
     pub fn set_failing(&self, who: Writing, fails: bool) -> bool {
         let bit = who as u8;
         let before = if fails {
@@ -48,7 +48,7 @@ impl Epochs {
         (before & bit != 0) != fails
     }
 
-    /// Whether all who write could, when they last tried.
+    /// Whether all writers succeeded at their last attempt.
     pub fn can_be_written(&self) -> bool {
         self.failing.load(Ordering::Acquire) == 0
     }

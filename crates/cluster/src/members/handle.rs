@@ -6,14 +6,14 @@ use argiope_model::JobId;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-/// At most one of each kind per shard or job is waiting, which bounds their queue.
+/// At most one command of each kind per shard or job is waiting, which bounds the queue.
 pub(super) enum MemberCommand {
     HandedOver(u16),
     Dropped(u16),
     RequestPages(JobId),
     ReturnPages(JobId, u64),
     AnnounceLeave,
-    /// Answers when the database knows.
+    /// Replies when the database is updated.
     Leave(Sender<()>),
     /// Check the table of leases now.
     Wake,

@@ -1,4 +1,4 @@
-//! Lists of URLs on their way into a job: a chunk is sent, and how far the list has come is noted, in one transaction.
+//! URL lists being loaded into a job: sends a chunk and stores the position in the list in one transaction.
 
 use super::budget::id;
 use super::leases::signed;
@@ -7,7 +7,7 @@ use crate::database::{Result, Session};
 use argiope_model::JobId;
 use std::collections::HashSet;
 
-/// How far a list has come.
+/// The position in a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IngestProgress {
     pub lines: u64,
@@ -34,8 +34,7 @@ pub fn ingest_progress(session: &mut Session, job: JobId, source: &str) -> Resul
     read().map_err(|error| session.error(error))
 }
 
-/// Sends a chunk and notes what has been reached with it. Sent twice, the second time changes nothing: what is in a log
-/// twice is taken in once.
+/// Sends a chunk and stores the new position. Calling it twice has no further effect: duplicates in a log are ignored.
 pub fn ingest_chunk(
     session: &mut Session,
     job: JobId,
@@ -65,7 +64,7 @@ pub fn ingest_chunk(
     })
 }
 
-/// Which of these URLs, by their short keys, some job has fetched within so many days.
+/// Which of these URLs, by their short keys, any job has fetched within this many days.
 pub fn recently_fetched(session: &mut Session, keys: &[String], days: u32) -> Result<HashSet<String>> {
     let rows = session.query(
         "SELECT DISTINCT url_hash::text FROM crawl_metadata

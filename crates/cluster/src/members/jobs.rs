@@ -7,10 +7,10 @@ use argiope_frontier::member::{ClusterJob, MemberEvent};
 use argiope_model::{JobId, JobSpec, Url};
 use std::collections::BTreeMap;
 
-/// Of a job that has not ended.
+/// Condition for a job that has not ended.
 pub(crate) const OPEN_JOB: &str = "state NOT IN ('completed', 'failed', 'cancelled')";
 
-/// What this member has been told of the jobs. Shared by the threads that tell.
+/// The jobs known to this member. Shared by the threads that deliver their messages.
 #[derive(Debug, Default)]
 pub(super) struct KnownJobs {
     open: BTreeMap<u32, (String, String)>,
@@ -21,7 +21,7 @@ impl KnownJobs {
         self.open.contains_key(&job)
     }
 
-    /// What has changed since the last look.
+    /// Changes since the last check.
     pub(super) fn refresh(&mut self, session: &mut Session) -> Result<Vec<MemberEvent>> {
         let rows = session.query(&format!("SELECT id, state, spec FROM jobs WHERE {OPEN_JOB}"), &[])?;
         let mut now = BTreeMap::new();
@@ -46,13 +46,13 @@ impl KnownJobs {
     }
 }
 
-/// One that URLs may be sent to.
+/// One that accepts URLs.
 pub(crate) struct OpenJob {
     pub(crate) name: Option<String>,
     pub(crate) job: ClusterJob,
 }
 
-/// Those of these numbers or names that have not ended, the latest last.
+/// Those of these numbers or names that have not ended, latest last.
 pub(crate) fn open_jobs(session: &mut Session, numbers: &[i32], names: &[String]) -> Result<Vec<OpenJob>> {
     let sql = format!(
         "SELECT id, name, state, spec FROM jobs WHERE (id = ANY($1) OR name = ANY($2)) AND {OPEN_JOB} ORDER BY id"

@@ -1,5 +1,6 @@
-//! What one member does for all: ends jobs that are done, declares the dead dead, clears what has been read, and makes
-//! partitions ahead. Whoever holds the row `leader` by the database's clock; everything here may be done twice.
+//! The leader's work, done once for all members: ends finished jobs, declares members dead, deletes applied messages,
+//! and creates partitions ahead. The leader holds the row `leader` by the database's clock; everything here may be done
+//! twice.
 
 use super::budget;
 use super::leases::signed;
@@ -7,19 +8,19 @@ use crate::database::{Partitions, Result, Session};
 use argiope_frontier::ownership::Observation;
 use std::time::{Duration, Instant};
 
-/// A leader has seen the table of leases for so many of them without a break before it calls anybody dead: while the database
-/// was away, or this process stopped, nobody could renew.
+/// A leader must have read the lease table for this many leases without interruption before it declares a member dead:
+/// while the database was unavailable, or this process suspended, nobody could renew.
 const PATIENCE: u32 = 2;
 const REAP_EVERY: Duration = Duration::from_secs(5);
 const PARTITIONS_EVERY: Duration = Duration::from_secs(3600);
-/// Rows of inboxes that are cleared at once.
+/// Rows of inboxes that are deleted at once.
 const CLEARED: i64 = 20_000;
 
 /// Within a transaction: jobs do not end while something new comes for them, and nothing new comes while they end.
 pub(crate) const HOLD_JOBS: &str = "SELECT pg_advisory_xact_lock(hashtext('argiope jobs'))";
 
-/// One statement sees one moment: a URL is in a queue, or on its way in an inbox or a log, or done. A job with URLs and
-/// not a single page has failed, as on one machine.
+/// One statement sees one moment: a URL is in a queue, in an inbox or log, or done. A job with URLs and without a
+/// single page has failed, as on one machine.
 const END_DONE: &str = "
     UPDATE jobs SET finished_at = clock_timestamp(),
         state = CASE WHEN empty THEN 'failed' ELSE 'completed' END,
@@ -35,7 +36,7 @@ const END_DONE: &str = "
         AND jobs.id IN (SELECT id FROM settled_jobs)
         AND NOT EXISTS (SELECT 1 FROM log_losses)";
 
-/// What is on its way is taken in first: the job may go on with a higher limit.
+/// Messages in the logs are applied first: the job may continue with a higher limit.
 const END_AT_LIMIT: &str = "
     UPDATE jobs SET state = 'completed', finished_at = clock_timestamp(), message = 'max_pages is reached'
     FROM budgets
@@ -46,8 +47,8 @@ const END_AT_LIMIT: &str = "
             WHERE m.job = g.job AND m.status_code IS NOT NULL AND starts_with(m.worker_id, g.owner || '/')
         ))";
 
-/// Where every shard that has something of a job says that it cannot be asked for long, the job does not wait for it: it is
-/// paused, as on one machine. One statement sees one moment.
+/// If every shard with URLs of a job reports that they are blocked for long, the job is paused instead of waiting, as
+/// on one machine. One statement sees one moment.
 const PAUSE_BLOCKED: &str = include_str!("sql/pause_blocked.sql");
 
 #[derive(Debug)]
@@ -63,7 +64,7 @@ impl Leader {
         Leader { owner: owner.to_owned(), length, last_reap: None, last_partitions: None }
     }
 
-    /// Takes or keeps the lead if it can, and does what is due.
+    /// Takes or keeps the leadership if possible, and does what is due.
     pub(super) fn work(&mut self, session: &mut Session, observation: &Observation) -> Result<()> {
         let row = session.query_opt(
             "UPDATE leader SET owner = $1, lease_until = clock_timestamp() + make_interval(secs => $2)
@@ -96,7 +97,7 @@ impl Leader {
         })
     }
 
-    /// A member is dead when its lease has been over for as long as it lasts.
+    /// A member is dead when its lease expired at least one lease duration ago.
     fn reap(&self, session: &mut Session) -> Result<()> {
         let dead = session.query(
             "SELECT owner FROM members WHERE lease_until < clock_timestamp() - make_interval(secs => $1)",
@@ -104,9 +105,9 @@ impl Leader {
         )?;
         for row in dead {
             let owner: String = row.try_get(0).map_err(|error| session.error(error))?;
-            // It may have come back this very moment.
+            // It may have come back at this very moment.
             if declare_dead(session, &owner, self.length)? {
-                tracing::warn!(owner, "a worker is dead: its shards go to others");
+                tracing::warn!(owner, "worker declared dead; its shards go to others");
             }
         }
         Ok(())
@@ -126,7 +127,7 @@ fn due(last: &mut Option<Instant>, every: Duration) -> bool {
     is_due
 }
 
-/// What is applied, and what belongs to jobs that have ended.
+/// Applied messages, and those of jobs that have ended.
 fn clear_inboxes(session: &mut Session) -> Result<()> {
     session.query(
         "DELETE FROM inbox WHERE (shard, seq) IN (
@@ -144,7 +145,8 @@ fn clear_inboxes(session: &mut Session) -> Result<()> {
     Ok(())
 }
 
-/// If its lease has been over for so long: nothing is written in its name any more, and what it had is for others.
+/// If its lease has been expired for this long: nothing is written in its name any more, and others may take what it
+/// had.
 pub(super) fn declare_dead(session: &mut Session, owner: &str, after: Duration) -> Result<bool> {
     let died = session.transaction(async |client| {
         let died = client

@@ -9,18 +9,18 @@ use argiope_model::Millis;
 use argiope_store::clock::now;
 use std::time::Duration;
 
-/// What a worker says of itself with every renewal.
+/// What a worker reports with every renewal.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
     pub pages: u64,
     pub active: u32,
     pub queued: u64,
     pub hosts: u64,
-    /// What is wrong, if something is.
+    /// The problem, if there is one.
     pub note: Option<String>,
 }
 
-/// A shard as the table has it.
+/// A shard as stored in the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) owner: Option<String>,
@@ -39,12 +39,12 @@ impl Row {
     }
 }
 
-/// What the table says now.
+/// The current state of the table.
 #[derive(Debug, Default)]
 pub(super) struct Renewed {
-    /// Of all shards, in their order.
+    /// All shards, in order.
     pub(super) shards: Vec<Row>,
-    /// The workers that live and mean to stay, each by its name as an owner.
+    /// The workers that are alive and stay, by owner name.
     pub(super) working: Vec<String>,
 }
 
@@ -73,7 +73,7 @@ impl Leases {
     }
 
     pub(super) fn join(&self, session: &mut Session) -> Result<()> {
-        // A name belongs to a disk: one that had it before and has no lease any more is not waited for.
+        // A name belongs to a disk: an earlier process with this name and without a lease is not waited for.
         let former = session.query(
             "SELECT owner FROM members WHERE worker = $1 AND owner <> $2 AND lease_until < clock_timestamp()",
             &[&self.worker, &self.owner],
@@ -91,8 +91,8 @@ impl Leases {
         Ok(())
     }
 
-    /// None if this member was declared dead meanwhile. Whatever time has passed since the last renewal: a shard that has its
-    /// name has had no other owner since, for taking one puts another name there, in a transaction that locks its row.
+    /// None if this member was declared dead meanwhile. However long ago the last renewal was: a shard with its name
+    /// has had no other owner since, because taking a shard changes the name in a transaction that locks its row.
     pub(super) fn renew(&self, session: &mut Session, figures: &Figures) -> Result<Option<Renewed>> {
         let (pages, queued) = (signed(figures.pages), signed(figures.queued));
         let (active, hosts) = (i32::try_from(figures.active).unwrap_or(i32::MAX), signed(figures.hosts));
@@ -110,7 +110,7 @@ impl Leases {
             }
             client
                 .execute(
-                    // In this order, as everybody does who locks several.
+                    // In the lock order that everybody uses.
                     "UPDATE shards SET lease_until = clock_timestamp() + make_interval(secs => $2)
                      WHERE shard IN (SELECT shard FROM shards WHERE owner = $1 ORDER BY shard FOR NO KEY UPDATE)",
                     &[&self.owner, &self.seconds()],
@@ -124,7 +124,7 @@ impl Leases {
         session.repeat(async |client| self.look(client).await)
     }
 
-    /// Who has what now.
+    /// The current owners.
     async fn look(&self, client: &Connection) -> std::result::Result<Renewed, tokio_postgres::Error> {
         let mut renewed = Renewed::default();
         let shards = "SELECT owner, epoch, coalesce(lease_until >= clock_timestamp(), false) FROM shards ORDER BY shard";
@@ -142,8 +142,8 @@ impl Leases {
         Ok(renewed)
     }
 
-    /// Takes those of the shards that nobody holds at this moment. The epoch is raised: their last owner can write nothing
-    /// any more.
+    /// Takes those of the shards that nobody holds at this moment. The epoch is raised, so their last owner can write
+    /// nothing more.
     pub(super) fn take(&self, session: &mut Session, shards: &[u16]) -> Result<Vec<Taken>> {
         let shards: Vec<i32> = shards.iter().map(|shard| i32::from(*shard)).collect();
         let rows = session.query(
@@ -183,7 +183,7 @@ impl Leases {
         Ok(taken)
     }
 
-    /// Gives a shard back. `clean` if its hosts' next times are stored.
+    /// Releases a shard. `clean` if its hosts' next request times are stored.
     pub(super) fn release(&self, session: &mut Session, shard: u16, clean: bool) -> Result<()> {
         session.query(
             "UPDATE shards SET owner = NULL, lease_until = NULL, clean = $3, epoch = epoch + 1
@@ -193,7 +193,7 @@ impl Leases {
         Ok(())
     }
 
-    /// How many there were.
+    /// Returns their number.
     pub(super) fn release_all(&self, session: &mut Session, clean: bool) -> Result<usize> {
         let released = session.query(
             "UPDATE shards SET owner = NULL, lease_until = NULL, clean = $2, epoch = epoch + 1 WHERE owner = $1
@@ -203,13 +203,13 @@ impl Leases {
         Ok(released.len())
     }
 
-    /// Others need not wait for it, and no more shards are meant for it.
+    /// Others need not wait for it, and it gets no more shards.
     pub(super) fn announce_leave(&self, session: &mut Session) -> Result<()> {
         session.query("UPDATE members SET state = 'leaving' WHERE owner = $1", &[&self.owner])?;
         Ok(())
     }
 
-    /// What it took of budgets and has not used is others' from now on.
+    /// The unused part of its budget grants is available to others from now on.
     pub(super) fn leave(&self, session: &mut Session) -> Result<()> {
         session.transaction(async |client| {
             client
@@ -225,7 +225,7 @@ impl Leases {
     }
 }
 
-/// So many milliseconds ago by the clock of this machine, whatever that of the database shows.
+/// This many milliseconds ago by the clock of this machine, whatever the database's clock shows.
 fn before_now(ago: i64) -> Millis {
     Millis(now().0.saturating_sub(u64::try_from(ago).unwrap_or(0)))
 }

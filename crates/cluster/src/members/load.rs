@@ -1,4 +1,4 @@
-//! What all members together have to do and how fast they do it.
+//! Work and throughput of all members together.
 
 use crate::database::{Cells, Result, Session};
 use std::time::Instant;
@@ -15,7 +15,7 @@ pub struct ClusterLoad {
 /// Measures the rate between two calls.
 #[derive(Debug, Default)]
 pub(super) struct LoadMeter {
-    /// When all members together had stored how many pages.
+    /// When, and how many pages all members together had stored.
     last: Option<(Instant, u64)>,
 }
 

@@ -1,5 +1,5 @@
-//! Reads the logs of this member's shards where they are in Kafka, each from where it is applied. Kafka is asked to answer as
-//! soon as there is something for any of them.
+//! Reads the logs of this member's shards if they are in Kafka, each from its applied position. Kafka responds as soon
+//! as there is something for any of them.
 
 use super::EventSink;
 use super::losses::{another_topic, log_identity, record};
@@ -14,20 +14,20 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Of the messages of one shard that are told at once.
+/// For the messages of one shard that are delivered at once.
 const PIECE_BYTES: usize = 1 << 20;
-/// How long Kafka may take to find something new.
+/// How long Kafka may wait for something new.
 const WAIT: Duration = Duration::from_millis(500);
-/// While something is under way to the frontier: its shard is to be asked for again as soon as it is taken in.
+/// While messages are on their way to the frontier: when they are applied, continue with their shard.
 const SHORT_WAIT: Duration = Duration::from_millis(20);
-/// After a failure, and before a log that cannot be read is tried again.
+/// After a failure, and before an unreadable log is tried again.
 const PAUSE: Duration = Duration::from_secs(1);
 const LONG_PAUSE: Duration = Duration::from_secs(10);
-/// How often the topic is made sure of, and Kafka told how far the logs are applied.
+/// How often to verify the topic and to report to Kafka how far the logs are applied.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 
 const NAME: &str = "the reader of the logs";
-/// Under which it is said what they have lost, and that their topic cannot be asked for.
+/// The source name of two problems: that logs have lost messages, and that their topic is unreachable.
 const LOGS: &str = "the logs";
 const TOPIC: &str = "the topic of the logs";
 
@@ -37,7 +37,7 @@ pub(super) struct LogReader {
     pub(super) log: KafkaLog,
     pub(super) shared: Arc<Shared>,
     pub(super) events: EventSink,
-    /// Logs that cannot be read where they have to be read on, until when they are left alone.
+    /// Logs that cannot be read at their position, and when to try again.
     pub(super) stuck: BTreeMap<u16, Instant>,
 }
 
@@ -59,15 +59,15 @@ impl LogReader {
             let wait = if is_under_way { SHORT_WAIT } else { WAIT };
             let read = self.read(&mut session, &ready, wait);
             if self.deliver(&mut session, read).is_err() {
-                // It may be there again, and be another one.
+                // It may be available again, and be another one.
                 next_look = Instant::now();
                 self.shared.wait_for_wake(PAUSE);
             }
         }
     }
 
-    /// In another topic of the same name are other records, and where the logs are applied says nothing of them. False if
-    /// there is none to be asked for.
+    /// Another topic of the same name has other records, and the applied positions mean nothing there. False if no
+    /// topic is available.
     fn look(&mut self, session: &mut Option<Session>) -> bool {
         let identity = self.log.identity();
         self.transport.note(TOPIC, identity.as_ref().err());
@@ -94,13 +94,13 @@ impl LogReader {
                 shard,
                 after = reading.delivered,
                 what,
-                "the log of a shard has lost what was not applied"
+                "the log of a shard has lost messages that were not applied"
             );
             reading.loss = Some(what.into());
         }
     }
 
-    /// If they cannot be stored now, with the next look.
+    /// If they cannot be stored now, then with the next check.
     fn record_losses(&self, session: &mut Option<Session>) {
         let lost: Vec<_> = self
             .shared
@@ -116,7 +116,7 @@ impl LogReader {
         }
         let recorded = connected(&self.database, session).and_then(|session| record(session, &losses));
         if let Err(error) = recorded {
-            tracing::warn!(%error, "what the logs have lost is not stored yet");
+            tracing::warn!(%error, "the losses of the logs are not recorded yet");
         }
     }
 
@@ -126,7 +126,7 @@ impl LogReader {
         self.transport.note(LOGS, error.as_ref());
     }
 
-    /// Where each log is to be read on, and whether some are being taken in.
+    /// Where to continue each log, and whether messages are being applied.
     fn ready(&mut self) -> (Vec<(u16, Offset)>, bool) {
         let now = Instant::now();
         self.stuck.retain(|_, until| *until > now);
@@ -176,7 +176,7 @@ impl LogReader {
                 Ok(messages) => read.push((*shard, messages)),
                 Err(error) if error.kind == ServerErrorKind::DataLost => self.lose(*shard, &error.message),
                 Err(error) => {
-                    tracing::error!(%error, shard, after, "the log of a shard cannot be read on");
+                    tracing::error!(%error, shard, after, "the log of a shard cannot be read");
                     self.transport.note(NAME, Some(&error));
                     self.stuck.insert(*shard, Instant::now() + LONG_PAUSE);
                 }
@@ -191,16 +191,16 @@ impl LogReader {
             return Ok(());
         }
         deliver_pieces(&self.database, session, &self.shared, &self.events, pieces).map_err(|error| {
-            tracing::warn!(%error, "what was sent cannot be delivered: its jobs are not known");
+            tracing::warn!(%error, "cannot deliver messages: unknown jobs");
         })
     }
 
-    /// For those who watch Kafka; nobody here reads it.
+    /// For those who monitor Kafka; nobody here reads it.
     fn say_progress(&mut self) {
         let applied: Vec<(u16, Offset)> =
             self.shared.readings().iter().map(|(shard, reading)| (*shard, reading.applied)).collect();
         if let Err(error) = self.log.note_progress(&applied) {
-            tracing::debug!(%error, "kafka was not told how far the logs are applied");
+            tracing::debug!(%error, "could not report to Kafka how far the logs are applied");
         }
     }
 }

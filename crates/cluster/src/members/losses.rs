@@ -1,6 +1,6 @@
-//! Logs in Kafka that have lost what was acknowledged and not applied. What was found is stored, for the numbers alone would
-//! not tell it once the log has grown again: such a log is not read on, whoever has its shard, and no job ends, until an
-//! operator accepts the loss. Then all that the log still has is read; what comes twice is taken in once.
+//! Logs in Kafka that have lost acknowledged messages that were not applied. Losses are stored, because once the log
+//! has grown again its offsets would not show them. Such a log is not read by any owner, and no job ends, until an
+//! operator accepts the loss. Then everything that remains in the log is read; duplicates are ignored.
 
 use crate::database::{Cells, Result, Session};
 use crate::transport::Offset;
@@ -23,7 +23,7 @@ pub fn log_losses(session: &mut Session) -> Result<Vec<LogLoss>> {
     rows.iter().map(|row| read(row).map_err(|error| session.error(error))).collect()
 }
 
-/// Which topic the logs are in; see [`crate::kafka::Kafka::identity`].
+/// The identity of the topic of the logs; see [`crate::kafka::Kafka::identity`].
 pub fn log_identity(session: &mut Session) -> Result<Option<String>> {
     let row = session.query_one("SELECT log_identity FROM argiope_cluster", &[])?;
     row.try_get(0).map_err(|error| session.error(error))
@@ -31,12 +31,12 @@ pub fn log_identity(session: &mut Session) -> Result<Option<String>> {
 
 pub fn another_topic(known: &str, found: &str) -> String {
     format!(
-        "the topic of the links is {found}, and this cluster has used {known}: it was made anew, or this is another Kafka. \
-         Links that were on their way are lost"
+        "the topic of the links is {found}, but this cluster has used {known}: it was recreated, or this is \
+         another Kafka. Undelivered links are lost"
     )
 }
 
-/// Of shards that are still owned under these epochs.
+/// For shards that are still owned under these epochs.
 pub(super) fn record(session: &mut Session, losses: &[(u16, i64, &str)]) -> Result<()> {
     let shards: Vec<i32> = losses.iter().map(|(shard, _, _)| i32::from(*shard)).collect();
     let epochs: Vec<i64> = losses.iter().map(|(_, epoch, _)| *epoch).collect();
@@ -50,8 +50,9 @@ pub(super) fn record(session: &mut Session, losses: &[(u16, i64, &str)]) -> Resu
     Ok(())
 }
 
-/// Logs that have lost something are read on from where they begin now. `ranges` are those of all logs, `identity` that of
-/// their topic; if it is another one, all are concerned. Whoever owns their shards takes them anew. Gives which they are.
+/// Accepts losses: affected logs are continued where they begin now. `ranges` are those of all logs, `identity` that of
+/// their topic; if it is another one, all are affected. The owners of their shards must take them again. Returns which
+/// they are.
 pub fn accept_losses(
     session: &mut Session,
     ranges: &[(Offset, Offset)],

@@ -91,7 +91,7 @@ impl Members {
         let shared = Arc::new(Shared::new(Arc::clone(&lease), epochs, options.notifier));
         let (commands, received) = mpsc::channel();
         let leases = Leases { owner: options.owner, worker: options.worker, length: options.lease };
-        // The keeper keeps asking the database while the others leave it alone.
+        // The keeper keeps trying the database while the others pause.
         let mut session = database.watching().connect(LIMIT)?;
         leases.join(&mut session)?;
         let (keeps, tells) = (Arc::clone(&shared), Arc::clone(&events));
@@ -115,7 +115,7 @@ impl Members {
         Ok((Members { shared, commands, threads }, Membership { member, lease }))
     }
 
-    /// To be called with every event of the notifier.
+    /// Call it with every event of the notifier.
     pub fn on_notifier_event(&self, event: &NotifierEvent) {
         match event {
             NotifierEvent::Notified(_) => self.shared.wake_reader(),
@@ -127,12 +127,12 @@ impl Members {
         }
     }
 
-    /// Shown to others with the next renewal.
+    /// Shown to others from the next renewal on.
     pub fn set_figures(&self, figures: Figures) {
         *self.shared.figures.lock().unwrap_or_else(PoisonError::into_inner) = figures;
     }
 
-    /// Whether it was declared dead: it can write nothing, and has to join again.
+    /// Whether it was declared dead: it can write nothing, and must join again.
     pub fn is_dead(&self) -> bool {
         self.shared.dead.load(Ordering::Acquire)
     }
@@ -147,18 +147,18 @@ impl Members {
         self.shared.lease.left().is_zero() && !self.is_database_reachable()
     }
 
-    /// What all members have to do and have done, as of the last renewal.
+    /// Work and progress of all members, as of the last renewal.
     pub fn load(&self) -> ClusterLoad {
         *self.shared.load.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// To be called ten times a second: reports a server that hangs when requests stop because the renewal is overdue, not
+    /// Call it ten times a second: it reports a hanging server when requests stop because the renewal is overdue, not
     /// only when the renewal times out.
     pub fn check_lease(&self) {
         self.shared.check_lease();
     }
 
-    /// Whether the database has responded lately.
+    /// Whether the database has responded recently.
     pub fn is_database_reachable(&self) -> bool {
         self.shared.is_database_reachable()
     }
@@ -173,12 +173,13 @@ impl Members {
         self.shared.readings().len()
     }
 
-    /// Takes no more shards from now on; it keeps those it has until [`Members::leave`].
+    /// Takes no more shards from now on; keeps those it has until [`Members::leave`].
     pub fn announce_leave(&self) {
         let _ = self.commands.send(MemberCommand::AnnounceLeave);
     }
 
-    /// Releases all shards: everything is stored. Returns when the database knows, or cannot be reached in time.
+    /// Releases all shards, after everything is stored. Returns when the database is updated, or cannot be reached in
+    /// time.
     pub fn leave(&self) {
         let (done, wait) = mpsc::channel();
         if self.commands.send(MemberCommand::Leave(done)).is_ok() {

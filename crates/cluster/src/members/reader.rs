@@ -1,5 +1,5 @@
-//! Reads what others sent to the shards of this member through their inboxes, and tells it. Of each shard one piece is under way at a time: the
-//! next is read when that one has been taken in. Reading never waits for fetching.
+//! Reads messages to the shards of this member from their inboxes and delivers them. One piece per shard is in progress
+//! at a time: the next is read when it has been applied. Reading never waits for fetching.
 
 use super::EventSink;
 use super::jobs::KnownJobs;
@@ -12,23 +12,23 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-/// Messages of one shard that are told at once.
+/// Messages of one shard that are delivered at once.
 const PIECE: i64 = 200;
-/// Without a notifier, what is new is looked for this often.
+/// Without a notifier, inboxes are checked this often.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// With one, in case that a ring was lost.
+/// With one, in case a notification was lost.
 const LOOK_SELDOM: Duration = Duration::from_secs(2);
 /// After a failure.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How far a shard's log has been read and taken in.
+/// How far a shard's log has been read and applied.
 #[derive(Clone, Debug)]
 pub(super) struct Reading {
     pub(super) delivered: u64,
     pub(super) applied: u64,
-    /// It is about to go: its next owner reads on.
+    /// It is being handed over: its next owner continues.
     pub(super) is_closing: bool,
-    /// What its log has lost: it is not read on.
+    /// Its log has losses: it is not read.
     pub(super) loss: Option<Arc<str>>,
 }
 
@@ -38,11 +38,11 @@ impl Reading {
     }
 }
 
-/// What is read of one shard.
+/// The piece read of one shard.
 pub(super) struct Piece {
     pub(super) shard: u16,
     pub(super) messages: Vec<(u64, Vec<u8>)>,
-    /// Of the messages, or 0.
+    /// The offset of the messages, or 0.
     pub(super) jobs: Vec<u32>,
 }
 
@@ -61,14 +61,14 @@ pub(super) fn run(database: &Database, shared: &Arc<Shared>, events: &EventSink)
     }
 }
 
-/// Whether inboxes can be read: said when that changes.
+/// Whether inboxes can be read; changes are logged.
 #[derive(Default)]
 struct Trouble {
     is_there: bool,
 }
 
 impl Trouble {
-    /// True if something was said.
+    /// True if a change was logged.
     fn note<T>(&mut self, done: &Result<T>) -> bool {
         let was_there = std::mem::replace(&mut self.is_there, done.is_err());
         match done {
@@ -112,7 +112,7 @@ pub(super) fn connected<'s>(
     }
 }
 
-/// Each with the jobs it is for before it.
+/// Each preceded by the jobs it is for.
 pub(super) fn deliver_pieces(
     database: &Database,
     session: &mut Option<Session>,
@@ -125,7 +125,7 @@ pub(super) fn deliver_pieces(
     }
     for Piece { shard, messages, .. } in pieces {
         let Some(last) = messages.last().map(|(offset, _)| *offset) else { continue };
-        // Lost meanwhile: then it is another's to read.
+        // Lost meanwhile: then another member reads it.
         if let Some(reading) = shared.readings().get_mut(&shard) {
             reading.delivered = last;
             events(vec![MemberEvent::Delivery { shard, messages }]);
@@ -165,7 +165,7 @@ fn read(session: &mut Session, ready: &BTreeMap<u16, u64>) -> Result<Vec<Piece>>
     Ok(pieces)
 }
 
-/// A job is told before anything of it.
+/// A job is announced before its messages.
 fn announce_jobs(
     database: &Database,
     session: &mut Option<Session>,
@@ -180,7 +180,7 @@ fn announce_jobs(
         if !changed.is_empty() {
             events(changed);
         }
-        // What was sent for a job that has ended is for nobody.
+        // Messages for a job that has ended are dropped.
         let ended = jobs.iter().filter(|job| **job != 0 && !known.contains(**job));
         let closed: Vec<MemberEvent> = ended.map(|job| MemberEvent::JobClosed(JobId(*job))).collect();
         if !closed.is_empty() {

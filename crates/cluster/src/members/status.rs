@@ -1,4 +1,4 @@
-//! The cluster as an operator sees it.
+//! The state of the cluster for an operator.
 
 use super::leader;
 use super::losses::{LogLoss, log_losses};
@@ -25,34 +25,34 @@ pub struct MemberStatus {
 #[derive(Clone, Debug, Serialize)]
 pub struct ClusterStatus {
     pub workers: Vec<MemberStatus>,
-    /// In all, and those that nobody has.
+    /// The total number of shards, and those without an owner.
     pub shards: u64,
     pub shards_free: u64,
-    /// URLs that wait.
+    /// Queued URLs.
     pub queue: u64,
-    /// Messages that were sent to shards and not taken in. None where they are in Kafka and it cannot be asked.
+    /// Messages sent to shards and not applied. None if they are in Kafka and it is unreachable.
     pub lag: Option<u64>,
-    /// Pages that are stored and not published yet; None where nothing is published.
+    /// Pages that are stored and not published yet; None if nothing is published.
     pub unpublished: Option<u64>,
-    /// What other programs have written to the topic `url_ingest`; None where there is none.
+    /// The topic `url_ingest`; None if there is none.
     pub url_ingest: Option<ReceivedUrls>,
     pub jobs_running: u64,
     pub leader: Option<String>,
-    /// Files of the archive that are on the workers' disks, in no object store.
+    /// Archive files that are on the workers' disks and not in the object store.
     pub archive_files_on_disks: u64,
-    /// Logs that have lost links, until that is accepted.
+    /// Logs with losses that are not accepted.
     pub log_losses: Vec<LogLoss>,
-    /// Those that went with the disk of a worker, and the pages whose content was in them.
+    /// Files lost with a worker's disk, and the pages whose content was in them.
     pub archive_files_lost: u64,
     pub pages_lost: u64,
-    /// Segments of links that are on the workers' disks, and those that went with one.
+    /// Link segments on the workers' disks, and those lost with one.
     pub link_segments_on_disks: u64,
     pub link_segments_lost: u64,
-    /// Workers that are not here and have files on their disks, with how many.
+    /// Absent workers with files on their disks, and how many.
     pub absent: BTreeMap<String, u64>,
 }
 
-/// `lag` is that of the inboxes; see [`super::log_lag`] where the logs are in Kafka.
+/// `lag` counts the inboxes; see [`super::log_lag`] for logs in Kafka.
 pub fn cluster_status(session: &mut Session) -> Result<ClusterStatus> {
     let rows = session.query(
         "SELECT worker,

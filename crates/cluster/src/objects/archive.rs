@@ -1,4 +1,4 @@
-//! The archive of a worker: written on its disk, kept in the store, read wherever it is.
+//! The archive of a worker: written on its disk, stored in the object store, read from either.
 
 use super::{ObjectReader, Objects, OnStored, Spools, UploadOptions, Uploader};
 use argiope_store::archive::reading::{self, Source};
@@ -34,12 +34,12 @@ impl ObjectArchive {
         Ok(ObjectArchive { spool, reader, uploader })
     }
 
-    /// What takes the files away.
+    /// The uploader of the files.
     pub fn uploader(&self) -> &Uploader {
         &self.uploader
     }
 
-    /// The file on this disk, else in the store. It may leave the disk between the two looks, never come back.
+    /// The file on this disk, else in the store. It may leave the disk between the two lookups, but never returns.
     fn open(&self, at: &ArchiveRef) -> Result<Source> {
         match File::open(self.spool.path(&at.file)) {
             Ok(mut file) => {

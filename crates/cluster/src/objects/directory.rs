@@ -1,7 +1,7 @@
-//! Objects as files of a directory: a disk that all workers share, or a cluster on one machine. What is known of an
-//! object is beside it, as JSON.
+//! Objects as files of a directory: a disk that all workers share, or a cluster on one machine. Metadata of an object
+//! is a JSON file beside it.
 
-use super::{Facts, ObjectHead, Objects, checked_key, not_found};
+use super::{ObjectHead, ObjectMetadata, Objects, checked_key, not_found};
 use argiope_store::error::{ErrorKind, Result, StoreError};
 use std::fs::{self, File};
 use std::hash::{BuildHasher, RandomState};
@@ -9,16 +9,16 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-const FACTS_ENDING: &str = ".facts.json";
-/// Begins the names of files that are being written.
+const FACTS_ENDING: &str = ".object_metadata.json";
+/// The name prefix of files that are being written.
 const UNFINISHED: &str = ".unfinished-";
-/// Facts are short.
+/// Metadata is short.
 const LONGEST_FACTS: u64 = 64 * 1024;
 
 pub struct Directory {
     root: PathBuf,
     place: String,
-    /// Tells the files that are being written from those of others: process numbers are the same in many containers.
+    /// Distinguishes files being written from those of other processes: process ids are the same in many containers.
     token: u64,
     serial: AtomicU64,
 }
@@ -42,7 +42,7 @@ impl Directory {
         Ok(self.root.join(key))
     }
 
-    /// Writes a file beside its place, durably, then puts it there.
+    /// Writes a temporary file beside the target, durably, then renames it.
     fn write(
         &self,
         path: &Path,
@@ -71,15 +71,15 @@ impl Directory {
     fn write_object(
         &self,
         key: &str,
-        facts: &Facts,
+        object_metadata: &ObjectMetadata,
         over: Over,
         fill: &mut dyn FnMut(&mut File) -> io::Result<()>,
     ) -> Result<()> {
         let path = self.path(key)?;
         let failed = |error| StoreError::io(path.display().to_string(), error);
-        // Facts first: an object that is there has them.
-        if !facts.is_empty() {
-            let text = serde_json::to_string(facts).unwrap_or_default();
+        // Metadata first: an object that exists has it.
+        if !object_metadata.is_empty() {
+            let text = serde_json::to_string(object_metadata).unwrap_or_default();
             let mut write_text = |file: &mut File| file.write_all(text.as_bytes());
             self.write(&facts_beside(&path), Over::Anything, &mut write_text).map_err(failed)?;
         }
@@ -87,7 +87,7 @@ impl Directory {
     }
 }
 
-/// What a new file may take the place of.
+/// What a new file may replace.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Over {
     Anything,
@@ -110,7 +110,7 @@ impl Objects for Directory {
     }
 
     fn check(&self) -> Result<()> {
-        // Of its own: others may check at the same time.
+        // Unique: others may check at the same time.
         let file = self.root.join(format!("{UNFINISHED}{:016x}-check", self.token));
         let tried = fs::create_dir_all(&self.root)
             .and_then(|()| self.write(&file, Over::Anything, &mut |_| Ok(())))
@@ -121,24 +121,24 @@ impl Objects for Directory {
         })
     }
 
-    fn put(&self, key: &str, body: &[u8], facts: &Facts) -> Result<()> {
-        self.write_object(key, facts, Over::Anything, &mut |file| file.write_all(body))
+    fn put(&self, key: &str, body: &[u8], object_metadata: &ObjectMetadata) -> Result<()> {
+        self.write_object(key, object_metadata, Over::Anything, &mut |file| file.write_all(body))
     }
 
-    fn put_new(&self, key: &str, body: &[u8], facts: &Facts) -> Result<bool> {
+    fn put_new(&self, key: &str, body: &[u8], object_metadata: &ObjectMetadata) -> Result<bool> {
         if self.path(key)?.exists() {
             return Ok(false);
         }
-        match self.write_object(key, facts, Over::Nothing, &mut |file| file.write_all(body)) {
+        match self.write_object(key, object_metadata, Over::Nothing, &mut |file| file.write_all(body)) {
             Ok(()) => Ok(true),
             Err(_) if self.path(key)?.exists() => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    fn put_file(&self, key: &str, path: &Path, facts: &Facts) -> Result<()> {
+    fn put_file(&self, key: &str, path: &Path, object_metadata: &ObjectMetadata) -> Result<()> {
         let mut copy = |file: &mut File| io::copy(&mut File::open(path)?, file).map(|_| ());
-        self.write_object(key, facts, Over::Anything, &mut copy)
+        self.write_object(key, object_metadata, Over::Anything, &mut copy)
     }
 
     fn head(&self, key: &str) -> Result<Option<ObjectHead>> {
@@ -155,11 +155,11 @@ impl Objects for Directory {
             Err(error) if error.kind() == io::ErrorKind::NotFound => text.push_str("[]"),
             Err(error) => return Err(failed(error)),
         }
-        let facts = serde_json::from_str(&text).map_err(|error| {
-            let message = format!("what is known of it cannot be read ({error})");
+        let object_metadata = serde_json::from_str(&text).map_err(|error| {
+            let message = format!("its metadata cannot be read ({error})");
             StoreError::new(ErrorKind::Corrupt, path.display().to_string(), message)
         })?;
-        Ok(Some(ObjectHead { length, facts }))
+        Ok(Some(ObjectHead { length, object_metadata }))
     }
 
     fn get(&self, key: &str, offset: u64, length: u64) -> Result<Vec<u8>> {
@@ -192,7 +192,7 @@ impl Objects for Directory {
 
     fn list(&self, prefix: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
         let mut keys = Vec::new();
-        // Only the directories that can hold such keys are walked.
+        // Only the directories that can contain such keys are walked.
         let (folder, _) = prefix.rsplit_once('/').unwrap_or(("", prefix));
         let mut folders = vec![folder.to_owned()];
         while let Some(folder) = folders.pop() {

@@ -1,5 +1,5 @@
-//! HTTP to one server: requests of a few megabytes out, answers of bounded length in. A thread of its own drives the
-//! sockets, so that callers on any thread share the connections.
+//! HTTP to one server: requests of a few megabytes, responses of bounded length. Its own thread drives the sockets, so
+//! that callers on any thread share the connections.
 
 use super::pulse::Pulse;
 use crate::tls::{self, Proof};
@@ -22,9 +22,9 @@ use tokio_rustls::TlsConnector;
 use url::Url;
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-/// An exchange may take long, as long as bytes move: a server that is silent for this time is away.
+/// An exchange may take long as long as bytes move: a server that is silent for this time counts as down.
 const SILENCE_LIMIT: Duration = Duration::from_secs(20);
-/// Connections that are kept while nobody uses them.
+/// Idle connections that are kept.
 const MOST_IDLE: usize = 32;
 
 pub(super) struct Request {
@@ -48,7 +48,7 @@ pub(super) struct Http {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Where all requests go.
+/// The target of all requests.
 struct Server {
     host: String,
     port: u16,
@@ -62,17 +62,17 @@ struct Connection {
 }
 
 impl Http {
-    /// `url` is any at the server. Does not connect.
+    /// `url` is any URL on the server. Does not connect.
     pub(super) fn start(url: &Url) -> io::Result<Http> {
         let invalid = |what| io::Error::new(io::ErrorKind::InvalidInput, what);
-        let host = url.host_str().ok_or_else(|| invalid("an address without a host"))?;
-        // Brackets are how a URL writes it.
+        let host = url.host_str().ok_or_else(|| invalid("address without a host"))?;
+        // URLs write brackets.
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-        let port = url.port_or_known_default().ok_or_else(|| invalid("an address without a port"))?;
+        let port = url.port_or_known_default().ok_or_else(|| invalid("address without a port"))?;
         let tls = match url.scheme() {
             "https" => {
-                let name =
-                    ServerName::try_from(host.clone()).map_err(|_| invalid("no name for a certificate"))?;
+                let name = ServerName::try_from(host.clone())
+                    .map_err(|_| invalid("invalid server name for a certificate"))?;
                 Some((TlsConnector::from(Arc::new(tls::config(Proof::Name, None)?)), name))
             }
             _ => None,
@@ -81,7 +81,7 @@ impl Http {
         let handle = runtime.handle().clone();
         let (stop, stopped) = oneshot::channel::<()>();
         let thread = std::thread::Builder::new().name(String::from("objects-http")).spawn(move || {
-            // It ends when the other half is dropped, too.
+            // Ends when the other half is dropped, too.
             let _ = runtime.block_on(stopped);
             runtime.shutdown_background();
         })?;
@@ -93,7 +93,7 @@ impl Http {
         let (answered, answer) = mpsc::sync_channel(1);
         let server = self.server.clone();
         self.runtime.spawn(async move {
-            // Whoever asked may be gone.
+            // The caller may be gone.
             let _ = answered.send(server.exchange(&request).await);
         });
         answer.recv().unwrap_or_else(|_| Err(io::Error::other("the thread that drives the sockets ended")))
@@ -115,7 +115,7 @@ impl Server {
     }
 
     async fn exchange(&self, request: &Request) -> io::Result<Answer> {
-        // A kept connection may have ended meanwhile. All requests may be repeated, so the next one is tried.
+        // A kept connection may have closed meanwhile. All requests may be repeated, so the next connection is tried.
         loop {
             let kept = self.idle().pop();
             let Some(mut connection) = kept else { break };
@@ -147,7 +147,7 @@ impl Server {
         let answer = tokio::select! {
             answer = exchange => answer?,
             () = pulse.silent_for(SILENCE_LIMIT) => {
-                return Err(io::Error::new(io::ErrorKind::TimedOut, "the server is silent"));
+                return Err(io::Error::new(io::ErrorKind::TimedOut, "the server does not respond"));
             }
         };
         let mut idle = self.idle();
@@ -170,7 +170,7 @@ impl Server {
         };
         tokio::time::timeout(CONNECT_LIMIT, connecting)
             .await
-            .unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "no connection in time")))
+            .unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "timeout while connecting")))
     }
 }
 
@@ -178,7 +178,7 @@ async fn handshake(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
 ) -> io::Result<SendRequest<Full<Bytes>>> {
     let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
-    // It ends with its sender, or with the server; whoever uses the sender is told.
+    // Ends with its sender, or with the server; users of the sender get an error.
     tokio::spawn(async move { drop(connection.await) });
     Ok(sender)
 }

@@ -1,12 +1,12 @@
-//! The archive in an object store: S3, whatever speaks its language (GCS among them), or a directory that all share.
+//! The archive in an object store: S3, a compatible service (such as GCS), or a directory that all workers share.
 //!
-//! A worker writes archive and links to its own disk, as one machine does ([`Spool`]). When a file is over and catalogued,
-//! the [`Uploader`] takes it away: whole, as `warc/FILE` ([`Layout::Warc`]) or `links/FILE`, or page by page, each as
-//! `DOMAIN/YEAR-MONTH/URL_HASH.html.gz` ([`Layout::Objects`]). What it stored is reported before the file is deleted, so
-//! that a file that was not reported is still here. While the store is away files stay and are tried again; what a process
-//! left behind its successor on the same disk takes up.
+//! A worker writes archive and links to its own disk, like a single machine ([`Spool`]). When a file is finished and
+//! catalogued, the [`Uploader`] moves it: whole, as `warc/FILE` ([`Layout::Warc`]) or `links/FILE`, or page by page,
+//! each as `DOMAIN/YEAR-MONTH/URL_HASH.html.gz` ([`Layout::Objects`]). What it stored is recorded before the file is
+//! deleted, so a file that is not recorded is still here. During an outage of the store files stay and are retried;
+//! after a restart, the next process on the same disk continues.
 //!
-//! `FILE:OFFSET` stays what it is, wherever the file is: [`ObjectArchive`] looks on the disk, then in the store.
+//! `FILE:OFFSET` is valid wherever the file is: [`ObjectArchive`] looks on the disk, then in the store.
 //!
 //! [`Spool`]: argiope_store::spool::Spool
 
@@ -33,41 +33,41 @@ pub use uploads::{Layout, LinkSpool, OnStored, Spools, Stored, UploadOptions, Up
 use argiope_store::error::{ErrorKind, Result, StoreError};
 use std::path::Path;
 
-/// What is known of an object beside its bytes: short names, short values of visible ASCII.
-pub type Facts = Vec<(String, String)>;
+/// Metadata of an object: short names, short values of visible ASCII.
+pub type ObjectMetadata = Vec<(String, String)>;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObjectHead {
     pub length: u64,
-    pub facts: Facts,
+    pub object_metadata: ObjectMetadata,
 }
 
 impl ObjectHead {
     pub fn fact(&self, name: &str) -> Option<&str> {
-        self.facts.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.object_metadata.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 }
 
-/// Objects by key. An object is there whole or not at all. A store that does not answer is
-/// [`ErrorKind::Unreachable`], and the next call tries again.
+/// Objects by key. An object is stored completely or not at all. An unreachable store is [`ErrorKind::Unreachable`],
+/// and the next call tries again.
 pub trait Objects: Send + Sync {
-    /// Where objects are, as people write it: `s3://bucket`, `file:///path`.
+    /// The location of objects: `s3://bucket`, `file:///path`.
     fn place(&self) -> &str;
 
-    /// An object, as people write it: `s3://bucket/KEY`.
+    /// The location of an object: `s3://bucket/KEY`.
     fn address(&self, key: &str) -> String;
 
-    /// Whether it can be used: reachable, there, and we are let in.
+    /// Whether the store can be used: reachable, existing, and accepting the credentials.
     fn check(&self) -> Result<()>;
 
-    /// Replaces what is there.
-    fn put(&self, key: &str, body: &[u8], facts: &Facts) -> Result<()>;
+    /// Replaces an existing object.
+    fn put(&self, key: &str, body: &[u8], object_metadata: &ObjectMetadata) -> Result<()>;
 
-    /// False if there is one already, which is left alone.
-    fn put_new(&self, key: &str, body: &[u8], facts: &Facts) -> Result<bool>;
+    /// False if there is one already, which is not changed.
+    fn put_new(&self, key: &str, body: &[u8], object_metadata: &ObjectMetadata) -> Result<bool>;
 
-    /// Replaces what is there by a file, however large, and makes sure of its length.
-    fn put_file(&self, key: &str, path: &Path, facts: &Facts) -> Result<()>;
+    /// Replaces an object with a file of any size, and verifies its length.
+    fn put_file(&self, key: &str, path: &Path, object_metadata: &ObjectMetadata) -> Result<()>;
 
     fn head(&self, key: &str) -> Result<Option<ObjectHead>>;
 
@@ -81,7 +81,7 @@ pub trait Objects: Send + Sync {
     fn list(&self, prefix: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>>;
 }
 
-/// A key that a path of a file system or a URL cannot bend: no empty, `.` or `..` part, nothing invisible.
+/// A key that is safe in file paths and URLs: no empty, `.` or `..` part, no invisible characters.
 fn checked_key(key: &str) -> Result<()> {
     let is_bent = key.split('/').any(|part| part.is_empty() || part == "." || part == "..");
     if is_bent || key.len() > 1000 || key.bytes().any(|byte| !(0x21..=0x7e).contains(&byte) || byte == b'\\')

@@ -1,7 +1,7 @@
-//! One object per page: its key, what is told of it, and its body as a gzip file that anyone can open.
+//! One object per page: its key, its metadata, and its body as an ordinary gzip file.
 
 use super::reader::{PAGE_ENDING, fact};
-use super::{Facts, Objects};
+use super::{ObjectMetadata, Objects};
 use argiope_model::{Millis, RequestKind, Url};
 use argiope_store::archive::{Archive, ArchiveRef, StoredExchange};
 use argiope_store::error::{Result, StoreError};
@@ -14,11 +14,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
-/// Requests at once: a store answers each in tens of milliseconds.
+/// Concurrent requests: a store takes tens of milliseconds for each.
 const PAGES_AT_ONCE: usize = 8;
-/// As large a page as is unpacked; what is larger is kept as it came.
+/// The largest page that is unpacked; larger ones are stored as received.
 const LONGEST_UNPACKED: u64 = 256 << 20;
-/// Stores take two kilobytes of facts, all together.
+/// Stores limit metadata to two kilobytes in total.
 const LONGEST_URL_FACT: usize = 1700;
 const LONGEST_TYPE_FACT: usize = 128;
 
@@ -39,8 +39,8 @@ pub(super) struct StoredPage {
     pub(super) key: String,
 }
 
-/// Stores every page of a finished file; gives where each is, in the order of the file. What was stored before is found
-/// and not stored again.
+/// Stores every page of a finished file; returns where each is, in the order of the file. Pages that were stored before
+/// are found and not stored again.
 pub(super) fn store_all(
     objects: &dyn Objects,
     archive: &dyn Archive,
@@ -110,7 +110,7 @@ pub(super) fn store_all(
     Ok(stored)
 }
 
-/// The last word on a URL, with something in it.
+/// The final result of a URL, with a body.
 fn is_page(visit: &StoredVisit) -> bool {
     let metadata = &visit.metadata;
     metadata.visit.kind == RequestKind::Page
@@ -127,14 +127,14 @@ fn store(
     gzip: &mut GzipWriter,
 ) -> Result<String> {
     let exchange = archive.read(at)?;
-    let (packed, facts) = packed(visit, &exchange, gzip);
+    let (packed, object_metadata) = packed(visit, &exchange, gzip);
     let scheduled = visit.metadata.visit.scheduled_url();
     let month = visit.metadata.visit.scheduled_at;
     let key = key_of(scheduled, month, None);
-    if objects.put_new(&key, &packed, &facts)? {
+    if objects.put_new(&key, &packed, &object_metadata)? {
         return Ok(key);
     }
-    // There is one: ours, stored before a crash or an outage, or an earlier version.
+    // It exists: ours, stored before a crash or an outage, or an earlier version.
     let crawled_at = visit.metadata.timings.started;
     let there = objects.head(&key)?;
     let is_ours =
@@ -143,19 +143,23 @@ fn store(
         return Ok(key);
     }
     let key = key_of(scheduled, month, Some(crawled_at));
-    objects.put(&key, &packed, &facts)?;
+    objects.put(&key, &packed, &object_metadata)?;
     Ok(key)
 }
 
-fn packed(visit: &StoredVisit, exchange: &StoredExchange, gzip: &mut GzipWriter) -> (Vec<u8>, Facts) {
+fn packed(
+    visit: &StoredVisit,
+    exchange: &StoredExchange,
+    gzip: &mut GzipWriter,
+) -> (Vec<u8>, ObjectMetadata) {
     let head = http_head::facts(&exchange.head);
     let encoding = head.content_encoding.unwrap_or_default();
     let unpacked = unpacked(&exchange.body, encoding);
     let body = unpacked.as_deref().unwrap_or(&exchange.body);
     let mut packed = Vec::new();
     gzip.deflated(&[body], &mut packed);
-    let mut facts: Facts = Vec::new();
-    let mut tell = |name: &str, value: &str| facts.push((name.to_owned(), value.to_owned()));
+    let mut object_metadata: ObjectMetadata = Vec::new();
+    let mut tell = |name: &str, value: &str| object_metadata.push((name.to_owned(), value.to_owned()));
     if exchange.target.as_str().len() <= LONGEST_URL_FACT {
         tell(fact::URL, exchange.target.as_str());
     }
@@ -171,11 +175,11 @@ fn packed(visit: &StoredVisit, exchange: &StoredExchange, gzip: &mut GzipWriter)
     if let Some(media_type) = media_type.filter(is_plain) {
         tell(fact::CONTENT_TYPE, media_type);
     }
-    (packed, facts)
+    (packed, object_metadata)
 }
 
-/// The body without its content encoding, as far as it goes: a body that was cut is cut there too. `None` if there is
-/// nothing to take off, or it cannot be.
+/// The body without its content encoding, as far as it goes: a body that was cut is cut there too. `None` if it has no
+/// encoding or cannot be decoded.
 fn unpacked(body: &[u8], encoding: &[u8]) -> Option<Vec<u8>> {
     let encoding = encoding.trim_ascii().to_ascii_lowercase();
     let mut decoder: Box<dyn Read + '_> = match encoding.as_slice() {

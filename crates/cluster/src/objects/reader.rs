@@ -1,4 +1,4 @@
-//! Reads what is in the store back: a record of a WARC file by ranges of bytes, or a page by its key.
+//! Reads from the store: a record of a WARC file by byte ranges, or a page by its key.
 
 use super::{ObjectHead, Objects, not_found};
 use argiope_model::{Millis, Url};
@@ -10,14 +10,14 @@ use flate2::read::GzDecoder;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-/// The first range that is asked for: most visits are shorter. Each next one is twice as long.
+/// The first range: most visits are shorter. Each next one is twice as long.
 const FIRST_RANGE: u64 = 128 * 1024;
 const LONGEST_RANGE: u64 = 4 << 20;
-/// More than any fetch limit lets through.
+/// More than any fetch limit allows.
 const LONGEST_PAGE: u64 = 1 << 30;
 pub(super) const PAGE_ENDING: &str = ".html.gz";
 
-/// What a page's object tells of it.
+/// Metadata of a page's object.
 pub(super) mod fact {
     pub(crate) const URL: &str = "url";
     pub(crate) const STATUS: &str = "status";
@@ -30,7 +30,7 @@ pub(super) fn file_key(file: &str) -> String {
     format!("warc/{file}")
 }
 
-/// The archive for whoever only reads it.
+/// The archive for read-only users.
 #[derive(Clone)]
 pub struct ObjectReader {
     objects: Arc<dyn Objects>,
@@ -80,7 +80,7 @@ impl ObjectReader {
 }
 
 fn exchange(key: &str, head: &ObjectHead, body: Vec<u8>) -> Result<StoredExchange> {
-    let told = |name: &str| head.fact(name).ok_or_else(|| corrupt(key, &format!("does not tell its {name}")));
+    let told = |name: &str| head.fact(name).ok_or_else(|| corrupt(key, &format!("has no {name}")));
     let target = Url::from_stored(told(fact::URL)?).map_err(|error| corrupt(key, &error.to_string()))?;
     let date = Millis::parse_rfc3339(told(fact::CRAWLED_AT)?);
     let content_type = head.fact(fact::CONTENT_TYPE);
@@ -88,7 +88,7 @@ fn exchange(key: &str, head: &ObjectHead, body: Vec<u8>) -> Result<StoredExchang
     let status = head.fact(fact::STATUS).unwrap_or("200");
     Ok(StoredExchange {
         target,
-        date: date.ok_or_else(|| corrupt(key, "does not tell when it was crawled"))?,
+        date: date.ok_or_else(|| corrupt(key, "has no crawl time"))?,
         head: format!("HTTP/1.1 {status} \r\n{content_type}Content-Length: {}\r\n\r\n", body.len())
             .into_bytes(),
         payload_digest: Some(Digest::of(&[&body])),
@@ -101,7 +101,7 @@ fn corrupt(key: &str, message: &str) -> StoreError {
     StoreError::new(ErrorKind::Corrupt, key, message)
 }
 
-/// An object from an offset on, however long it is. That it is not there is told with the first byte.
+/// An object from an offset on, however long it is. A missing object is reported with the first byte.
 pub fn stream(objects: Arc<dyn Objects>, key: String, offset: u64) -> Source {
     Box::new(Ranged {
         objects,

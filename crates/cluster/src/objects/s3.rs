@@ -1,8 +1,8 @@
-//! Objects in S3, or a server that speaks its language. Requests are signed in their address; every body goes with its
-//! MD5, which the server checks; a file goes in parts, several at once.
+//! Objects in S3 or a compatible server. Requests are signed in their URL; every body has its MD5, which the server
+//! checks; a file is uploaded in parts, several at once.
 
 use super::http::{Answer, Http, Request};
-use super::{Facts, ObjectHead, Objects, checked_key, not_found};
+use super::{ObjectHead, ObjectMetadata, Objects, checked_key, not_found};
 use argiope_store::error::{ErrorKind, Result, StoreError};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -21,15 +21,15 @@ use std::time::Duration;
 use url::Url;
 
 const SETTING: &str = "storage.html_bucket";
-/// Of a signature: longer than any request takes.
+/// Validity of a signature: longer than any request takes.
 const VALID_FOR: Duration = Duration::from_secs(600);
 /// Files up to this length go in one piece; S3 wants parts of 5 MB at least.
 const PART_BYTES: u64 = 8 << 20;
 const PARTS_AT_ONCE: u64 = 4;
-/// Answers with nothing in them but a few words of XML.
+/// Responses with only a few words of XML.
 const SHORT_ANSWER: usize = 64 * 1024;
 const LONG_ANSWER: usize = 4 << 20;
-/// Begins the names of the headers that hold facts.
+/// The prefix of metadata headers.
 const FACT_HEADER: &str = "x-amz-meta-";
 
 pub struct S3 {
@@ -51,19 +51,19 @@ impl S3 {
     ) -> Result<S3> {
         let wrong = |message: String| StoreError::new(ErrorKind::Usage, SETTING, message);
         let address = endpoint.map_or_else(|| format!("https://s3.{region}.amazonaws.com"), str::to_owned);
-        let url =
-            Url::parse(&address).map_err(|error| wrong(format!("'{address}' is no address ({error})")))?;
-        // Amazon's certificates match names without dots only; other servers are often at an IP address.
+        let url = Url::parse(&address)
+            .map_err(|error| wrong(format!("'{address}' is not an address ({error})")))?;
+        // Amazon's certificates match only names without dots; other servers are often at an IP address.
         let style =
             if endpoint.is_none() && !name.contains('.') { UrlStyle::VirtualHost } else { UrlStyle::Path };
         let bucket = Bucket::new(url, style, name.to_owned(), region.to_owned())
-            .map_err(|error| wrong(format!("'{address}' cannot be used ({error})")))?;
+            .map_err(|error| wrong(format!("'{address}' is not valid ({error})")))?;
         let credentials = match token {
             Some(token) => Credentials::new_with_token(key, secret, token),
             None => Credentials::new(key, secret),
         };
         let http = Http::start(bucket.base_url())
-            .map_err(|error| wrong(format!("'{address}' cannot be used ({error})")))?;
+            .map_err(|error| wrong(format!("'{address}' is not valid ({error})")))?;
         let place = format!("s3://{name} at {}", bucket.base_url());
         Ok(S3 { bucket, credentials, http, place })
     }
@@ -81,12 +81,12 @@ impl S3 {
         let request =
             Request { method: method(A::METHOD), url: action.sign(VALID_FOR), headers, body, longest_answer };
         self.http.exchange(request).map_err(|error| {
-            let message = format!("{} cannot be reached ({error})", self.place);
+            let message = format!("{} is unreachable ({error})", self.place);
             StoreError::new(ErrorKind::Unreachable, SETTING, message).with_source(error)
         })
     }
 
-    /// The answer, if it says that it went well.
+    /// The response, if it reports success.
     fn done(&self, key: &str, answer: Answer) -> Result<Answer> {
         if (200..300).contains(&answer.status) { Ok(answer) } else { Err(self.refused(key, &answer)) }
     }
@@ -95,7 +95,7 @@ impl S3 {
         let text = String::from_utf8_lossy(answer.body.get(..SHORT_ANSWER).unwrap_or(&answer.body));
         let code = element(&text, "Code").unwrap_or("no word");
         let detail = element(&text, "Message").unwrap_or_default();
-        let said = format!("{} answers {} {code} {detail}", self.place, answer.status);
+        let said = format!("{} returned {} {code} {detail}", self.place, answer.status);
         let said = said.trim_end().to_owned();
         match (answer.status, code) {
             (404, "NoSuchBucket") => {
@@ -103,8 +103,7 @@ impl S3 {
             }
             (404, _) => not_found(key, &self.place),
             (401 | 403, _) => {
-                let advice =
-                    "look at AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and what they are allowed to do";
+                let advice = "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and their permissions";
                 StoreError::new(ErrorKind::Usage, SETTING, format!("{said}; {advice}"))
             }
             (408 | 409 | 429 | 500.., _) => StoreError::new(ErrorKind::Unreachable, SETTING, said),
@@ -112,9 +111,10 @@ impl S3 {
         }
     }
 
-    fn put_parts(&self, key: &str, file: &File, length: u64, facts: &Facts) -> Result<()> {
+    fn put_parts(&self, key: &str, file: &File, length: u64, object_metadata: &ObjectMetadata) -> Result<()> {
         let create = self.bucket.create_multipart_upload(Some(&self.credentials), key);
-        let answer = self.done(key, self.ask(create, fact_headers(facts), Bytes::new(), SHORT_ANSWER)?)?;
+        let answer =
+            self.done(key, self.ask(create, metadata_headers(object_metadata), Bytes::new(), SHORT_ANSWER)?)?;
         let text = String::from_utf8_lossy(&answer.body);
         let upload =
             CreateMultipartUpload::parse_response(&text).map_err(|error| self.garbled(key, &error))?;
@@ -122,16 +122,16 @@ impl S3 {
         let uploaded =
             self.upload_parts(key, file, length, upload).and_then(|etags| self.complete(key, upload, &etags));
         if uploaded.is_err() {
-            // Parts that nobody completes are stored, and paid for; the store's own rules remove what is left.
+            // Parts of an incomplete upload are stored and paid for; the store's lifecycle rules remove what remains.
             let abort = self.bucket.abort_multipart_upload(Some(&self.credentials), key, upload);
             if let Err(error) = self.ask(abort, Vec::new(), Bytes::new(), SHORT_ANSWER) {
-                tracing::debug!(key, %error, "parts of an upload are left behind");
+                tracing::debug!(key, %error, "cannot abort an upload; its parts remain in the store");
             }
         }
         uploaded
     }
 
-    /// Uploads all parts, several at once; gives their tags in order.
+    /// Uploads all parts, several at once; returns their tags in order.
     fn upload_parts(&self, key: &str, file: &File, length: u64, upload: &str) -> Result<Vec<String>> {
         let parts = length.div_ceil(PART_BYTES);
         let next = AtomicU64::new(0);
@@ -142,7 +142,7 @@ impl S3 {
                 if part >= parts {
                     return Ok(());
                 }
-                // After a failure the others need not go on.
+                // After a failure the others need not continue.
                 let etag = self
                     .upload_part(key, file, length, upload, part)
                     .inspect_err(|_| next.store(parts, Ordering::Relaxed))?;
@@ -156,7 +156,8 @@ impl S3 {
             let workers: Vec<_> = (0..PARTS_AT_ONCE.min(parts)).map(|_| scope.spawn(work)).collect();
             let mut outcome = Ok(());
             for worker in workers {
-                let died = || Err(StoreError::new(ErrorKind::Io, key, "a thread that uploaded a part died"));
+                let died =
+                    || Err(StoreError::new(ErrorKind::Io, key, "a thread that uploaded a part panicked"));
                 outcome = outcome.and(worker.join().unwrap_or_else(|_| died()));
             }
             outcome
@@ -182,23 +183,29 @@ impl S3 {
         let action = self.bucket.complete_multipart_upload(Some(&self.credentials), key, upload, etags);
         let body = action.clone().body();
         let answer = self.done(key, self.ask(action, Vec::new(), body.into(), SHORT_ANSWER)?)?;
-        // It may say that all went well before it knows.
+        // The status may be 200 before the server knows the result.
         match element(&String::from_utf8_lossy(&answer.body), "Code") {
             None => Ok(()),
             Some(code) => {
-                let message = format!("{} could not put the parts together: {code}", self.place);
+                let message = format!("{} could not assemble the parts: {code}", self.place);
                 Err(StoreError::new(ErrorKind::Unreachable, SETTING, message))
             }
         }
     }
 
     fn garbled(&self, key: &str, error: &dyn std::fmt::Display) -> StoreError {
-        StoreError::new(ErrorKind::Io, key, format!("{} does not answer as S3 does ({error})", self.place))
+        StoreError::new(ErrorKind::Io, key, format!("{} does not respond like S3 ({error})", self.place))
     }
 
-    fn put_with(&self, key: &str, body: &[u8], facts: &Facts, more: Option<(&str, &str)>) -> Result<Answer> {
+    fn put_with(
+        &self,
+        key: &str,
+        body: &[u8],
+        object_metadata: &ObjectMetadata,
+        more: Option<(&str, &str)>,
+    ) -> Result<Answer> {
         checked_key(key)?;
-        let mut headers = fact_headers(facts);
+        let mut headers = metadata_headers(object_metadata);
         headers.push(content_md5(body));
         headers.extend(more.map(|(name, value)| (name.to_owned(), value.to_owned())));
         let action = self.bucket.put_object(Some(&self.credentials), key);
@@ -227,23 +234,23 @@ impl Objects for S3 {
         }
     }
 
-    fn put(&self, key: &str, body: &[u8], facts: &Facts) -> Result<()> {
-        self.done(key, self.put_with(key, body, facts, None)?).map(|_| ())
+    fn put(&self, key: &str, body: &[u8], object_metadata: &ObjectMetadata) -> Result<()> {
+        self.done(key, self.put_with(key, body, object_metadata, None)?).map(|_| ())
     }
 
-    fn put_new(&self, key: &str, body: &[u8], facts: &Facts) -> Result<bool> {
-        // Not every server knows the condition: one that does not must be asked before.
+    fn put_new(&self, key: &str, body: &[u8], object_metadata: &ObjectMetadata) -> Result<bool> {
+        // Not every server supports the condition: for others, check first.
         if self.head(key)?.is_some() {
             return Ok(false);
         }
-        let answer = self.put_with(key, body, facts, Some(("if-none-match", "*")))?;
+        let answer = self.put_with(key, body, object_metadata, Some(("if-none-match", "*")))?;
         match answer.status {
             412 => Ok(false),
             _ => self.done(key, answer).map(|_| true),
         }
     }
 
-    fn put_file(&self, key: &str, path: &Path, facts: &Facts) -> Result<()> {
+    fn put_file(&self, key: &str, path: &Path, object_metadata: &ObjectMetadata) -> Result<()> {
         checked_key(key)?;
         let failed = |error: io::Error| StoreError::io(path.display().to_string(), error);
         let file = File::open(path).map_err(failed)?;
@@ -251,9 +258,9 @@ impl Objects for S3 {
         if length <= PART_BYTES {
             let mut bytes = vec![0; usize::try_from(length).unwrap_or(0)];
             file.read_exact_at(&mut bytes, 0).map_err(failed)?;
-            self.put(key, &bytes, facts)?;
+            self.put(key, &bytes, object_metadata)?;
         } else {
-            self.put_parts(key, &file, length, facts)?;
+            self.put_parts(key, &file, length, object_metadata)?;
         }
         let stored = self.head(key)?.map(|head| head.length);
         if stored != Some(length) {
@@ -277,7 +284,7 @@ impl Objects for S3 {
         let fact = |(name, value): (&hyper::header::HeaderName, _)| {
             Some((name.as_str().strip_prefix(FACT_HEADER)?.to_owned(), text(value)?))
         };
-        Ok(Some(ObjectHead { length, facts: answer.headers.iter().filter_map(fact).collect() }))
+        Ok(Some(ObjectHead { length, object_metadata: answer.headers.iter().filter_map(fact).collect() }))
     }
 
     fn get(&self, key: &str, offset: u64, length: u64) -> Result<Vec<u8>> {
@@ -292,7 +299,7 @@ impl Objects for S3 {
         match answer.status {
             // Beyond the end, or of an object without any byte.
             416 => Ok(Vec::new()),
-            200 if offset > 0 => Err(self.garbled(key, &"all of an object instead of a part")),
+            200 if offset > 0 => Err(self.garbled(key, &"the whole object instead of a range")),
             _ => Ok(self.done(key, answer)?.body.into()),
         }
     }
@@ -343,8 +350,8 @@ fn content_md5(body: &[u8]) -> (String, String) {
     (String::from("content-md5"), BASE64.encode(Md5::digest(body)))
 }
 
-fn fact_headers(facts: &Facts) -> Vec<(String, String)> {
-    facts.iter().map(|(name, value)| (format!("{FACT_HEADER}{name}"), value.clone())).collect()
+fn metadata_headers(object_metadata: &ObjectMetadata) -> Vec<(String, String)> {
+    object_metadata.iter().map(|(name, value)| (format!("{FACT_HEADER}{name}"), value.clone())).collect()
 }
 
 /// The text of the first element of this name, where it is plain.

@@ -1,4 +1,4 @@
-//! From the section `storage` of the configuration to the store it means.
+//! From the section `storage` of the configuration to the object store.
 
 use super::{Directory, Objects, S3};
 use argiope_store::error::{ErrorKind, Result, StoreError};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 const BUCKET: &str = "storage.html_bucket";
 const REGION: &str = "storage.html_bucket_region";
 const ENDPOINT: &str = "storage.html_endpoint";
-/// Google's store speaks the language of S3 here, with HMAC keys as credentials.
+/// Google's store is S3-compatible here, with HMAC keys as credentials.
 const GOOGLE: &str = "https://storage.googleapis.com";
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,8 +21,8 @@ pub struct ObjectSettings {
     pub endpoint: Option<String>,
 }
 
-/// Does not connect: see [`Objects::check`]. `variable` reads the environment: credentials are in
-/// `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and, where they are for a while only, `AWS_SESSION_TOKEN`.
+/// Does not connect: see [`Objects::check`]. `variable` reads the environment: credentials are in `AWS_ACCESS_KEY_ID`,
+/// `AWS_SECRET_ACCESS_KEY` and, for temporary ones, `AWS_SESSION_TOKEN`.
 pub fn open(
     settings: &ObjectSettings,
     variable: &dyn Fn(&str) -> Option<String>,
@@ -30,7 +30,7 @@ pub fn open(
     let bucket = settings.bucket.as_str();
     if let Some(path) = bucket.strip_prefix("file://") {
         if !path.starts_with('/') {
-            return Err(wrong(BUCKET, format!("'{bucket}' is no path; it is written file:///PATH")));
+            return Err(wrong(BUCKET, format!("'{bucket}' is not a path; write file:///PATH")));
         }
         return Ok(Arc::new(Directory::new(Path::new(path))));
     }
@@ -46,20 +46,25 @@ pub fn open(
     };
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
     if name.is_empty() || !name.bytes().all(plain) {
-        return Err(wrong(BUCKET, format!("'{name}' is no name of a bucket")));
+        return Err(wrong(BUCKET, format!("'{name}' is not a bucket name")));
     }
     let given = |value: &Option<String>| value.clone().filter(|text| !text.is_empty());
     let endpoint = given(&settings.endpoint).or_else(|| is_google.then(|| GOOGLE.to_owned()));
     let region = given(&settings.region).or_else(|| variable("AWS_REGION")).filter(|text| !text.is_empty());
     let region = match (region, &endpoint) {
         (Some(region), _) => region,
-        // Servers other than Amazon's take any, and most expect this one.
+        // Servers other than Amazon's accept any region, and most expect this one.
         (None, Some(_)) => String::from("us-east-1"),
-        (None, None) => return Err(wrong(REGION, "is needed for a bucket at Amazon, for example us-east-1")),
+        (None, None) => {
+            return Err(wrong(REGION, "is required for a bucket at Amazon, for example us-east-1"));
+        }
     };
     let secret = |name: &str| {
         let missing = || {
-            wrong(BUCKET, format!("the variable {name} is not set; it is part of the bucket's credentials"))
+            wrong(
+                BUCKET,
+                format!("the environment variable {name} is not set; it is part of the bucket's credentials"),
+            )
         };
         variable(name).filter(|text| !text.is_empty()).ok_or_else(missing)
     };

@@ -1,4 +1,4 @@
-//! What an uploader is told, and what it tells.
+//! The settings of an uploader, and its reports.
 
 use argiope_store::archive::{ArchiveRef, ArchiveSpool};
 use argiope_store::error::Result;
@@ -18,7 +18,7 @@ pub enum Layout {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UploadOptions {
     pub layout: Layout,
-    /// A file that has been open for this long is ended, however short it is.
+    /// A file that has been open for this long is finished, however short it is.
     pub rotate_after: Duration,
 }
 
@@ -35,7 +35,7 @@ pub struct Spools {
     pub links: Option<LinkSpool>,
 }
 
-/// Segments of links. Their names are numbers, which those of another worker have, too.
+/// Segments of links. Their names are numbers, which other workers use, too.
 #[derive(Clone)]
 pub struct LinkSpool {
     pub segments: Arc<dyn Spool>,
@@ -57,7 +57,7 @@ pub enum Stored {
     Links { segment: Arc<str>, key: String },
     /// One visit. From now on its place in the archive is KEY:0.
     Page { at: ArchiveRef, key: String },
-    /// After the last page of a file: it is not needed any more.
+    /// After the last page of a file: the file is not needed any more.
     AllPages { file: Arc<str>, length: u64 },
 }
 
@@ -70,18 +70,18 @@ impl Stored {
     }
 }
 
-/// Told before the local copy is deleted. On an error it is told again later, so it may come twice.
+/// Called before the local copy is deleted. After an error it is called again later, so it may be called twice.
 pub type OnStored = Box<dyn FnMut(&[Stored]) -> Result<()> + Send>;
 
-/// How the uploads go, for status and metrics.
+/// Upload progress, for status and metrics.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UploadStatus {
     pub waiting_files: u64,
     pub waiting_bytes: u64,
     pub uploaded_files: u64,
     pub uploaded_bytes: u64,
-    /// What keeps files here, if something does.
+    /// Why files are not uploaded, if so.
     pub trouble: Option<String>,
-    /// The trouble is the store's, and not that what it has taken cannot be reported.
+    /// The store has a problem, as opposed to recording its uploads.
     pub store_fails: bool,
 }

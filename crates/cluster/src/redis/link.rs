@@ -1,5 +1,5 @@
-//! One connection to Redis that never keeps its caller waiting for long: every try has a limit, every operation one over
-//! its tries, and a server that keeps failing is left alone for a while.
+//! One connection to Redis that never blocks its caller for long: every attempt has a timeout, every operation one over
+//! its attempts, and a server that keeps failing is not used for a while.
 
 use crate::breaker::{Breaker, Turn};
 use crate::server_error::{Result, ServerError, ServerErrorKind};
@@ -12,19 +12,19 @@ use std::time::{Duration, Instant};
 
 pub(super) const SETTING: &str = "storage.cache_url";
 
-/// Of one try: connecting, or one exchange of messages.
+/// For one attempt: connecting, or one exchange of messages.
 pub(super) const TRY_LIMIT: Duration = Duration::from_millis(300);
 const RETRIES: u32 = 3;
 const BETWEEN_TRIES: Duration = Duration::from_millis(100);
-/// Of an operation with all its tries.
+/// For an operation with all its attempts.
 const OPERATION_LIMIT: Duration = Duration::from_secs(1);
-/// A server that has failed so many tries in a row is left alone for so long.
+/// After too many failures in a row a server is not used for this long.
 const FAILURES: u32 = 5;
 const PAUSE: Duration = Duration::from_secs(10);
 
 pub(super) struct Link {
     client: Client,
-    /// Another link to the same server says when it is away and back.
+    /// Another link to the same server logs outages.
     is_quiet: bool,
     state: Mutex<State>,
 }
@@ -41,22 +41,23 @@ impl Default for State {
 }
 
 impl Link {
-    /// `url` is not connected to yet.
+    /// Does not connect to `url` yet.
     pub(super) fn new(url: &str) -> Result<Link> {
         let client = Client::open(url).map_err(|error| {
-            // The address may hold a password: it is not repeated.
-            let message = "is not the address of a Redis server; it is written redis://HOST:PORT/NUMBER, with TLS rediss://";
+            // The address may contain a password, so it is not shown.
+            let message =
+                "is not the address of a Redis server; write redis://HOST:PORT/NUMBER, or rediss:// for TLS";
             ServerError::new(ServerErrorKind::Misconfigured, SETTING, message).with_source(error)
         })?;
         Ok(Link { client, is_quiet: false, state: Mutex::default() })
     }
 
-    /// To the same server, with a connection of its own.
+    /// To the same server, with its own connection.
     pub(super) fn with_own_connection(&self) -> Link {
         Link { client: self.client.clone(), is_quiet: true, state: Mutex::default() }
     }
 
-    /// A connection of the caller's own, past the breaker.
+    /// A separate connection, without the circuit breaker.
     pub(super) fn connect(&self) -> RedisResult<Connection> {
         self.connect_within(TRY_LIMIT)
     }
@@ -74,7 +75,7 @@ impl Link {
             return Err(ServerError::new(
                 ServerErrorKind::Unavailable,
                 SETTING,
-                "Redis failed a moment ago and is left alone",
+                "Redis failed a moment ago; pausing before the next attempt",
             ));
         }
         let end = begun + OPERATION_LIMIT;
@@ -97,7 +98,7 @@ impl Link {
             let now = Instant::now();
             state.connection = None;
             if state.breaker.failed(now) == Turn::WentAway && !self.is_quiet {
-                tracing::warn!(%error, "Redis is unreachable; going on without it");
+                tracing::warn!(%error, "Redis is unreachable; continuing without it");
             }
             let again = error.is_retryable()
                 && retried < RETRIES
@@ -108,7 +109,7 @@ impl Link {
             }
             std::thread::sleep(BETWEEN_TRIES);
         }
-        Err(ServerError::new(ServerErrorKind::Unavailable, SETTING, "Redis did not answer"))
+        Err(ServerError::new(ServerErrorKind::Unavailable, SETTING, "Redis did not respond"))
     }
 
     fn attempt<T>(
@@ -128,7 +129,7 @@ impl Link {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic within an operation leaves at worst a connection out of step, which the next error drops.
+        // A panic within an operation at worst leaves a connection out of step, which the next error drops.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -145,19 +146,19 @@ pub(super) fn classified(error: RedisError) -> ServerError {
     }
     let (kind, message) = match error.kind() {
         ErrorKind::AuthenticationFailed => {
-            (ServerErrorKind::AccessDenied, "Redis refuses the name or password in this address")
+            (ServerErrorKind::AccessDenied, "Redis refuses the user name or password in this address")
         }
         ErrorKind::Server(redis::ServerErrorKind::NoPerm) => {
-            (ServerErrorKind::AccessDenied, "Redis does not allow this user what the cluster needs")
+            (ServerErrorKind::AccessDenied, "this Redis user lacks a permission that the cluster needs")
         }
-        ErrorKind::InvalidClientConfig => (ServerErrorKind::Misconfigured, "this address cannot be used"),
+        ErrorKind::InvalidClientConfig => (ServerErrorKind::Misconfigured, "invalid address"),
         ErrorKind::Parse | ErrorKind::UnexpectedReturnType => {
-            (ServerErrorKind::InvalidResponse, "what answers there does not speak as Redis does")
+            (ServerErrorKind::InvalidResponse, "this server does not speak the Redis protocol")
         }
         _ if is_about_the_password(&error) => {
-            (ServerErrorKind::AccessDenied, "Redis wants a password, and this address has none")
+            (ServerErrorKind::AccessDenied, "Redis requires a password, and this address has none")
         }
-        _ => (ServerErrorKind::Unavailable, "Redis cannot be reached"),
+        _ => (ServerErrorKind::Unavailable, "Redis is unreachable"),
     };
     ServerError::new(kind, SETTING, format!("{message} ({error})")).with_source(error)
 }
@@ -172,12 +173,12 @@ fn cause(error: &RedisError) -> Option<&io::Error> {
     shared.downcast_ref()
 }
 
-/// A process that was stopped and goes on finds its waiting cut short: that says nothing about the server.
+/// A process that was suspended finds its timeout expired: that says nothing about the server.
 pub(super) fn is_interrupted(error: &RedisError) -> bool {
     cause(error).is_some_and(|error| error.kind() == io::ErrorKind::Interrupted)
 }
 
-/// Without any password in the address, the first command is what is refused.
+/// Without any password in the address, the first command is refused.
 fn is_about_the_password(error: &RedisError) -> bool {
     matches!(error.code(), Some("NOAUTH" | "WRONGPASS"))
 }

@@ -1,7 +1,7 @@
-//! Redis: what makes a cluster quicker and may be lost at any moment: doorbells, the robots cache, live figures.
+//! Redis: what makes a cluster faster and may be lost at any moment: notifications, the robots.txt cache, live figures.
 //!
-//! Nothing here lasts. A Redis that is away, hangs or was wiped costs the crawl a moment, never a page: rings become the
-//! listener's word that they are not heard ([`NotifierEvent::Disconnected`]), caches miss, figures are missing until the next report.
+//! Nothing here is durable. A Redis that is down, hangs or was wiped costs the crawl a moment, never a page: the
+//! notifier reports [`NotifierEvent::Disconnected`], caches miss, live figures are missing until the next report.
 
 mod link;
 mod notifier;
@@ -17,10 +17,10 @@ use link::Link;
 use std::fmt;
 use std::sync::Arc;
 
-/// Begins every key and channel, unless the cluster has a word of its own.
+/// The prefix of every key and channel, unless the cluster has its own.
 pub const PREFIX: &str = "crawler";
 
-/// A server and the part of its keys that belongs to this cluster.
+/// A server and this cluster's part of its keys.
 #[derive(Clone)]
 pub struct Redis {
     link: Arc<Link>,
@@ -33,12 +33,12 @@ impl Redis {
         Ok(Redis { link: Arc::new(Link::new(url)?), prefix: prefix.into() })
     }
 
-    /// The same, with a connection of its own: nobody waits for what others do with theirs.
+    /// The same with its own connection, so that callers do not wait for each other.
     pub fn with_own_connection(&self) -> Redis {
         Redis { link: Arc::new(self.link.with_own_connection()), prefix: Arc::clone(&self.prefix) }
     }
 
-    /// Whether it answers.
+    /// Whether it responds.
     pub fn ping(&self) -> Result<()> {
         self.link.run(|connection| redis::cmd("PING").query(connection))
     }

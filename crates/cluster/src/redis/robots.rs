@@ -1,4 +1,4 @@
-//! The robots cache: what one worker fetched, the next owner of the host need not fetch again.
+//! The robots.txt cache: what one worker fetched, the next owner of the host need not fetch again.
 
 use super::Redis;
 use crate::server_error::Result;
@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 const HEAD_BYTES: usize = 18;
 
 impl Redis {
-    /// What is known of the origin's robots.txt; nothing where it expired or is not readable.
+    /// The stored robots.txt of the origin; None if it expired or is invalid.
     pub fn robots(&self, origin: &str) -> Result<Option<StoredRobots>> {
         let key = self.robots_key(origin);
         let value: Option<Vec<u8>> =
@@ -19,7 +19,7 @@ impl Redis {
         Ok(value.as_deref().and_then(decoded))
     }
 
-    /// Keeps it until it expires.
+    /// Stores it until it expires.
     pub fn put_robots(&self, origin: &str, robots: &StoredRobots, now: Millis) -> Result<()> {
         let Some(left @ 1..) = robots.expires.0.checked_sub(now.0) else {
             return Ok(());
@@ -34,11 +34,11 @@ impl Redis {
     }
 }
 
-/// What waits to be kept; what is too much for it is not kept.
+/// The queue of files to store; when it is full, further ones are dropped.
 const WAITING: usize = 1_000;
 
-/// The cache as an owner of shards uses it: what the state does not know is looked for here, and nothing else is believed
-/// of it. Keeping is done by a thread of its own.
+/// The cache for an owner of shards: looked up for what the state lacks, and never trusted beyond that. A thread stores
+/// new files.
 pub struct RobotsCache {
     redis: Redis,
     to_keep: Option<SyncSender<(Box<str>, StoredRobots)>>,
@@ -46,7 +46,7 @@ pub struct RobotsCache {
 }
 
 impl RobotsCache {
-    /// `redis` is best one that nobody else uses: who asks does not wait for others then.
+    /// `redis` should be used by nobody else: lookups then do not wait for others.
     pub fn start(redis: Redis) -> std::io::Result<RobotsCache> {
         let (to_keep, kept) = sync_channel::<(Box<str>, StoredRobots)>(WAITING);
         let keeps = redis.clone();
@@ -54,7 +54,7 @@ impl RobotsCache {
             for (origin, robots) in kept {
                 let now = robots.fetched_at;
                 if let Err(error) = keeps.put_robots(&origin, &robots, now) {
-                    tracing::debug!(%error, %origin, "robots.txt is not kept");
+                    tracing::debug!(%error, %origin, "robots.txt not cached");
                 }
             }
         })?;
@@ -68,7 +68,7 @@ impl RobotsCache {
         }
     }
 
-    /// Nothing where it is not known, or where Redis does not answer.
+    /// None if it is unknown, or if Redis does not respond.
     pub(crate) fn find(&self, origin: &str) -> Option<StoredRobots> {
         self.redis.robots(origin).ok().flatten()
     }
@@ -92,7 +92,7 @@ fn encoded(robots: &StoredRobots) -> Vec<u8> {
     value
 }
 
-/// Others may write to the same Redis: what does not look right is a miss.
+/// Others may write to the same Redis: invalid data is a miss.
 fn decoded(value: &[u8]) -> Option<StoredRobots> {
     let (fetched_at, rest) = value.split_first_chunk::<8>()?;
     let (expires, rest) = rest.split_first_chunk::<8>()?;

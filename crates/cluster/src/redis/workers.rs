@@ -1,4 +1,5 @@
-//! Heartbeats and live figures of the workers, for display: who is alive and what it does. Ownership is by leases.
+//! Heartbeats and live figures of the workers, for display: who is alive and what it does. Ownership depends on leases
+//! only.
 
 use super::Redis;
 use crate::server_error::Result;
@@ -14,9 +15,9 @@ pub const REPORT_TTL: Duration = Duration::from_secs(120);
 #[serde(default)]
 pub struct WorkerFigures {
     pub name: String,
-    /// `active`, `idle`, `draining`, `waiting`: the worker's own word.
+    /// `active`, `idle`, `draining`, `waiting`, as the worker reports it.
     pub state: String,
-    /// That of the request which has been under way for longest.
+    /// The URL of the request that has been in flight for longest.
     pub current_url: Option<String>,
     pub shards: u32,
     pub pages: u64,
@@ -57,7 +58,7 @@ impl Redis {
         })
     }
 
-    /// Those that reported within [`REPORT_TTL`], by name.
+    /// The workers that reported within [`REPORT_TTL`], by name.
     pub fn workers(&self, now: Millis) -> Result<Vec<WorkerFigures>> {
         let names_key = self.names_key();
         let values: Vec<Option<String>> = self.link.run(|connection| {

@@ -1,10 +1,11 @@
-//! What was applied and is not committed: it is bounded, for while the database or Kafka is away it is in memory only.
+//! Changes that are applied and not committed. They are bounded, because while the database or Kafka is unavailable
+//! they are only in memory.
 
 use std::collections::VecDeque;
 
-/// Of visits that have ended. Whoever has more waits, and nothing new is asked for.
+/// Visits that have ended. Beyond this the caller waits, and no new requests are sent.
 const MOST_VISITS: usize = 10_000;
-/// Of changes of whatever kind: what comes in from others ends no visit.
+/// Changes of any kind: incoming messages end no visit.
 const MOST_CHANGES: usize = 1_000_000;
 
 #[derive(Debug, Default)]
@@ -22,14 +23,14 @@ struct Batch {
 }
 
 impl Held {
-    /// A batch of so many changes, by which so many visits have ended.
+    /// A batch of this many changes, which ends this many visits.
     pub(super) fn hold(&mut self, number: u64, changes: usize, visits: usize) {
         self.batches.push_back(Batch { number, visits, changes });
         self.visits += visits;
         self.changes += changes;
     }
 
-    /// All batches up to this one are.
+    /// All batches up to this one are committed.
     pub(super) fn committed(&mut self, number: u64) {
         while let Some(batch) = self.batches.pop_front_if(|batch| batch.number <= number) {
             self.visits -= batch.visits;

@@ -1,4 +1,4 @@
-//! Reads queues, due entries and robots.txt from the database, with what is not committed yet laid over them.
+//! Reads queues, due entries and robots.txt from the database, overlaid with what is not committed yet.
 
 use super::PostgresState;
 use super::rows::number;
@@ -16,7 +16,7 @@ impl PostgresState {
         after: Option<OrderKey>,
         limit: usize,
     ) -> Result<Vec<Entry>, StateError> {
-        // Before the query: changes that are committed meanwhile are in its result.
+        // Before the query: changes committed meanwhile are in its result.
         let over = self.shared.overlay().queue(at);
         let gone = over.values().filter(|value| value.is_none()).count();
         let most = i64::try_from(limit + gone).unwrap_or(i64::MAX);
@@ -41,7 +41,7 @@ impl PostgresState {
             let (order, visit) = read.map_err(unreadable)?;
             entries.insert(order, visit.into_boxed_slice());
         }
-        // There may be more rows beyond those that were read: overlaid entries there belong to a later load.
+        // There may be more rows after those that were read: overlaid entries there belong to a later load.
         let end = if is_all { None } else { entries.keys().next_back().copied() };
         for (order, value) in over {
             if after.is_some_and(|after| order <= after) || end.is_some_and(|end| order > end) {

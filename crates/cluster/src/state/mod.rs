@@ -1,8 +1,8 @@
 //! The frontier state of a shard's owner in PostgreSQL: queues, fingerprints, hosts, robots.txt, counts.
 //!
-//! Whoever applies a batch does not wait for the server: a thread commits what has been applied ([`writer`]), and loads see
-//! it at once ([`overlay`]). Each shard's part of a batch is written under the epoch at which the shard was owned when the
-//! batch was applied; it is left out if the shard has another owner by then.
+//! A caller that applies a batch does not wait for the server: a thread commits what has been applied ([`writer`]), and
+//! loads see it at once ([`overlay`]). Each shard's part of a batch is written under the epoch at which the shard was
+//! owned when the batch was applied; it is left out if the shard has another owner by then.
 
 mod held;
 mod loading;
@@ -42,7 +42,7 @@ pub struct PostgresState {
     database: Database,
     worker: String,
     shared: Arc<Shared>,
-    /// Bounded: [`Shared::wait_for_room`] blocks whoever applies too much.
+    /// Bounded: [`Shared::wait_for_room`] blocks a caller that applies too much.
     to_writer: Option<Sender<Applied>>,
     writer: Option<JoinHandle<()>>,
     session: RefCell<Option<Session>>,
@@ -80,7 +80,7 @@ impl PostgresState {
         })
     }
 
-    /// The cache is asked for a robots.txt that the database does not have.
+    /// Looks up a robots.txt in the cache if the database does not have it.
     pub fn with_robots_cache(self, robots_cache: Option<RobotsCache>) -> PostgresState {
         let mut state = self;
         state.robots_cache = robots_cache;
@@ -167,7 +167,7 @@ impl ShardState for PostgresState {
             return Err(self.shared.failure());
         }
         self.shared.wait_for_room();
-        // Rare, and it concerns all keys of the job: loads must not see it half done.
+        // Rare, and it affects all keys of the job: loads must not see it half done.
         if forgets_job {
             self.shared.wait_for(number)?;
         }

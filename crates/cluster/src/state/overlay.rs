@@ -16,7 +16,7 @@ struct Latest {
 
 type DelayedKey = (Millis, QueueAt, OrderKey);
 
-/// Values stay in their batches, which the writer shares; here are only the places of the latest ones.
+/// Values stay in their batches, which the writer shares; here are only references to the latest ones.
 #[derive(Debug, Default)]
 pub(super) struct Overlay {
     batches: BTreeMap<u64, Arc<StateBatch>>,
@@ -112,13 +112,13 @@ impl Overlay {
         }
     }
 
-    /// Entries that were added to a queue, and `None` for those that were removed.
+    /// Entries added to a queue; `None` for removed ones.
     pub(super) fn queue(&self, at: QueueAt) -> BTreeMap<OrderKey, Option<Box<[u8]>>> {
         let queue = self.queues.get(&at).into_iter().flatten();
         queue.map(|(order, latest)| (*order, self.value(*latest))).collect()
     }
 
-    /// Delayed entries, and `None` for those that were removed.
+    /// Delayed entries; `None` for removed ones.
     pub(super) fn delayed(&self) -> BTreeMap<DelayedKey, Option<Box<[u8]>>> {
         self.delayed.iter().map(|(key, latest)| (*key, self.value(*latest))).collect()
     }

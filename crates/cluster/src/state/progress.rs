@@ -1,4 +1,5 @@
-//! How far the writer has come: shared by the writer, by whoever applies batches and by whoever waits for a commit.
+//! The progress of the writer: shared by the writer, by callers that apply batches, and by those that wait for a
+//! commit.
 
 use super::held::Held;
 use super::overlay::Overlay;
@@ -48,7 +49,7 @@ impl Shared {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes a batch that ends so many visits visible to loads, and gives it a number.
+    /// Makes a batch that ends this many visits visible to loads, and returns its number.
     pub(super) fn applied(&self, batch: &Arc<StateBatch>, ended: usize) -> u64 {
         let number = self.applied.fetch_add(1, Ordering::AcqRel) + 1;
         self.overlay().apply(number, batch);
@@ -91,7 +92,7 @@ impl Shared {
         self.wait_for(self.applied.load(Ordering::Acquire))
     }
 
-    /// The writer cannot go on.
+    /// The writer cannot continue.
     pub(super) fn failed(&self, error: DatabaseError) {
         self.progress().failure = Some(Arc::new(error));
         self.moved.notify_all();

@@ -1,4 +1,4 @@
-//! Restores what the frontier keeps in memory of the shards that this process takes over.
+//! Restores the in-memory state of the frontier for shards that this process takes over.
 
 use super::PostgresState;
 use super::loading::{shard_number, unreadable, wanted};

@@ -1,4 +1,4 @@
-//! Batches as rows of tables: of each key the latest change. Values are borrowed from the batches.
+//! Converts batches to rows of tables: the latest change of each key. Values are borrowed from the batches.
 
 use super::Applied;
 use crate::database::Connection;
@@ -24,7 +24,7 @@ struct Blocked {
 
 #[derive(Default)]
 pub(super) struct Rows<'b> {
-    /// Under which epoch each shard was owned.
+    /// The epoch under which each shard was owned.
     pub(super) epochs: BTreeMap<u16, i64>,
     urls: BTreeMap<UrlKey, Option<&'b [u8]>>,
     hosts: BTreeMap<HostKey, &'b [u8]>,
@@ -44,7 +44,7 @@ impl<'b> Rows<'b> {
         let mut rows = Rows::default();
         for applied in batches {
             for (shard, epoch) in &applied.epochs {
-                // The shard was lost and taken again in between: what was applied before must not be written.
+                // The shard was lost and taken again in between: earlier changes must not be written.
                 if rows.epochs.insert(*shard, *epoch).is_some_and(|before| before != *epoch) {
                     rows.drop_shard(*shard);
                 }
@@ -281,7 +281,7 @@ impl<'b> Rows<'b> {
     }
 }
 
-/// Rows of a shard, a number within it and bytes, as columns; `sql` takes the three of them.
+/// Rows of a shard, a number within it and bytes, as columns; `sql` takes these three.
 async fn write_records<'r>(
     client: &Connection,
     sql: &str,

@@ -61,7 +61,7 @@ pub(super) fn run(
         is_unreachable = false;
         shared.epochs.set_failing(Writing::Frontier, false);
         shared.committed(last);
-        // Kafka notifies its readers itself.
+        // Kafka wakes its readers itself.
         if positions.is_none() {
             shared.notify(rows.sent_to());
         }

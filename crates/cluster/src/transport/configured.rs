@@ -1,4 +1,5 @@
-//! What carries messages to the shards, as the cluster was made with: every thread opens its own way from it.
+//! The transport of messages to the shards, as fixed when the cluster was created; every thread opens its own
+//! connection.
 
 use super::KafkaLog;
 use crate::kafka::{Access, Kafka, Topics};
@@ -8,9 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Clone, Debug)]
 pub enum Transport {
-    /// A table of the database: what is sent goes with the transaction that it belongs to.
+    /// A table of the database: messages are written in the transaction they belong to.
     Inbox,
-    /// Acknowledged before the transaction that it belongs to, which notes where it is.
+    /// Acknowledged before the transaction they belong to, which records their position.
     Kafka { access: Access, topics: Topics, cluster: String, problems: Arc<Problems> },
 }
 
@@ -28,7 +29,7 @@ impl Transport {
         self
     }
 
-    /// None where there is no log beside the database. Does not connect.
+    /// None without a log outside the database. Does not connect.
     pub fn log(&self) -> Result<Option<KafkaLog>> {
         match self {
             Transport::Inbox => Ok(None),
@@ -38,7 +39,7 @@ impl Transport {
         }
     }
 
-    /// A client of the same servers, for what is published there.
+    /// A client of the same servers, for publishing.
     pub fn client(&self) -> Result<Option<(Kafka, Topics)>> {
         match self {
             Transport::Inbox => Ok(None),
@@ -48,7 +49,7 @@ impl Transport {
         }
     }
 
-    /// Whether the servers are there, with the topics as they have to be and for no other cluster.
+    /// Checks that the servers are reachable, and that the topics match and belong to this cluster.
     pub fn verify(&self) -> Result<()> {
         let Transport::Kafka { access, topics, cluster, .. } = self else { return Ok(()) };
         let mut kafka = Kafka::new(access.clone())?;
@@ -56,7 +57,7 @@ impl Transport {
         topics.claim(&mut kafka, cluster)
     }
 
-    /// What is wrong now, in words; None where all is well.
+    /// The current problem; None if there is none.
     pub fn problem(&self) -> Option<String> {
         match self {
             Transport::Inbox => None,
@@ -64,7 +65,7 @@ impl Transport {
         }
     }
 
-    /// A thread that uses it has succeeded or failed. Said once, and once more when it is over.
+    /// A thread has succeeded or failed. Logs a problem once, and its end.
     pub(crate) fn note(&self, who: &'static str, failure: Option<&ServerError>) {
         if let Transport::Kafka { problems, .. } = self {
             problems.note(who, failure);
@@ -72,7 +73,7 @@ impl Transport {
     }
 }
 
-/// What is wrong, by who has found it.
+/// The problem, by the thread that found it.
 #[derive(Debug, Default)]
 pub struct Problems {
     known: Mutex<BTreeMap<&'static str, String>>,
@@ -92,12 +93,12 @@ impl Problems {
         match failure {
             Some(error) => {
                 if known.insert(who, error.to_string()).is_none() {
-                    tracing::warn!(%error, who, "kafka does not take or give what it should; it is tried again until it does");
+                    tracing::warn!(%error, who, "Kafka request failed; retrying");
                 }
             }
             None => {
                 if known.remove(who).is_some() {
-                    tracing::warn!(who, "kafka answers again");
+                    tracing::warn!(who, "Kafka is reachable again");
                 }
             }
         }

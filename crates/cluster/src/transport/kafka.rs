@@ -1,4 +1,4 @@
-//! The log in Kafka: topic `url_scheduled`, a partition for each shard. Kafka counts from zero, so its numbers are one
+//! The log in Kafka: topic `url_scheduled`, a partition for each shard. Kafka's offsets begin at zero, so they are one
 //! less than ours.
 
 use super::{Log, Messages, Offset};
@@ -7,16 +7,16 @@ use crate::server_error::Result;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// One user's way to the log, with connections of its own.
+/// One user's access to the log, with its own connections.
 pub struct KafkaLog {
     kafka: Kafka,
     topic: String,
-    /// By its id.
+    /// The id of the cluster.
     cluster: String,
 }
 
 impl KafkaLog {
-    /// Does not connect. See [`Topics::verify`] for what to look at before.
+    /// Does not connect. Call [`Topics::verify`] before.
     pub fn new(access: impl Into<Access>, topics: &Topics) -> Result<KafkaLog> {
         let topic = topics.name(Topic::UrlScheduled);
         Ok(KafkaLog { kafka: Kafka::new(access)?, topic, cluster: String::new() })
@@ -27,8 +27,8 @@ impl KafkaLog {
         KafkaLog { cluster: id.to_owned(), ..self }
     }
 
-    /// Waits until one of the shards has messages after its offset, but no longer than `limit`; gives those of all that
-    /// have, of each up to `max_bytes`.
+    /// Waits until one of the shards has messages after its offset, but no longer than `limit`; returns those of all
+    /// that have, up to `max_bytes` each.
     pub fn poll(
         &mut self,
         positions: &[(u16, Offset)],
@@ -46,16 +46,16 @@ impl KafkaLog {
         self.kafka.identity(&self.topic)
     }
 
-    /// Where each of these logs begins and ends: the offset before the first message that is left, and that of the last.
+    /// Where each of these logs begins and ends: the offset before the first remaining message, and that of the last.
     pub fn ranges(&mut self, shards: &[u16]) -> Result<Vec<(Offset, Offset)>> {
         let ranges = self.kafka.ranges(&self.topic, shards)?;
-        // Where their next will be is where our last is.
+        // Kafka's end offset is our last one.
         let ours = |offset: i64| u64::try_from(offset).unwrap_or(0);
         Ok(ranges.iter().map(|range| (ours(range.begin), ours(range.end))).collect())
     }
 
-    /// Tells Kafka how far the logs are applied: for its monitoring, and so that no other cluster takes the topics. The group
-    /// has the name of the topic.
+    /// Reports to Kafka how far the logs are applied: for its monitoring, and so that no other cluster takes the
+    /// topics. The group is named after the topic.
     pub fn note_progress(&mut self, applied: &[(u16, Offset)]) -> Result<()> {
         let next: Vec<(u16, i64)> = applied.iter().map(|(shard, offset)| (*shard, theirs(*offset))).collect();
         self.kafka.note_progress(&self.topic, &self.topic, &next, &self.cluster)
@@ -84,7 +84,7 @@ fn numbered(records: Records) -> Messages {
     records.into_iter().map(|(offset, value)| (ours(offset), value)).collect()
 }
 
-/// What comes after our offset, as Kafka numbers it.
+/// Our offset plus one, in Kafka's numbering.
 fn theirs(after: Offset) -> i64 {
     i64::try_from(after).unwrap_or(i64::MAX)
 }

@@ -1,4 +1,4 @@
-//! The log in memory: for simulations, and as the measure of what the contract means.
+//! The log in memory: for simulations, and as the reference of the contract.
 
 use super::{Log, Messages, Offset};
 use crate::server_error::{Result, ServerError, ServerErrorKind};
@@ -13,13 +13,13 @@ pub struct MemoryLog {
 
 #[derive(Debug, Default)]
 struct Shard {
-    /// How many were forgotten.
+    /// The number of forgotten messages.
     forgotten: u64,
     messages: VecDeque<Vec<u8>>,
 }
 
 impl MemoryLog {
-    /// Forgets what comes before this offset.
+    /// Forgets messages before this offset.
     pub fn forget_before(&self, shard: u16, offset: Offset) {
         let mut shards = self.lock();
         let shard = shards.entry(shard).or_default();
@@ -29,7 +29,7 @@ impl MemoryLog {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u16, Shard>> {
-        // A message is pushed whole.
+        // Messages are pushed whole.
         self.shards.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! Which job a `crawl` means: the one with its name, or else the one with the same seeds, list and job file.
+//! Which job a `crawl` command means: the one with its name, or else the one with the same seeds, list and job file.
 
 use argiope_model::Url;
 use serde::{Deserialize, Serialize};

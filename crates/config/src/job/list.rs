@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-/// Longer lines are no URLs.
+/// Longer lines are not URLs.
 const MAX_LINE: u64 = 65_536;
 const WHAT_TO_GIVE: &str = "give a readable file with one URL per line, or - for stdin";
 /// Problems that are shown; the others are counted.
@@ -35,8 +35,8 @@ pub struct SeedList {
 }
 
 impl SeedList {
-    /// Checks the whole list. A line that is no URL is reported and skipped, since any long list has some. A private
-    /// address without `--allow-private` is an error, since it concerns the crawl as a whole.
+    /// Checks the whole list. A line that is not a URL is reported and skipped, because any long list has some. A
+    /// private address without `--allow-private` is an error, because it concerns the whole crawl.
     pub fn open(path: &Path, rules: &SeedRules) -> Result<SeedList, Failure> {
         let file = if path == Path::new("-") { keep_stdin()? } else { open_file(path)? };
         let mut list = SeedList {

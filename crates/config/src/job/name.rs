@@ -7,11 +7,11 @@ pub fn name_problem(name: &str) -> Option<&'static str> {
     if name.trim().is_empty() {
         Some("it is empty")
     } else if name.chars().any(char::is_control) {
-        Some("it has control characters in it")
+        Some("it contains control characters")
     } else if name.chars().count() > MAX_NAME {
         Some("it is longer than 200 characters")
     } else if name.chars().all(|c| c.is_ascii_digit()) {
-        Some("digits alone would be taken for a job's number")
+        Some("digits alone would be read as a job's number")
     } else {
         None
     }

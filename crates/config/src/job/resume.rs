@@ -22,7 +22,7 @@ const MAY_CHANGE: [&str; 18] = [
     "max_redirects",
     "max_body",
     "traps",
-    // How hosts are reached and who is logged in does not change what is crawled.
+    // How hosts are reached and how the job logs in does not change what is crawled.
     "cookie_jar",
     "cookies_file",
     "login",
@@ -43,9 +43,9 @@ pub struct Difference {
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if SECRET.contains(&self.key.as_str()) {
-            return write!(f, "'{}' is not what the job began with", self.key);
+            return write!(f, "'{}' differs from what the job started with", self.key);
         }
-        write!(f, "'{}' was {} when the job began and is {} now", self.key, self.old, self.new)
+        write!(f, "'{}' was {} when the job started and is {} now", self.key, self.old, self.new)
     }
 }
 
@@ -104,11 +104,11 @@ fn fields(spec: &JobSpec) -> Map<String, Value> {
     }
     spec.seeds.sort_unstable();
     spec.seeds.dedup();
-    // The content of the cookie file may change, as its name may.
+    // The content of the cookie file may change, like its name.
     spec.cookies_text = None;
     match serde_json::to_value(&spec) {
         Ok(Value::Object(fields)) => fields,
-        // A specification is made of plain data; one that cannot be written equals nothing.
+        // A specification is plain data; one that cannot be serialized equals nothing.
         Ok(other) => Map::from_iter([(String::from("specification"), other)]),
         Err(error) => Map::from_iter([(String::from("specification"), Value::from(error.to_string()))]),
     }
@@ -153,9 +153,9 @@ mod tests {
         assert_eq!(
             shown,
             [
-                "'archive' was true when the job began and is false now",
-                "'scope' was \"host\" when the job began and is \"any\" now",
-                "'seeds' was [\"https://a.test/\"] when the job began and is [\"https://b.test/\"] now",
+                "'archive' was true when the job started and is false now",
+                "'scope' was \"host\" when the job started and is \"any\" now",
+                "'seeds' was [\"https://a.test/\"] when the job started and is [\"https://b.test/\"] now",
             ]
         );
     }
@@ -167,7 +167,7 @@ mod tests {
             cannot_resume("nightly", false, &compare_for_resume(&JobSpec::default(), &new).unwrap_err());
         assert_eq!(
             failure.messages,
-            ["job nightly is unfinished and 'archive' was true when the job began and is false now"]
+            ["job nightly is unfinished and 'archive' was true when the job started and is false now"]
         );
         assert!(failure.hint.unwrap().contains("--fresh"));
     }

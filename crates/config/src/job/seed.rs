@@ -86,7 +86,7 @@ pub fn parse_typed(text: &str, normal: &NormalRules) -> Result<Url, SeedProblem>
     let absolute = with_scheme(text).map_err(|why| unusable(text, &why))?;
     Url::parse(&absolute, normal).map_err(|error| match error {
         UrlError::Scheme(scheme) => {
-            unusable(text, &format!("scheme '{scheme}' is unknown, http and https are known"))
+            unusable(text, &format!("scheme '{scheme}' is not supported, only http and https"))
         }
         other => unusable(text, &other.to_string()),
     })
@@ -96,7 +96,7 @@ fn unusable(text: &str, why: &str) -> SeedProblem {
     SeedProblem::Unusable(format!("'{}' cannot be crawled: {why}", shown(text.trim())))
 }
 
-/// What makes a host name invalid in DNS. Links to such hosts just fail; in a seed it is a typing error.
+/// What makes a host name invalid in DNS. Links to such hosts simply fail; in a seed it is a typing error.
 fn name_problem(name: &str) -> Option<&'static str> {
     if name.starts_with('[') {
         return None;
@@ -105,7 +105,7 @@ fn name_problem(name: &str) -> Option<&'static str> {
         return Some("an empty part between its dots");
     }
     if name.len() > 253 || name.split('.').any(|part| part.len() > 63) {
-        return Some("a part that is longer than names can be");
+        return Some("a part that is longer than DNS allows");
     }
     None
 }
@@ -137,7 +137,7 @@ fn with_scheme(text: &str) -> Result<String, String> {
         let scheme = before.chars().all(|c| c.is_ascii_alphanumeric() || c == '+' || c == '-');
         let port = after.split(['/', '?', '#']).next().unwrap_or("");
         if scheme && (port.is_empty() || !port.bytes().all(|b| b.is_ascii_digit())) {
-            return Err(format!("scheme '{before}' is unknown, http and https are known"));
+            return Err(format!("scheme '{before}' is not supported, only http and https"));
         }
     }
     Ok(format!("https://{text}"))
@@ -234,10 +234,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_web_address_says_so() {
+    fn an_invalid_seed_is_explained() {
         for (text, part) in [
-            ("ftp://example.com", "scheme 'ftp' is unknown"),
-            ("mailto:a@example.com", "scheme 'mailto' is unknown"),
+            ("ftp://example.com", "scheme 'ftp' is not supported"),
+            ("mailto:a@example.com", "scheme 'mailto' is not supported"),
             ("./urls.txt", "--list"),
             ("", "empty"),
             ("https://", "cannot be crawled"),
@@ -245,7 +245,7 @@ mod tests {
             ("https://a..b/", "cannot be crawled: the host 'a..b' has an empty part between its dots"),
             (".example.com/", "path"),
             ("https://.example.com/", "an empty part"),
-            (&format!("https://{}.example/", "x".repeat(64)), "longer than names can be"),
+            (&format!("https://{}.example/", "x".repeat(64)), "longer than DNS allows"),
             ("https://u:hunter2@example.com/", "'https://u:***@example.com/' cannot be crawled: a user name"),
             ("u@example.com", "a user name"),
         ] {

@@ -1,4 +1,4 @@
-//! What holds of any file: it is read or refused at a place that is in it, and what is written is read back.
+//! Properties of any file: it is read, or refused at a place within it, and output can be read back.
 
 use super::yaml::{Node, NodeValue};
 use super::*;
@@ -10,7 +10,7 @@ fn config() -> ProptestConfig {
     ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// Pieces of YAML, in any order, beside anything at all.
+/// Pieces of YAML, in any order, mixed with arbitrary text.
 fn piece() -> impl Strategy<Value = String> {
     let known = prop::sample::select(vec![
         "crawl:",
@@ -90,7 +90,7 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// All scalars as text, as the tree has them before they get types.
+/// All scalars as text, before they get types.
 fn as_text(value: &Value) -> Value {
     match value {
         Value::Array(items) => items.iter().map(as_text).collect(),

@@ -95,7 +95,7 @@ fn the_cluster_example_loads_as_it_stands() {
 }
 
 #[test]
-fn a_store_that_nobody_would_use_is_refused() {
+fn settings_of_an_unused_store_are_refused() {
     for (text, key) in [
         ("storage: {html_bucket: x}", "storage.html_bucket"),
         ("storage: {metadata_db_url: x, html_endpoint: x}", "storage.html_endpoint"),
@@ -203,7 +203,7 @@ fn what_makes_no_sense_is_placed_too() {
     assert_eq!(errors_of("workers: {pod_count_min: 20, pod_count_max: 10}\n").len(), 1);
 }
 
-/// What only the room that uses a value can judge is said at the value, and all of it at once.
+/// Problems that only the crate that uses a value can detect are reported at the value, all of them at once.
 #[test]
 fn values_are_judged_by_those_who_use_them_each_in_its_line() {
     let text = "crawl:
@@ -331,7 +331,7 @@ fn the_two_kinds_of_files_are_told_apart_by_their_keys() {
     assert!(wrong("crawl: {max_depth: 3}\n", FileKind::Job).contains("this is a configuration file"));
 }
 
-/// Every key with all of its options set, as the types write themselves.
+/// Every key with all of its options set, as the types serialize themselves.
 fn full_job() -> Map<String, Value> {
     let spec = JobSpec {
         name: Some("n".into()),
@@ -368,7 +368,7 @@ fn what_is_written_out_is_read_back() {
     assert_eq!(serde_json::to_value(spec).unwrap(), Value::Object(full_job()));
     for text in ["", OPERATORS_EXAMPLE] {
         let mut given = config(text).unwrap();
-        // What is written out has politeness.default_delay as well.
+        // The output has politeness.default_delay as well.
         given.crawl.default_crawl_delay = None;
         let yaml = to_yaml(&serde_json::to_value(&given).unwrap());
         assert_eq!(config(&yaml).unwrap_or_else(|e| panic!("{e:#?}\n{yaml}")), given);
@@ -395,7 +395,7 @@ fn example(kind: &schema::Kind) -> String {
         Kind::Delay | Kind::Duration | Kind::SomeTime => String::from("2s"),
         Kind::Size => String::from("1MB"),
         Kind::Word(words) | Kind::WordOr(words, _) => words[0].to_owned(),
-        // Each has an example in what it says it expects.
+        // Each has an example in the text of what it expects.
         Kind::Parsed(form) => {
             let example = form.expected.split("such as ").nth(1).unwrap_or("x");
             format!("\"{}\"", example.split([' ', ',']).next().unwrap_or("x"))
@@ -432,7 +432,7 @@ fn every_key_of_the_tables_has_a_place_in_the_types() {
                 }
                 _ => {}
             }
-            // Some mean nothing alone.
+            // Some have no effect alone.
             let beside = match (section.name, key.name) {
                 ("storage", "html_bucket") => "metadata_db_url: x, ",
                 ("cluster", "kafka_ssl_ca") => "kafka_security_protocol: SSL, ",
@@ -477,7 +477,7 @@ fn values_whose_variables_are_not_set_are_left_out_and_named() {
     assert_eq!(domain.delay.unwrap().0, Duration::from_secs(3));
     assert!(domain.basic_auth.is_none() && domain.extraction.is_none());
     assert!(config.crawl.job.is_empty() && config.storage.metadata_db_url.is_none());
-    // A file that is checked needs all of them, and one that is wrong tells all at once.
+    // Checking a file requires all of them, and reports all errors at once.
     assert_eq!(errors_of(text).len(), 6);
     assert_eq!(errors_of(&format!("{text}retentoin: {{}}\n")).len(), 7);
 }

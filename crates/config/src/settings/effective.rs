@@ -11,12 +11,12 @@ use argiope_politeness::settings::{
 use argiope_politeness::{HumanDuration, PolitenessRules, PolitenessSettings, RetrySteps};
 use serde_json::{Map, Value};
 
-/// The sections in the order they are shown. The output can be read again and means the same.
+/// The sections in the order they are shown. The output can be read again with the same meaning.
 pub fn effective(config: &ConfigFile) -> Result<Vec<(&'static str, Value)>, Failure> {
     let mut whole = config.clone();
     let job = merge_job(JobSpec::default(), &config.crawl.job).map_err(Failure::failed)?;
     whole.crawl.job = object(&job)?;
-    // Those of a single job.
+    // Keys of a single job.
     whole.crawl.job.retain(|key, _| !matches!(key.as_str(), "name" | "seeds" | "delay" | "login"));
     let concurrency = job.concurrency.unwrap_or(config.workers.concurrency);
     whole.crawl.job.insert(String::from("concurrency"), Value::from(concurrency));
@@ -24,7 +24,7 @@ pub fn effective(config: &ConfigFile) -> Result<Vec<(&'static str, Value)>, Fail
     whole.crawl.job.insert(String::from("user_agent"), Value::from(agent));
     whole.storage.archive_file_size = Some(whole.storage.archive_file_size());
     whole.politeness = spelled_out(politeness_of(config)).map_err(Failure::usage_all)?;
-    // Shown where they are in force, in politeness.
+    // Shown under politeness, where they take effect.
     whole.crawl.default_crawl_delay = None;
     whole.crawl.max_retries = None;
     let mut sections = object(&whole)?;
@@ -44,7 +44,7 @@ fn spelled_out(
     mut settings: PolitenessSettings,
 ) -> Result<PolitenessSettings, Vec<argiope_politeness::PolitenessError>> {
     let rules = PolitenessRules::compile(&settings)?;
-    // No host has an empty name, so these are the rules without any domain's own.
+    // No host has an empty name, so these are the rules without any domain overrides.
     let general = rules.for_host("");
     let duration = |duration| Some(HumanDuration(duration));
     let adaptive = general.adaptive();

@@ -27,7 +27,7 @@ pub(super) fn check_options(options: &CrawlOptions) -> Result<(), Failure> {
     }
 }
 
-/// The highest concurrency of any job applies to the process; the same notice is shown once.
+/// The highest concurrency of any job applies to the process; identical notices are shown once.
 pub(super) fn reconcile(files: &[PathBuf], all: &mut [CrawlSettings]) -> Result<(), Failure> {
     let name = |number: usize| files.get(number).map(|path| path.display().to_string()).unwrap_or_default();
     for (number, settings) in all.iter().enumerate() {

@@ -156,7 +156,7 @@ fn what_is_shown_as_in_force_is_a_configuration_again() {
 }
 
 #[test]
-fn a_name_that_cannot_be_asked_for_is_refused() {
+fn an_invalid_job_name_is_refused() {
     let named = |name: &str| {
         let options = CrawlOptions { name: Some(name.to_owned()), ..seeds(&["a.test"]) };
         CrawlSettings::merge(&global(), &options, &LoadedConfig::default(), None, &no_stored_job)

@@ -1,4 +1,4 @@
-//! The links of a page: stored as they are, and judged by the job's rules for what they discover.
+//! The links of a page: stored unchanged, and checked by the job's rules to find new URLs.
 
 use super::{ContentReader, PageContent};
 use crate::recent::Recent;
@@ -8,7 +8,8 @@ use argiope_frontier::{Discovery, Found};
 use argiope_model::{Millis, Rel, RequestKind, Skip, SkipReason, Url};
 use argiope_store::links::{self as stored, LinkBatch};
 
-/// What refused a link: the rules of the job do so on every page (but for its depth), the page only for itself.
+/// Why a link was skipped: the rules of the job apply on every page (except for its depth), those of the page only to
+/// itself.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RefusedBy {
     Rules,
@@ -35,7 +36,7 @@ impl ContentReader<'_> {
         Some(batch)
     }
 
-    /// Judges each link by the job's rules. Returns whether one leads to something new of the page's own URL pattern.
+    /// Checks each link by the job's rules. Returns whether one leads to a new URL of the page's own URL pattern.
     pub(super) fn add_links(
         &self,
         extracted: &Extracted,

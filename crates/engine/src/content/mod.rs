@@ -1,5 +1,5 @@
-//! The body of a response becomes what is stored of it: the page's row, its links, and the URLs that they discover. No I/O: a
-//! page that is recovered from the archive is read in the same way.
+//! Turns the body of a response into what is stored of it: the page's row, its links, and the URLs it discovers. No
+//! I/O: a page recovered from the archive is processed in the same way.
 
 mod links;
 mod refusals;
@@ -21,7 +21,7 @@ use argiope_model::{ContentHash, FingerprintKey, Millis, Page, Resources, Url, V
 use argiope_store::catalogue::{OpenGraph, PageRow, SkippedRow};
 use argiope_store::links::LinkBatch;
 
-/// What one thread keeps from page to page.
+/// The buffers of one thread, reused from page to page.
 pub(crate) struct Buffers {
     pub(crate) scratch: Scratch,
     pub(crate) recent: Recent,
@@ -45,13 +45,13 @@ pub(crate) struct ResponseBody<'a> {
     pub(crate) now: Millis,
 }
 
-/// What the body of a page says. Its row lacks what is known of the request.
+/// The result of processing the body of a page. Its row still lacks the fields of the request.
 pub(crate) struct PageContent {
     pub(crate) row: PageRow,
     pub(crate) links: Option<LinkBatch>,
     pub(crate) discoveries: Vec<Discovery>,
     pub(crate) skipped: Vec<SkippedRow>,
-    /// For the detection of traps; only of pages that are no errors.
+    /// For trap detection; only for pages that are not errors.
     pub(crate) note: Option<SeenPage>,
     pub(crate) charset: Option<&'static str>,
     pub(crate) payload_hash: Option<ContentHash>,
@@ -143,7 +143,7 @@ impl ContentReader<'_> {
 /// What distinguishes a page from others of its URL pattern.
 fn text_of(extracted: &Extracted) -> PageText {
     let words = match extracted.media {
-        // What is not text is the same only if every byte is.
+        // Content other than text is a duplicate only if every byte is the same.
         Media::Other => {
             extracted.content_hash.0.iter().take(8).fold(0, |hash, b| (hash << 8) | u64::from(*b))
         }

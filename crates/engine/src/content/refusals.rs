@@ -1,4 +1,4 @@
-//! Rows for what a page has and the crawl does not take: links over the limit, URLs that are too long, the rest of a body
+//! Rows for what the crawl does not take from a page: links over the limit, URLs that are too long, the rest of a body
 //! that was cut.
 
 use super::ContentReader;
@@ -48,7 +48,7 @@ impl ContentReader<'_> {
     }
 }
 
-/// A body that is not complete: what the rest links to is not known. `announced` is the length that the server announced.
+/// An incomplete body: the links in the rest are not known. `announced` is the length that the server announced.
 pub(crate) fn truncated(visit: &Visit, error: &str, received: u64, announced: Option<u64>) -> SkippedRow {
     let cut = announced.map_or(0, |announced| announced.saturating_sub(received));
     let what = error.strip_prefix(TRUNCATED).unwrap_or(error);
@@ -57,10 +57,10 @@ pub(crate) fn truncated(visit: &Visit, error: &str, received: u64, announced: Op
         cut => format!("{} missing", plural(cut, "byte is", "bytes are")),
     };
     let advice = match Truncation::of_detail(what) {
-        Truncation::Length if visit.kind == RequestKind::Sitemap => " (no more is taken of a sitemap)",
+        Truncation::Length if visit.kind == RequestKind::Sitemap => "(a longer sitemap is always cut)",
         Truncation::Length => " (--max-body SIZE, max_body)",
         Truncation::Time => " (--timeout DURATION, timeout)",
-        Truncation::Disconnect => "; 'argiope retry' asks again",
+        Truncation::Disconnect => "; run 'argiope retry' to fetch it again",
     };
     let detail = format!("{what}; {missing}; links beyond the cut are not followed{advice}");
     let row = skipped_row(visit, visit.scheduled_url(), Skip::new(SkipReason::BodyTruncated, detail));

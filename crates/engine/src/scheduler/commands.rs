@@ -1,4 +1,4 @@
-//! Commands of users to a running crawl. Those that concern one job are in [`super::jobs`].
+//! Commands of users to a running crawl. Commands for one job are in [`super::jobs`].
 
 use super::{JobCommand, Scheduler};
 use crate::engine::Stop;
@@ -70,7 +70,7 @@ impl Scheduler {
             }
             Command::Job(command) => self.job_command(command, at)?,
             Command::Requeue { job, pages, answer } => {
-                // Without an answer the caller knows that it is too late.
+                // Without a reply the caller knows that it is too late.
                 let context = self.jobs.get(job).filter(|job| !self.run.ended.contains_key(&job.id));
                 let Some(context) = context.filter(|_| self.run.stopping.is_none()) else { return Ok(()) };
                 self.apply(Vec::new())?;
@@ -87,7 +87,7 @@ impl Scheduler {
             }
             Command::Why { job, url, answer } => {
                 if let Some(context) = self.jobs.get(job) {
-                    // Decisions that are not written yet are part of the answer.
+                    // Decisions that are not written yet are part of the reply.
                     self.apply(Vec::new())?;
                     let state = self.state.as_ref();
                     let why = why::of_frontier(&self.frontier, state, &context, &url, &self.key, at)?;

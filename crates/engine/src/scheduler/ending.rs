@@ -5,17 +5,17 @@ use argiope_model::{JobId, Millis};
 use argiope_store::catalogue::{JobState, JobUpdate};
 use std::time::Duration;
 
-/// A host that waits longer than this, with nothing else to do, does not keep a crawl running.
+/// A host that waits longer than this, with no other work, does not keep a crawl running.
 pub(crate) const BLOCKED: Duration = Duration::from_secs(600);
 
-/// A job's end, seen from the frontier.
+/// How a job ends, from the frontier's view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JobEnd {
     /// Nothing is left.
     Done,
     /// `--max-pages` is reached.
     Limit,
-    /// All that is left cannot be asked for a long time.
+    /// All remaining URLs are blocked for long.
     Blocked { until: Millis },
     /// A user has stopped it: it can be resumed.
     Stopped,
@@ -24,7 +24,7 @@ pub(crate) enum JobEnd {
 }
 
 impl JobEnd {
-    /// The state and the message that the catalogue gets.
+    /// The state and the message for the catalogue.
     pub(super) fn stored(self) -> (Option<JobState>, Option<String>) {
         match self {
             JobEnd::Done => (Some(JobState::Completed), None),
@@ -45,7 +45,7 @@ impl Scheduler {
             return self.frontier.requests_under_way() == 0 && !self.frontier.has_uncommitted()
                 || at >= self.run.give_up_at;
         }
-        // A job of a cluster ends when all members have done their part.
+        // A job of a cluster ends when all members have finished their part.
         if self.member.is_some() || !self.run.deleting.is_empty() {
             return false;
         }

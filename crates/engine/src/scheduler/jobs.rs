@@ -1,5 +1,5 @@
 //! Jobs come and go in a running crawl of one machine: they are added, paused, resumed, changed, cancelled and deleted
-//! while others run. In a cluster the same happens by events, see [`crate::shards`].
+//! while others run. In a cluster this happens by events, see [`crate::shards`].
 
 use super::{JobEnd, Scheduler};
 use crate::error::EngineError;
@@ -55,7 +55,7 @@ pub(crate) enum JobCommand {
 }
 
 impl Scheduler {
-    /// Only errors of the stores end the crawl; those of a command go to the user who gave it.
+    /// Only errors of the stores end the crawl; errors of a command go to the user who gave it.
     pub(super) fn job_command(&mut self, command: JobCommand, at: Millis) -> Result<(), EngineError> {
         let (answer, done) = match command {
             JobCommand::Delete { job, answer } => {
@@ -75,7 +75,7 @@ impl Scheduler {
         match done {
             Err(CommandError::Engine(error)) if !matches!(error, EngineError::Settings(_)) => Err(error),
             done => {
-                // Whoever gave the command sees what has changed.
+                // The user who gave the command sees the change at once.
                 self.publish(at);
                 let _ = answer.send(done);
                 Ok(())
@@ -83,7 +83,7 @@ impl Scheduler {
         }
     }
 
-    /// The job, if it runs or is paused here.
+    /// The job, if it is running or paused here.
     fn open_job(&self, job: JobId) -> Result<Arc<JobContext>, CommandError> {
         let open = self.jobs.get(job).filter(|job| !self.run.ended.contains_key(&job.id));
         open.ok_or(CommandError::UnknownJob(job))

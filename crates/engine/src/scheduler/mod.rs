@@ -28,7 +28,7 @@ use crate::visit_record::VisitRecord;
 use crate::worker::Order;
 use argiope_frontier::member::{Lease, Member};
 use argiope_frontier::state::{ShardState, StateBatch};
-use argiope_frontier::{Frontier, RobotsNews, Step, Token};
+use argiope_frontier::{Frontier, NewRobots, Step, Token};
 use argiope_model::{FingerprintKey, JobId, Millis, Url};
 use argiope_store::clock::now;
 use argiope_store::follower::Followers;
@@ -72,25 +72,25 @@ pub(crate) struct RunState {
     pub(crate) next_status: Millis,
     pub(crate) meters: Meters,
     pub(crate) stopping: Option<Stop>,
-    /// Why nothing new is asked for, if so.
+    /// Why no new requests are sent, if so.
     pub(crate) hold: Option<String>,
     pub(crate) give_up_at: Millis,
     pub(crate) ended: HashMap<JobId, JobEnd>,
-    /// Jobs that are deleted when their last request is done, and those who wait for it.
+    /// Jobs that are deleted when their last request has ended, and the callers who wait for that.
     pub(crate) deleting: HashMap<JobId, Vec<Sender<Result<(), CommandError>>>>,
-    /// A flush was asked for and its batch has not come back.
+    /// A flush was requested and its batch is not stored yet.
     pub(crate) flushing: bool,
-    /// As it was last said.
+    /// As last reported.
     pub(crate) network_down: bool,
-    /// Before this, starved hosts wait: storing may take a part of the time only.
+    /// Until this time, starved hosts wait: storing may take only a part of the time.
     pub(crate) flush_after: Millis,
-    /// What is stored and not all settled yet.
+    /// Stored and not all settled yet.
     pub(crate) settling: VecDeque<Settling>,
 }
 
 /// The share of the fetch slots, one in so many, that hosts without links must leave free for a batch to be closed early.
 const STARVED_SHARE: usize = 16;
-/// A batch is closed early only if nothing comes due before this.
+/// A batch is closed early only if nothing is due before this.
 const WORTH_A_FLUSH: Duration = Duration::from_millis(40);
 
 /// How a run ended.
@@ -104,11 +104,11 @@ pub(crate) struct RunEnd {
 }
 
 impl Scheduler {
-    /// Until every job has ended, or it is told to stop. Orders end with it, and so do the workers.
+    /// Runs until every job has ended, or it is stopped. Orders end with it, and so do the workers.
     pub(crate) fn run(mut self) -> RunEnd {
         let error = self.schedule().and_then(|()| self.settle_all()).err();
         self.settle_held(now());
-        // Who is still in doubt was asked all the same.
+        // Held failures were requests all the same.
         for (_, record) in self.run.held.drain() {
             self.commit_queue.put(*record);
         }
@@ -129,7 +129,7 @@ impl Scheduler {
             self.keep_membership(at)?;
             self.finish_deletes(at)?;
             if self.frontier.has_changes() {
-                // Nothing is asked for that a killed process would not find in its queue again.
+                // No request is sent that a killed process would not find in its queue again.
                 self.apply(Vec::new())?;
             }
             let wake = self.dispatch(at)?;
@@ -162,7 +162,7 @@ impl Scheduler {
         }
     }
 
-    /// Takes steps until the frontier waits; when it wants to be woken.
+    /// Takes steps until the frontier waits; returns when to continue.
     fn dispatch(&mut self, at: Millis) -> Result<Option<Millis>, EngineError> {
         if self.run.stopping.is_some() {
             self.settle_held(at);
@@ -173,11 +173,11 @@ impl Scheduler {
             return Ok(None);
         }
         if !self.may_ask() {
-            // What is under way may end; the news that the lease holds again wake this thread.
+            // Requests in flight may finish; the event that the lease holds again wakes this thread.
             return Ok(None);
         }
         if self.commit_queue.is_full() {
-            // Storing is slower than the network; what it has stored wakes this thread.
+            // Storing is slower than the network; the next stored batch wakes this thread.
             return Ok(None);
         }
         loop {
@@ -206,7 +206,7 @@ impl Scheduler {
                     let stored = self.state.load_robots(&origin)?;
                     let known = self.frontier.robots_loaded(host, scheme, &agent, stored, at);
                     if let (Some(robots), Ok(origin)) = (known, Url::from_stored(&format!("{origin}/"))) {
-                        self.offer_sitemaps(&RobotsNews { origin, robots }, at);
+                        self.offer_sitemaps(&NewRobots { origin, robots }, at);
                     }
                 }
                 Step::LoadDue { until, limit } => {
@@ -229,7 +229,7 @@ impl Scheduler {
         }
     }
 
-    /// At the end no failure is held any longer: a request that was made is in the history.
+    /// At the end no failure is held any longer: every request that was sent must be in the history.
     fn settle_held(&mut self, at: Millis) {
         while let Some(step) = self.frontier.next_verdict(at) {
             if let Step::Release(token) = step {
@@ -248,7 +248,7 @@ impl Scheduler {
         }
     }
 
-    /// Each worker gets its orders in one piece. The channel has room: the frontier hands out no more than it may.
+    /// Each worker gets its orders in one message. The channel has room: the frontier bounds what it hands out.
     fn send_orders(&mut self) {
         for (worker, orders) in self.workers.iter().zip(&mut self.run.orders) {
             if !orders.is_empty() {
@@ -266,17 +266,17 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Nothing is ready, and something waits to be stored: its links may be what is missing, now or for the next slot
-    /// that comes free. When to look again, if it is too early.
+    /// No URL is ready, and records wait to be stored: their links may be what is missing, now or for the next free
+    /// slot. Returns when to check again if it is too early.
     fn flush_if_idle(&mut self, at: Millis, wake: Option<Millis>) -> Option<Millis> {
         let frontier = &self.frontier;
         if self.run.flushing || !frontier.has_uncommitted() || !self.run.settling.is_empty() {
             return None;
         }
         let (idle, starved) = (frontier.has_free_slots(), frontier.hosts_awaiting_links());
-        // While most connections are busy, storing may take a part of the time only.
+        // While most connections are busy, storing may take only a part of the time.
         let may_wait = if frontier.has_backlog() {
-            // Others have work, but these hosts' connections are idle.
+            // Other hosts have work, but the connections of these hosts are idle.
             if !idle || starved * STARVED_SHARE < frontier.concurrency() {
                 return None;
             }

@@ -1,4 +1,4 @@
-//! The status that the scheduler makes a few times a second.
+//! Publishes the status a few times a second.
 
 use super::Scheduler;
 use crate::log;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 pub(super) const STATUS_EVERY: Duration = Duration::from_millis(250);
 
-/// What a status needs of those before it.
+/// State that a status needs from the previous ones.
 #[derive(Debug, Default)]
 pub(crate) struct Meters {
     pages: RateMeter,

@@ -12,16 +12,16 @@ use argiope_store::clock::now;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Notices that are kept for the status.
+/// Notices kept for the status.
 const NOTICES: usize = 20;
 
-/// What the scheduler is told.
+/// A report to the scheduler.
 pub(crate) enum Report {
     Answered {
         token: Token,
         answer: Answer,
     },
-    /// Nobody was reached; the record waits for the frontier's word.
+    /// The host was not reached; the record waits for the frontier's decision.
     Failed {
         token: Token,
         answer: Answer,
@@ -36,22 +36,22 @@ pub(crate) enum Report {
         host: HostIndex,
         result: Result<(Arc<[IpAddr]>, Millis), Unresolved>,
     },
-    /// There is nobody to ask for any more, or its turn did not come: nothing was asked for.
+    /// The scheduler has ended, or the turn did not come: no request was sent.
     NotAsked {
         token: Token,
     },
-    /// The lease did not hold when its turn came, or ended while it was under way and `sent`.
+    /// The lease did not hold when its turn came, or expired while it was in flight (`sent`).
     TakenBack {
         token: Token,
         sent: bool,
     },
-    /// Its answer came after the end of the term in which it was asked for; [`Order::Late`] says what becomes of it.
+    /// Its response came after the end of the term in which it was sent; [`Order::Late`] decides what to do with it.
     Late {
         worker: usize,
         token: Token,
     },
     Stored(Stored),
-    /// The first so many batches of the frontier are durable.
+    /// The frontier's batches up to this number are durable.
     Synced(u64),
     Member(MemberEvent),
     Command(Command),

@@ -1,4 +1,4 @@
-//! Committed visits end in the frontier: their links are offered, their queue entries leave.
+//! Completes committed visits in the frontier: admits their links, removes their queue entries.
 
 use super::Scheduler;
 use crate::committer::Stored;
@@ -7,23 +7,23 @@ use crate::error::EngineError;
 use crate::job::Jobs;
 use crate::log;
 use crate::visit_record::{Settlement, VisitRecord};
-use argiope_frontier::{Discovery, Found, Frontier, Refused, RobotsNews};
+use argiope_frontier::{Discovery, Found, Frontier, NewRobots, Refused};
 use argiope_model::{FingerprintKey, Millis, Url};
 use argiope_store::archive::Position;
 use argiope_store::catalogue::SkippedRow;
 use argiope_store::clock::now;
 
-/// So many visits are ended before reports are looked at again: connections wait for those.
+/// This many visits are completed before reports are handled again: connections wait for those.
 const SETTLED_AT_ONCE: usize = 64;
-/// A batch that was closed early is followed by a pause of so many times the time it took to store.
+/// A batch that was closed early is followed by a pause of this many times the time it took to store.
 const PAUSE_AFTER_FLUSH: u32 = 2;
-/// The mark that says which batch of the catalogue was the last that the frontier was told of.
+/// The mark with the last batch of the catalogue that was applied to the frontier.
 pub(crate) const CATALOGUE: &str = "catalogue";
 
-/// A stored batch on its way into the frontier.
+/// A stored batch that is being applied to the frontier.
 pub(crate) struct Settling {
     rest: std::vec::IntoIter<Settlement>,
-    /// How far archive and catalogue are when all of it is settled.
+    /// The positions of archive and catalogue when all of it is settled.
     reached: Vec<(Box<str>, u64)>,
 }
 
@@ -35,8 +35,8 @@ impl Scheduler {
         Ok(())
     }
 
-    /// The catalogue has a batch: links are offered and visits end, each with its links in one atomic batch of the frontier.
-    /// When all have, the frontier is told how far it goes.
+    /// A batch is in the catalogue: admits its links and completes its visits, each with its links in one atomic batch
+    /// of the frontier. After the last one, stores the new positions.
     pub(super) fn settle_some(&mut self) -> Result<(), EngineError> {
         let at = now();
         let Some(settling) = self.run.settling.front_mut() else { return Ok(()) };
@@ -52,7 +52,7 @@ impl Scheduler {
         let reached = std::mem::take(&mut settling.reached);
         self.run.settling.pop_front();
         self.apply(reached)?;
-        // The syncer takes all that was applied before it looks: one request at a time is enough.
+        // The syncer takes everything applied before it starts, so one request at a time is enough.
         let _ = self.sync.try_send(self.frontier.batches_taken());
         Ok(())
     }
@@ -66,52 +66,52 @@ impl Scheduler {
     }
 }
 
-/// A robots.txt that has just been read names sitemaps; one is looked for where it is by custom, too. Gives back those
-/// that the job does not take.
+/// A robots.txt that was just read names sitemaps; the default location is tried, too. Returns those that the job
+/// refuses.
 pub(crate) fn offer_sitemaps(
     frontier: &mut Frontier,
     jobs: &Jobs,
     key: &FingerprintKey,
-    news: &RobotsNews,
+    new_robots: &NewRobots,
     at: Millis,
 ) -> Vec<SkippedRow> {
     let mut rows = Vec::new();
     for job in jobs.all() {
         let rules = job.rules();
-        // What a sitemap names is one link away from a seed.
+        // URLs from a sitemap are one link away from a seed.
         let no_links = job.spec.max_depth == Some(0);
         if !job.spec.sitemaps
             || no_links
-            || of_job(&rules, &news.origin).is_err()
-            || !frontier.serves(job.id, news.origin.host())
+            || of_job(&rules, &new_robots.origin).is_err()
+            || !frontier.serves(job.id, new_robots.origin.host())
         {
             continue;
         }
-        let custom = format!("{}/sitemap.xml", news.origin.origin());
-        let named = news.robots.sitemaps().iter().map(|text| &**text).chain([custom.as_str()]);
+        let custom = format!("{}/sitemap.xml", new_robots.origin.origin());
+        let named = new_robots.robots.sitemaps().iter().map(|text| &**text).chain([custom.as_str()]);
         let mut found: Vec<Found> = Vec::new();
         for url in named.filter_map(|text| Url::parse(text, &job.normal).ok()) {
             match of_job(&rules, &url) {
                 Ok(()) if found.iter().any(|known| known.url == url) => {}
                 Ok(()) => found.push(sitemap_found(url, 0, key)),
-                Err(skip) => rows.push(SkippedRow::new(job.id, &url, skip, Some(&news.origin))),
+                Err(skip) => rows.push(SkippedRow::new(job.id, &url, skip, Some(&new_robots.origin))),
             }
         }
-        let source = Some(news.origin.clone());
-        let shard = frontier.shard_of(&news.origin);
+        let source = Some(new_robots.origin.clone());
+        let shard = frontier.shard_of(&new_robots.origin);
         let discovery = Discovery { job: job.id, round: 0, depth: 0, source, found, not_before: None };
         rows.extend(discover(frontier, shard, discovery, at));
     }
     rows
 }
 
-/// Offers URLs that were found in `shard` to the frontier. Gives back what it refused of them.
+/// Offers URLs found in `shard` to the frontier. Returns those it skipped.
 fn discover(frontier: &mut Frontier, shard: u16, discovery: Discovery, at: Millis) -> Vec<SkippedRow> {
     let (refused, _) = frontier.discover_in(shard, discovery, at);
     refused_rows(refused)
 }
 
-/// Ends a visit in the frontier: its links first. Gives back what the frontier refused of them.
+/// Completes a visit in the frontier, its links first. Returns the links that the frontier skipped.
 pub(crate) fn settle(
     frontier: &mut Frontier,
     settled: Settlement,
@@ -147,7 +147,7 @@ pub(crate) fn refused_rows(refused: Vec<Refused>) -> Vec<SkippedRow> {
     refused.into_iter().map(row).collect()
 }
 
-/// How far archive and catalogue were when these visits were done: where a recovery begins.
+/// The positions of archive and catalogue when these visits were done: where a recovery begins.
 pub(crate) fn marks(positions: &[Position], batch: u64) -> Vec<(Box<str>, u64)> {
     let files = positions.iter().map(|p| (format!("archive/{}", p.file).into(), p.length));
     files.chain([(CATALOGUE.into(), batch)]).collect()

@@ -1,11 +1,11 @@
-//! URLs that end without a request: refused, or without an address.
+//! URLs that end without a request: skipped, or without an address.
 
 use super::{Scheduler, offer_sitemaps};
 use crate::log;
 use crate::status::{EndedVisit, RetryReason};
 use crate::visit_record::{Settlement, VisitRecord};
 use crate::worker::rows;
-use argiope_frontier::{Completion, RobotsNews, Ticket, Token};
+use argiope_frontier::{Completion, NewRobots, Ticket, Token};
 use argiope_model::{FetchTimings, Millis, RequestKind, Skip, Visit};
 use argiope_store::catalogue::SkippedRow;
 use argiope_store::warc::{VisitMetadata, VisitOutcome};
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 impl Scheduler {
     pub(super) fn refuse(&mut self, token: Token, visit: Visit, ticket: Ticket, skip: Skip, at: Millis) {
-        // It was asked for, and where it leads may not be: that is a failure, no refusal.
+        // It was requested, and its target may not be: that is a failure, not a skip.
         if let Some(hop) = visit.hops.last() {
             let status = Some(hop.status);
             let error = format!("redirect: to {}, {}: {}", visit.url, skip.reason, skip.detail);
@@ -29,15 +29,15 @@ impl Scheduler {
         });
     }
 
-    pub(super) fn offer_sitemaps(&mut self, news: &RobotsNews, at: Millis) {
-        let skipped = offer_sitemaps(&mut self.frontier, &self.jobs, &self.key, news, at);
+    pub(super) fn offer_sitemaps(&mut self, new_robots: &NewRobots, at: Millis) {
+        let skipped = offer_sitemaps(&mut self.frontier, &self.jobs, &self.key, new_robots, at);
         if !skipped.is_empty() {
             self.commit_queue.put(VisitRecord { skipped, ..VisitRecord::default() });
         }
     }
 
-    /// A URL whose host has no address, or that was redirected to what may not be asked for: it ends without a request,
-    /// with the status of its last answer if it had one.
+    /// A URL whose host has no address, or that was redirected to a forbidden target: it ends without a request, with
+    /// the status of its last response if it had one.
     pub(super) fn fail(
         &mut self,
         token: Token,
@@ -68,7 +68,7 @@ impl Scheduler {
         let page = (visit.kind == RequestKind::Page).then(|| {
             let mut row = rows::failed_page(&visit, &metadata, &self.name);
             if status.is_some() {
-                // Where it led to was not asked.
+                // The target was not requested.
                 row.page.final_url = visit.hops.last().map(|hop| hop.url.as_str().to_owned());
             }
             row.capped()
@@ -95,7 +95,7 @@ impl Scheduler {
     }
 }
 
-/// A refusal or failure without a request.
+/// A skip or failure without a request.
 fn settled(token: Token, ticket: Ticket, visit: Visit) -> Settlement {
     Settlement {
         token: Some(token),

@@ -12,12 +12,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Statuses beyond are counted as this one.
+/// Larger statuses are counted as this one.
 const LAST_STATUS: usize = 600;
-/// Domains that have figures of their own.
+/// Domains with counters of their own.
 const TOP_DOMAINS: usize = 20;
 
-/// What one job, or all of a process, has counted.
+/// The counters of one job, or of the whole process.
 #[derive(Debug)]
 pub(crate) struct Counters {
     requests: AtomicU64,
@@ -201,7 +201,7 @@ fn host_of(url: &str) -> &str {
     rest.split(['/', '?', '#']).next().unwrap_or(rest)
 }
 
-/// What only a process as a whole counts.
+/// Counters of the process as a whole.
 #[derive(Debug)]
 pub(crate) struct ProcessCounters {
     pub(crate) all: Counters,

@@ -1,4 +1,4 @@
-//! Counts by domain in bounded memory: the busiest domains have figures of their own, all others share one entry.
+//! Counts by domain in bounded memory: the busiest domains have their own counters, all others share one entry.
 //! Prometheus keeps a series for every label value it ever saw, so their number has to be bounded.
 
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ pub(crate) enum Outcome {
     Skipped,
 }
 
-/// URLs that ended, on one domain or, without a name, on all domains that have no figures of their own.
+/// URLs that ended, on one domain or, without a name, on all domains that have no counters of their own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DomainFigures {
     pub domain: Option<String>,

@@ -1,4 +1,4 @@
-//! How long something took, counted in buckets by any thread.
+//! Durations, counted in buckets by any thread.
 
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

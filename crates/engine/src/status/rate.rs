@@ -1,21 +1,21 @@
-//! The rate of the last few seconds, from a counter that is looked at now and then.
+//! The rate over the last few seconds, from a counter that is sampled now and then.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// What counts as now.
+/// The length of the window.
 const WINDOW: Duration = Duration::from_secs(5);
-/// However often it is asked, no more samples than this are kept.
+/// However often it is sampled, no more samples than this are kept.
 const SPACING: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Debug, Default)]
 pub struct RateMeter {
-    /// (when, count), oldest first; the first is at least [`WINDOW`] old if there is one so old.
+    /// (when, count), oldest first; the first is at least [`WINDOW`] old if there is one that old.
     samples: VecDeque<(Duration, u64)>,
 }
 
 impl RateMeter {
-    /// Notes the count and says how many a second it has grown by over the window.
+    /// Records the count and returns its growth per second over the window.
     pub fn sample(&mut self, elapsed: Duration, count: u64) -> f64 {
         if self.samples.back().is_none_or(|(last, _)| elapsed >= *last + SPACING) {
             self.samples.push_back((elapsed, count));

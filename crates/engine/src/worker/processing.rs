@@ -62,7 +62,7 @@ impl PendingResponses {
         responses
     }
 
-    /// So many that hosts have to wait for them.
+    /// So many that hosts must wait for them.
     pub(super) fn is_full(&self) -> bool {
         self.queue.len() >= MOST_PENDING || self.bytes >= MOST_PENDING_BYTES
     }

@@ -1,5 +1,5 @@
-//! What a response or a failure means for its visit: decided and reported to the scheduler before the body is processed, so
-//! that the next request to the host is not held up.
+//! Decides what a response or a failure means for its visit and reports it to the scheduler before the body is
+//! processed, so that the next request to the host is not held up.
 
 use super::Worker;
 use crate::classify::{self, Head};

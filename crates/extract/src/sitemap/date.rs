@@ -1,11 +1,11 @@
-//! Dates as sitemaps and feeds write them: W3C (any precision from a year down) and RFC 2822.
+//! Dates in sitemaps and feeds: W3C (with any precision from the year on) and RFC 2822.
 
 use argiope_model::Millis;
 use jiff::civil::{Date, DateTime};
 use jiff::fmt::rfc2822::DateTimeParser;
 use jiff::tz::TimeZone;
 
-/// A date without a time is its first moment; without a zone it is taken as UTC.
+/// A date without a time means its first moment; without a zone it is UTC.
 pub(super) fn parse(text: &str) -> Option<Millis> {
     let text = text.trim();
     if let Some(at) = Millis::parse_rfc3339(text) {

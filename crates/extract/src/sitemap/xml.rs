@@ -1,5 +1,5 @@
-//! The XML kinds of sitemap. Elements are known by their local names and their place: a field is a child of its
-//! record, so that `image:loc` inside `image:image` is nobody's location.
+//! The XML kinds of sitemap. Elements are recognized by their local names and their position: a field is a child of its
+//! record, so `image:loc` inside `image:image` is ignored.
 
 use super::{
     MOST_URLS, SitemapContents, SitemapError, SitemapErrorKind, SitemapKind, SitemapReference, SitemapUrl,
@@ -19,7 +19,7 @@ enum Record {
     Item,
     /// Of Atom.
     Entry,
-    /// What an RSS or RDF feed says of itself. It ends where the first item begins.
+    /// The feed's own fields. They end where the first item begins.
     Channel,
 }
 
@@ -36,9 +36,9 @@ enum Field {
 #[derive(Default)]
 struct Open {
     location: Option<String>,
-    /// Of an Atom entry: more pages than one.
+    /// For an Atom entry with several pages.
     others: Vec<String>,
-    /// Of an Atom entry: a link that is not to a page of its own, and how many links there are.
+    /// For an Atom entry: a link to something other than its page, and how many links there are.
     elsewhere: Option<String>,
     links: usize,
     identifier: Option<String>,
@@ -104,7 +104,7 @@ pub(super) fn parse(text: &str) -> Result<SitemapContents, SitemapError> {
     }
 }
 
-/// What was read before the break counts; if that is nothing, the break is the answer.
+/// What was read before the damage counts; if that is nothing, the damage is the error.
 fn broken(parser: Option<Parser>, why: &str, position: u64) -> Result<SitemapContents, SitemapError> {
     match parser {
         Some(parser) if !parser.contents.urls.is_empty() || !parser.contents.sitemaps.is_empty() => {
@@ -173,7 +173,7 @@ impl Parser {
         }
     }
 
-    /// Whether what begins here says something of a feed itself and not of an entry in it.
+    /// Whether this element describes the feed itself and not one of its entries.
     fn is_about_feed(&self) -> bool {
         match (self.contents.kind, &self.record) {
             (SitemapKind::Atom, None) => self.depth == 1,
@@ -183,7 +183,7 @@ impl Parser {
         }
     }
 
-    /// The site that a feed is of, or the next page of the feed.
+    /// The feed's site, or the next page of the feed.
     fn take_feed_link(&mut self, tag: &BytesStart<'_>) {
         let is_wanted = attribute(tag, "rel").is_none_or(|rel| {
             let rel = rel.trim();
@@ -229,7 +229,7 @@ impl Parser {
     fn end_record(&mut self) {
         self.field = None;
         let Some((record, _, open)) = self.record.take() else { return };
-        // Feeds may be relative to where they are; an identifier may be anything.
+        // Locations in feeds may be relative; an identifier may be anything.
         let is_feed = matches!(record, Record::Item | Record::Entry | Record::Channel);
         let is_usable = |loc: &String| is_location(loc) || (is_feed && is_reference(loc));
         let elsewhere = open.elsewhere.filter(|_| open.links == 1);
@@ -282,8 +282,8 @@ fn field_of(record: Record, name: &str, tag: &BytesStart<'_>) -> Option<Field> {
     }
 }
 
-/// Atom keeps the location in an attribute. Alternate links are pages, of which an entry may have several (languages, or
-/// other forms); any other link is taken only where there is no second one.
+/// Atom has the location in an attribute. Alternate links are pages, of which an entry may have several (languages, or
+/// other forms); any other link is used only if it is the only one.
 fn take_atom_link(tag: &BytesStart<'_>, open: &mut Open) {
     let Some(href) = attribute(tag, "href").map(|href| href.trim().to_owned()) else { return };
     open.links += 1;

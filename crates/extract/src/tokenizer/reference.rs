@@ -1,10 +1,10 @@
-//! Character references, decoded only where the result is kept. The table of names is that of htmlize.
+//! Character references, decoded only if the result is kept. The table of names is that of htmlize.
 
 use htmlize::Context;
 use std::borrow::Cow;
 
-/// Decodes the reference that `rest`, which begins with an ampersand, begins with, if it does: what it stands for and
-/// how many bytes it was. What begins like a reference and is none comes back as it is.
+/// Decodes the reference at the start of `rest`, which starts with an ampersand: returns its value and its length.
+/// Invalid references are returned unchanged.
 #[inline]
 pub(super) fn decode_in_text(rest: &[u8]) -> (Cow<'_, [u8]>, usize) {
     // The usual ones.
@@ -36,7 +36,7 @@ fn look_up(rest: &[u8]) -> (Cow<'_, [u8]>, usize) {
     (htmlize::unescape_bytes_in(rest.get(..length).unwrap_or(rest), Context::General), length)
 }
 
-/// What text is full of, without a look at the whole table.
+/// The most frequent ones, without a search of the whole table.
 fn usual(name: &[u8]) -> Option<&'static str> {
     Some(match name {
         b"apos" => "'",
@@ -65,13 +65,13 @@ fn usual(name: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// The value of an attribute as it is meant: references decoded, line ends made one byte, and U+FFFD for NUL.
+/// The decoded value of an attribute: references decoded, line ends made one byte, and U+FFFD for NUL.
 #[inline]
 pub(crate) fn decode_value(value: &[u8]) -> Cow<'_, [u8]> {
     if memchr::memchr3(b'&', 0, b'\r', value).is_none() {
         return Cow::Borrowed(value);
     }
-    // References last: one may stand for a carriage return, and that one stays.
+    // References last: one may stand for a carriage return, which must stay.
     match plain_value(value) {
         Cow::Borrowed(value) => htmlize::unescape_bytes_in(value, Context::Attribute),
         Cow::Owned(value) => Cow::Owned(htmlize::unescape_bytes_in(value, Context::Attribute).into_owned()),

@@ -1,20 +1,20 @@
-//! Where a script ends. Scripts may hide in what looks like a comment, and scripts hidden there may hold what looks
-//! like scripts: `<!-- <script> </script>` does not end one.
+//! Finds the end of a script. A script may contain what looks like a comment, and in it what looks like scripts: `<!--
+//! <script> </script>` does not end one.
 
 use super::is_end_tag;
 use crate::scan;
 
-/// How deep in comment and script the standard says we are.
+/// The depth in comment and script, by the standard.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Depth {
     Script,
     /// After `<!--`.
     Escaped,
-    /// After `<script` in there.
+    /// After `<script` within it.
     DoubleEscaped,
 }
 
-/// What follows the `<` of the end tag of the script that `script` begins with; empty if it does not end.
+/// The text after the `<` of the end tag of the script at the start of `script`; empty if it does not end.
 pub(super) fn skip<'p>(script: &'p [u8], name: &[u8]) -> &'p [u8] {
     let mut rest = script;
     let mut depth = Depth::Script;
@@ -55,7 +55,7 @@ pub(super) fn skip<'p>(script: &'p [u8], name: &[u8]) -> &'p [u8] {
     }
 }
 
-/// Always `script` here, whatever the element is called.
+/// Always `script` here, whatever the name of the element.
 fn names_script(tag: &[u8]) -> bool {
     tag.split_at_checked(b"script".len()).is_some_and(|(name, after)| {
         name.eq_ignore_ascii_case(b"script") && after.first().is_some_and(|b| super::ends_name(*b))

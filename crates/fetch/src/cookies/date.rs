@@ -39,7 +39,7 @@ pub(super) fn parse(text: &[u8]) -> Option<Millis> {
         return None;
     }
     let seconds = days_since_1970(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second;
-    // A date before 1970 is over as much as that is.
+    // A date before 1970 is expired all the same.
     Some(Millis(u64::try_from(seconds).unwrap_or(0) * 1000))
 }
 

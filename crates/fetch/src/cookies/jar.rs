@@ -1,15 +1,15 @@
-//! Cookies that are kept: bounded in number and bytes, found by the root domain of a host.
+//! Stored cookies: bounded in number and bytes, indexed by the root domain of the host.
 
 use super::{Cookie, parse};
 use argiope_model::{Millis, PublicSuffixes, Url};
 use std::collections::HashMap;
 
-/// How much a jar holds. What is beyond pushes out what was set longest ago.
+/// The limits of a jar. Beyond them, the cookies that were set longest ago are dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JarLimits {
     /// Cookies of one root domain.
     pub per_domain: usize,
-    /// Of all cookies in memory, about.
+    /// For all cookies, in memory, approximately.
     pub bytes: usize,
 }
 
@@ -20,7 +20,7 @@ impl JarLimits {
     pub const CHAIN: JarLimits = JarLimits { per_domain: 50, bytes: 64 << 10 };
 }
 
-/// The most that the `Cookie` of one request may have.
+/// The maximum for the `Cookie` header of one request.
 const MAX_HEADER_BYTES: usize = 16 * 1024;
 
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ pub struct Jar {
     /// By root domain, the cookies in the order they were first set.
     domains: HashMap<Box<str>, Domain>,
     bytes: usize,
-    /// Counts what was set.
+    /// Counts changes.
     clock: u64,
 }
 
@@ -52,7 +52,7 @@ impl Jar {
         self.domains.values().map(|domain| domain.cookies.len()).sum()
     }
 
-    /// In memory, about.
+    /// In memory, approximately.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -61,18 +61,18 @@ impl Jar {
         self.domains.values().flat_map(|domain| &domain.cookies)
     }
 
-    /// Takes what a `Set-Cookie` says. True if what will be sent has changed.
+    /// Applies a `Set-Cookie` header. True if later requests will differ.
     pub fn take(&mut self, header: &[u8], url: &Url, suffixes: &PublicSuffixes, now: Millis) -> bool {
         match parse(header, url, suffixes, now) {
             Ok(set) => self.store(set.cookie, suffixes, now),
             Err(refused) => {
-                tracing::debug!(%url, %refused, "a cookie is not taken");
+                tracing::debug!(%url, %refused, "cookie refused");
                 false
             }
         }
     }
 
-    /// A cookie replaces the one of the same name, domain and path; one that is over deletes it. True if that changes
+    /// A cookie replaces the one with the same name, domain and path; an expired one deletes it. True if that changes
     /// anything.
     pub fn store(&mut self, cookie: Cookie, suffixes: &PublicSuffixes, now: Millis) -> bool {
         let root: Box<str> = suffixes.root_domain(&cookie.domain).into();
@@ -115,7 +115,7 @@ impl Jar {
         changed
     }
 
-    /// Whole domains go, those first where nothing was set for longest, until a tenth is free.
+    /// Drops whole domains, those first where nothing was set for longest, until a tenth is free.
     fn make_room(&mut self) {
         let mut ages: Vec<(u64, Box<str>)> =
             self.domains.iter().map(|(root, domain)| (domain.last_set, root.clone())).collect();
@@ -136,8 +136,8 @@ impl Jar {
     }
 }
 
-/// What a request sends of the cookies in these jars: of two that are the same the later jar's; longer paths first, and then
-/// as they were set (RFC 6265, 5.4).
+/// The cookies that a request sends from these jars: of two with the same identity the later jar's; longer paths first,
+/// then by age (RFC 6265, 5.4).
 pub fn cookie_header(jars: &[&Jar], url: &Url, suffixes: &PublicSuffixes, now: Millis) -> Option<Vec<u8>> {
     if jars.iter().all(|jar| jar.is_empty()) {
         return None;

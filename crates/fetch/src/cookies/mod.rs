@@ -1,6 +1,6 @@
-//! Cookies by RFC 6265, as far as a client that runs no scripts needs them: [`parse`] reads `Set-Cookie`, a [`Jar`] keeps
-//! what it says and gives the `Cookie` of a request, [`netscape`] reads and writes `cookies.txt`. Pure: time is an argument.
-//! Who keeps a jar, and for how long, is decided elsewhere.
+//! Cookies by RFC 6265, as far as a client without scripts needs them: [`parse`] reads `Set-Cookie`, a [`Jar`] stores
+//! cookies and returns the `Cookie` header of a request, [`netscape`] reads and writes `cookies.txt`. Pure: time is an
+//! argument. The caller decides how long to keep a jar.
 
 mod date;
 mod jar;
@@ -16,15 +16,15 @@ use argiope_model::{Millis, Scheme, Url};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cookie {
     pub name: Box<str>,
-    /// Whatever bytes the server gave it, without control characters.
+    /// Any bytes from the server, without control characters.
     pub value: Box<[u8]>,
-    /// In lower case, without a dot before it.
+    /// In lower case, without a leading dot.
     pub domain: Box<str>,
-    /// For the host `domain` alone, not for those below it.
+    /// Only for the host `domain`, not for its subdomains.
     pub host_only: bool,
     pub path: Box<str>,
     pub secure: bool,
-    /// Without it, as long as the session.
+    /// None: a session cookie.
     pub expires: Option<Millis>,
 }
 
@@ -44,13 +44,13 @@ impl Cookie {
         self.name == other.name && self.domain == other.domain && self.path == other.path
     }
 
-    /// In memory, about.
+    /// In memory, approximately.
     fn bytes(&self) -> usize {
         size_of::<Cookie>() + self.name.len() + self.value.len() + self.domain.len() + self.path.len()
     }
 }
 
-/// RFC 6265, 5.1.3. Names of hosts in URLs are in lower case.
+/// RFC 6265, 5.1.3. Host names in URLs are in lower case.
 fn domain_matches(host: &str, domain: &str, host_only: bool) -> bool {
     let host = host.trim_end_matches('.');
     match host.strip_suffix(domain) {
@@ -69,7 +69,7 @@ fn path_matches(path: &str, cookie_path: &str) -> bool {
     }
 }
 
-/// The folder of a path, which a cookie without a path of its own is for.
+/// The directory of a path, the default path of a cookie.
 fn default_path(path: &str) -> &str {
     match path.rfind('/') {
         Some(0) | None => "/",

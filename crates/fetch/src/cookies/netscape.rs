@@ -1,14 +1,14 @@
-//! `cookies.txt`, the form in which curl, wget and the extensions of browsers write cookies: a line each, fields separated
-//! by tabs (domain, whether also for what is below it, path, whether secure, end in seconds since 1970, name, value).
+//! `cookies.txt`, the format in which curl, wget and browser extensions write cookies: one per line, fields separated
+//! by tabs (domain, whether it includes subdomains, path, whether secure, expiry in seconds since 1970, name, value).
 
 use super::Cookie;
 use argiope_model::{Millis, PublicSuffixes};
 
-/// Curl's way to say that scripts must not see a cookie, which is nothing to a crawler.
+/// Curl's mark for cookies that scripts must not see, which a crawler ignores.
 const HTTP_ONLY: &str = "#HttpOnly_";
 const HEAD: &str = "# Netscape HTTP Cookie File\n";
 
-/// All cookies of a file, also those that are over. An error names the line.
+/// All cookies of a file, including expired ones. An error names the line.
 pub fn parse(text: &str, suffixes: &PublicSuffixes) -> Result<Vec<Cookie>, String> {
     let mut cookies = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
@@ -38,17 +38,16 @@ fn cookie(line: &str, suffixes: &PublicSuffixes) -> Result<Cookie, String> {
     let flag = |what: &str, text: &str| match text {
         "TRUE" | "true" | "1" => Ok(true),
         "FALSE" | "false" | "0" => Ok(false),
-        _ => Err(format!("{what} is TRUE or FALSE, found '{}'", text.escape_debug())),
+        _ => Err(format!("{what} must be TRUE or FALSE, found '{}'", text.escape_debug())),
     };
     let below = flag("the second field", below)?;
     let secure = flag("the fourth field", secure)?;
-    let seconds: f64 =
-        expires.parse::<f64>().ok().filter(|seconds| *seconds >= -1.0).ok_or_else(|| {
-            format!("the fifth field is a time in seconds, found '{}'", expires.escape_debug())
-        })?;
+    let seconds: f64 = expires.parse::<f64>().ok().filter(|seconds| *seconds >= -1.0).ok_or_else(|| {
+        format!("the fifth field must be a time in seconds, found '{}'", expires.escape_debug())
+    })?;
     let bare = domain.strip_prefix('.').unwrap_or(domain).to_ascii_lowercase();
     if bare.is_empty() || bare.contains(['/', ' ', '#']) {
-        return Err(format!("'{}' is no domain", domain.escape_debug()));
+        return Err(format!("'{}' is not a domain", domain.escape_debug()));
     }
     let is_text = |text: &str| !text.bytes().any(|byte| byte.is_ascii_control());
     if name.is_empty()
@@ -62,12 +61,12 @@ fn cookie(line: &str, suffixes: &PublicSuffixes) -> Result<Cookie, String> {
     Ok(Cookie {
         name: (*name).into(),
         value: value.as_bytes().into(),
-        // One for all of a public suffix goes to the host of that name only.
+        // A cookie for a public suffix applies only to the host of that name.
         host_only: !below || suffixes.is_suffix(&bare),
         domain: bare.into(),
         path: if path.starts_with('/') { (*path).into() } else { "/".into() },
         secure,
-        // 0 is the end of the session. A number beyond all time is cut.
+        // 0 means the end of the session. Times that are too large are clamped.
         expires: (seconds > 0.0).then_some(Millis((seconds as u64).saturating_mul(1000))),
     })
 }
@@ -135,7 +134,7 @@ mod tests {
             ("a.test\tYES\t/\tFALSE\t0\ta\tb\n", "line 1: the second field"),
             ("a.test\tTRUE\t/\tFALSE\tsoon\ta\tb\n", "line 1: the fifth field"),
             ("a.test\tTRUE\t/\tFALSE\t0\t\tb\n", "line 1: name or value"),
-            ("\tTRUE\t/\tFALSE\t0\ta\tb\n", "line 1: '' is no domain"),
+            ("\tTRUE\t/\tFALSE\t0\ta\tb\n", "line 1: '' is not a domain"),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.starts_with(problem), "{error}");

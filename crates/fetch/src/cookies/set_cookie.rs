@@ -1,4 +1,4 @@
-//! One `Set-Cookie` header: what it sets, or why it sets nothing.
+//! One `Set-Cookie` header: the cookie it sets, or why it sets none.
 
 use super::{Cookie, date, default_path, domain_matches};
 use argiope_model::{Millis, PublicSuffixes, Scheme, Url};
@@ -6,12 +6,12 @@ use std::time::Duration;
 
 /// Name and value together.
 const MAX_BYTES: usize = 4096;
-/// A longer attribute is not read.
+/// Longer attributes are ignored.
 const MAX_ATTRIBUTE_BYTES: usize = 1024;
-/// No server's wish beyond this counts: 400 days, as browsers have it.
+/// The longest lifetime: 400 days, as in browsers.
 const LONGEST: Duration = Duration::from_secs(400 * 24 * 3600);
 
-/// What a header asks for.
+/// The effect of a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetCookie {
     pub cookie: Cookie,
@@ -22,18 +22,18 @@ pub struct SetCookie {
 pub enum Refused {
     #[error("it has no name")]
     Malformed,
-    #[error("it is longer than a cookie may be")]
+    #[error("it is too long")]
     TooLong,
-    #[error("it is for a domain that the host is not in")]
+    #[error("its domain does not include the host")]
     ForeignDomain,
-    #[error("it is for a public suffix")]
+    #[error("its domain is a public suffix")]
     PublicSuffix,
-    #[error("it is to be secure and was not sent so")]
+    #[error("it is marked secure but was sent without TLS")]
     NotSecure,
 }
 
-/// RFC 6265, 5.2 and 5.3, with what browsers added: a host may not set secure cookies over plain HTTP, and the prefixes
-/// `__Secure-` and `__Host-` mean what they say. A cookie that is over already is one to be deleted.
+/// RFC 6265, 5.2 and 5.3, with the additions of browsers: a host may not set secure cookies over plain HTTP, and the
+/// prefixes `__Secure-` and `__Host-` are enforced. An expired cookie deletes the stored one.
 pub fn parse(header: &[u8], url: &Url, suffixes: &PublicSuffixes, now: Millis) -> Result<SetCookie, Refused> {
     let mut parts = header.split(|byte| *byte == b';');
     let pair = parts.next().unwrap_or_default();
@@ -55,7 +55,7 @@ pub fn parse(header: &[u8], url: &Url, suffixes: &PublicSuffixes, now: Millis) -
     let host = url.host_name().trim_end_matches('.');
     let (domain, host_only) = match wanted.domain.as_deref() {
         None => (host, true),
-        // A host that is a suffix itself may have cookies of its own.
+        // A host that is itself a suffix may have its own cookies.
         Some(domain) if suffixes.is_suffix(domain) && domain == host => (host, true),
         Some(domain) if suffixes.is_suffix(domain) => return Err(Refused::PublicSuffix),
         Some(domain) if !domain_matches(host, domain, false) => return Err(Refused::ForeignDomain),
@@ -83,7 +83,7 @@ pub fn parse(header: &[u8], url: &Url, suffixes: &PublicSuffixes, now: Millis) -
     Ok(SetCookie { cookie })
 }
 
-/// Of each attribute the last one counts.
+/// The last value of each attribute counts.
 #[derive(Default)]
 struct Attributes {
     expires: Option<Millis>,
@@ -111,7 +111,7 @@ impl Attributes {
             let text = std::str::from_utf8(value).ok().filter(|text| !text.is_empty());
             self.domain = text.map(str::to_ascii_lowercase).or(self.domain.take());
         } else if is("path") {
-            // One that is no path is as good as none.
+            // An invalid path counts as none.
             self.path = std::str::from_utf8(value)
                 .ok()
                 .filter(|path| path.starts_with('/') && !path.bytes().any(|byte| byte.is_ascii_control()))
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_lasts_longer_than_400_days() {
+    fn no_cookie_lasts_longer_than_400_days() {
         for age in ["Max-Age=99999999999999999999", "Expires=Fri, 31 Dec 9999 23:59:59 GMT"] {
             let cookie = set(&format!("a=1; {age}"), "http://a.test/").unwrap();
             assert_eq!(cookie.expires, Some(NOW + LONGEST), "{age}");

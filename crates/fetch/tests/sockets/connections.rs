@@ -53,7 +53,7 @@ fn concurrent_requests_have_connections_of_their_own() {
 }
 
 #[test]
-fn the_head_alone_can_be_asked_for_and_the_connection_is_kept() {
+fn a_head_request_keeps_the_connection() {
     crate::server::run(async {
         let server = Server::always("HTTP/1.1 200 OK\r\nContent-Length: 4000000000\r\n\r\n").await;
         let fetcher = fetcher();

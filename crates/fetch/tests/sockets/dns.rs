@@ -114,7 +114,7 @@ fn address(text: &str) -> IpAddr {
 }
 
 #[test]
-fn an_answer_is_cached_for_its_time_and_asked_for_once() {
+fn an_answer_is_cached_for_its_ttl_after_one_query() {
     run(async {
         let server = NameServer::start(|_| Say::Address([192, 0, 2, 7], 600)).await;
         let resolver = resolver(&[&server]);
@@ -227,7 +227,7 @@ fn failures_of_all_resolvers_are_theirs_and_not_remembered() {
 }
 
 #[test]
-fn overrides_literals_and_localhost_ask_nobody() {
+fn overrides_literals_and_localhost_need_no_query() {
     run(async {
         let server = NameServer::start(|_| Say::ServFail).await;
         let overrides =

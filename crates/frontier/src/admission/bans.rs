@@ -1,4 +1,4 @@
-//! Hosts that are never asked, wherever their names come from: links, seeds, lists, redirects.
+//! Hosts that are never requested, wherever they come from: links, seeds, lists, redirects.
 
 use super::AdmissionError;
 use super::domains::DomainTable;

@@ -1,5 +1,5 @@
-//! What the configuration says about the URLs and pages of single domains: filters beside those of the job, and whether
-//! `nofollow` and `noindex` are respected there.
+//! Settings for URLs and pages of single domains: filters in addition to those of the job, and whether `nofollow` and
+//! `noindex` are respected there.
 
 use super::AdmissionError;
 use super::domains::DomainTable;
@@ -44,12 +44,12 @@ impl DomainPolicy {
         Ok(DomainPolicy { politeness: politeness.clone(), filters })
     }
 
-    /// Whether pages of this host may forbid to follow their links.
+    /// Whether `nofollow` is respected on pages of this host.
     pub(super) fn respects_nofollow(&self, page: &Url) -> bool {
         self.politeness.for_host(page.host()).respect_nofollow()
     }
 
-    /// Whether pages of this host may forbid to be shown.
+    /// Whether `noindex` is respected on pages of this host.
     pub(super) fn respects_noindex(&self, page: &Url) -> bool {
         self.politeness.for_host(page.host()).respect_noindex()
     }

@@ -1,4 +1,4 @@
-//! Tables of hosts and domains as users write them, asked for a host and everything above it.
+//! Tables of hosts and domains as users write them, looked up for a host and its parent domains.
 
 use super::AdmissionError;
 use argiope_model::{NormalRules, Url};
@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// A value per host or domain. An entry with a port is for that host alone; one without is for the name on any port
-/// and for everything below it. The nearest entry is the one that counts.
+/// A value per host or domain. An entry with a port applies to that host alone; one without, to the name on any port
+/// and its subdomains. The most specific entry wins.
 #[derive(Clone, Debug)]
 pub(super) struct DomainTable<V> {
     entries: HashMap<Box<str>, V, BuildHasherDefault<NameHasher>>,
@@ -22,8 +22,7 @@ impl<V> Default for DomainTable<V> {
 /// Names that are looked up for every link.
 pub(super) type NameSet = HashSet<Box<str>, BuildHasherDefault<NameHasher>>;
 
-/// A fast hash without a key: these tables hold what the user wrote and nothing from outside, so that nobody can
-/// prepare collisions in them.
+/// A fast hash without a key: these tables hold only what the user wrote, so nobody outside can cause collisions.
 #[derive(Default)]
 pub(super) struct NameHasher(u64);
 
@@ -32,7 +31,7 @@ impl Hasher for NameHasher {
         self.0 = xxh3_64_with_seed(bytes, self.0);
     }
 
-    /// The mark that ends a text tells nothing when a text is all there is.
+    /// The terminator of a text is not needed if the text is the whole key.
     fn write_u8(&mut self, _mark: u8) {}
 
     fn finish(&self) -> u64 {
@@ -57,7 +56,7 @@ impl<V> DomainTable<V> {
         self.entries.len()
     }
 
-    /// The entry for this URL's host, with the name it stands under.
+    /// The entry for this URL's host, with the name of the entry.
     pub(super) fn find<'t>(&'t self, url: &Url) -> Option<(&'t str, &'t V)> {
         if self.entries.is_empty() {
             return None;
@@ -84,7 +83,7 @@ fn normal_host(list: &'static str, entry: &str) -> Result<Box<str>, AdmissionErr
         .map_err(|source| AdmissionError::Domain { list, entry: entry.to_owned(), source })
 }
 
-/// Whether an entry of the blacklist, or of another list of hosts and domains, can be read as one.
+/// Whether an entry of the blacklist, or of another list of hosts and domains, is valid.
 pub fn is_domain_entry(entry: &str) -> bool {
     normal_host("", entry).is_ok()
 }

@@ -1,11 +1,11 @@
-//! What can be wrong with a job's rules. All of it is the user's to correct, so no retry ever makes sense.
+//! Errors in a job's rules. The user must correct them; retries never help.
 
 use argiope_model::UrlError;
 
-/// A rule that cannot be used, with the list it stands in.
+/// An invalid rule, with the list that contains it.
 #[derive(Debug, thiserror::Error)]
 pub enum AdmissionError {
-    #[error("{list}: '{pattern}' is not a regular expression that can be used: {source}")]
+    #[error("{list}: '{pattern}' is not a valid regular expression: {source}")]
     Pattern { list: &'static str, pattern: String, source: Box<regex::Error> },
     #[error("{list}: the patterns are too large together: {source}")]
     Patterns { list: &'static str, source: Box<regex::Error> },

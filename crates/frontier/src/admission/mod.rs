@@ -1,10 +1,10 @@
-//! What may come into the frontier, in what order, and why not. Pure decisions on a URL in normal form: the links of
-//! a page are judged here before they are routed to the shard that owns them, and `why` runs the same functions.
+//! Which URLs may enter the frontier, in what order, and why not. Pure decisions on URLs: the links of a page are
+//! checked here before they are routed to the shard that owns them, and `why` runs the same functions.
 //!
 //! * [`rules`]: scope, filters, limits and static traps of one job, compiled once
-//! * [`DomainPolicy`]: what the configuration says of single domains, for all jobs
-//! * [`priority`]: who goes first
-//! * [`pattern`]: traps that show only by their pages
+//! * [`DomainPolicy`]: settings for single domains, for all jobs
+//! * [`priority`]: the order of URLs
+//! * [`pattern`]: traps that only their pages reveal
 //! * [`targets`]: which links of a home page are edges of the graph of hosts
 
 pub mod bans;

@@ -1,24 +1,24 @@
-//! Traps that show only by their pages. URLs that differ in numbers, dates and ids only are one pattern; each host
-//! counts its patterns. Many URLs of one pattern are no trap: a shop has 100,000 numbered products, an archive 20,000
-//! entries that lead to nothing but each other. A pattern is a trap once its latest pages prove to be the same page again
-//! and again: near-duplicates of each other with their numbers left out, or empty.
+//! Traps that only their pages reveal. URLs that differ only in numbers, dates and ids share a pattern; each host
+//! counts its patterns. Many URLs of one pattern are not a trap by themselves: a shop has 100,000 numbered products, an
+//! archive 20,000 entries that link only to each other. A pattern is a trap once its latest pages are the same page
+//! again and again: near-duplicates of each other, ignoring numbers, or empty.
 
 use argiope_model::{Skip, TrapRule, TrapRules, TrapSkip, Url};
 use std::collections::VecDeque;
 use std::fmt::Write;
 
-/// Patterns that one host can have; the one with the fewest URLs makes room.
+/// Patterns per host. If there are more, the one with the fewest URLs is dropped.
 const MOST_PATTERNS: usize = 256;
 
-/// The shortest run of hexadecimal digits that is taken for an id, and of letters and digits mixed.
+/// The shortest run of hexadecimal digits that counts as an id, and of letters and digits mixed.
 const SHORTEST_HEX: usize = 8;
 const SHORTEST_ID: usize = 16;
 const UUID_LENGTH: usize = 36;
 
-/// The pattern of a URL on its host: a hash of path and query with what counts up, or is drawn by chance, left out.
-/// Of query values only single words are looked at, which choose between kinds of pages (`view=article`).
+/// The pattern of a URL on its host: a hash of path and query without counters and random ids. Query values are ignored
+/// unless they are single words, which choose between kinds of pages (`view=article`).
 pub fn pattern_of(url: &Url) -> u64 {
-    // Spellings of one URL are of one pattern.
+    // Spellings of one URL have the same pattern.
     let url = url.in_normal_form();
     let mut hash = PatternHash::new();
     write_pattern(&url.in_normal_form(), &mut hash);
@@ -52,14 +52,14 @@ fn write_pattern(url: &Url, to: &mut impl Pattern) {
     }
 }
 
-/// What a pattern is written to.
+/// The output of a pattern.
 trait Pattern {
     fn byte(&mut self, byte: u8);
-    /// Before each.
+    /// Called before each parameter.
     fn parameter(&mut self) {
         self.byte(b'&');
     }
-    /// Digits of any number.
+    /// Any number of digits.
     fn number(&mut self) {
         self.byte(b'0');
     }
@@ -75,7 +75,7 @@ struct PatternText {
 
 impl Pattern for PatternText {
     fn byte(&mut self, byte: u8) {
-        // URLs are ASCII, and have no blanks.
+        // URLs are ASCII without blanks.
         self.text.push(char::from(byte));
     }
 
@@ -97,7 +97,7 @@ fn is_word(value: &str) -> bool {
     value.len() <= 24 && value.bytes().all(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'-'))
 }
 
-/// FNV-1a over the pattern's bytes as they come. Who prepares collisions spoils the count of his own host only.
+/// FNV-1a over the pattern's bytes. Whoever prepares collisions distorts only the counts of their own host.
 struct PatternHash(u64);
 
 impl PatternHash {
@@ -166,7 +166,7 @@ fn is_uuid(text: &[u8]) -> bool {
         })
 }
 
-/// What one host's URLs and pages of a job have in common. Bounded; sorted by pattern.
+/// The patterns of one host's URLs and pages in a job. Bounded; sorted by pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatternTable {
     limits: Limits,
@@ -187,19 +187,19 @@ struct Known {
     pattern: u64,
     /// Admitted.
     urls: u32,
-    /// Fetched of late, and those of them that were nothing new.
+    /// Pages fetched recently, and how many of them were worthless.
     pages: u32,
     worthless: u32,
     /// Only for a pattern with many URLs.
     texts: Option<Box<Texts>>,
 }
 
-/// What a fetched page says about its pattern.
+/// What a fetched page shows about its pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeenPage {
-    /// Of the text and the title with all words left out that have a digit in them.
+    /// From text and title, without the words that contain a digit.
     pub text: PageText,
-    /// It names new URLs of its own pattern.
+    /// It links to new URLs of its own pattern.
     pub leads_on: bool,
 }
 
@@ -207,12 +207,12 @@ pub struct SeenPage {
 pub struct PageText {
     /// SimHash; 0 where there is no word.
     pub words: u64,
-    /// A page with a title of its own is a page of its own, however little else it says: a short text in a long template.
+    /// A page with its own title is distinct, however similar its text: a short text in a long template.
     pub title: u64,
 }
 
-/// Pages at most so far apart are near-duplicates. With the numbers out of the text what is left differs by a word or
-/// two: of 2,000 words that are the same on each page, ten others make a difference of three bits and more.
+/// Pages that differ in at most this many bits are near-duplicates. Without numbers, near-duplicates differ by a word
+/// or two: with 2,000 identical words on each page, ten others make a difference of three bits and more.
 const NEAR: u32 = 2;
 
 impl PageText {
@@ -224,7 +224,7 @@ impl PageText {
 /// The texts of a pattern's pages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Texts {
-    /// No two alike: a maze shows the same few pages with other links, a calendar the same months of another year.
+    /// All distinct: a maze shows the same few pages with other links, a calendar the same months of another year.
     different: VecDeque<PageText>,
     /// The latest, in order.
     latest: VecDeque<PageText>,
@@ -234,8 +234,8 @@ const DIFFERENT_TEXTS: usize = 128;
 const LATEST_TEXTS: usize = 16;
 
 impl Texts {
-    /// Is it nothing new? Either the very same text is known, or it is nearly the text of most pages before, and goes
-    /// on like that: where an end is in sight, a little that is new is worth it.
+    /// Adds a page and returns whether it is worthless: either its text is known already, or it is similar to most
+    /// previous pages and links to more of the same. Where an end is in sight, a few new pages are worth fetching.
     fn add(&mut self, page: SeenPage) -> bool {
         let SeenPage { text, leads_on } = page;
         let known = self.different.contains(&text);
@@ -273,7 +273,7 @@ impl PatternTable {
         PatternTable { limits, patterns: Vec::new() }
     }
 
-    /// Asks for one more new URL, and counts it if it may come in.
+    /// Checks one more new URL, and counts it if it is admitted.
     pub fn admit(&mut self, url: &Url) -> Result<(), Skip> {
         if !self.limits.enabled {
             return Ok(());
@@ -292,8 +292,8 @@ impl PatternTable {
         Ok(())
     }
 
-    /// Takes note of a fetched page. A pattern that had to make room is not known any more; nothing is noted. Nor is it
-    /// of one with few URLs: most patterns of most hosts never cost more than their count.
+    /// Records a fetched page. Does nothing for a pattern that was dropped, or one with few URLs: for most patterns of
+    /// most hosts, only the count is kept.
     pub fn page_seen(&mut self, url: &Url, page: SeenPage) {
         let limits = self.limits;
         if !limits.enabled {
@@ -308,7 +308,7 @@ impl PatternTable {
         }
     }
 
-    /// How many patterns are known.
+    /// The number of known patterns.
     pub fn len(&self) -> usize {
         self.patterns.len()
     }
@@ -317,11 +317,11 @@ impl PatternTable {
         self.patterns.is_empty()
     }
 
-    /// Inserts a pattern where it belongs and says where that is.
+    /// Inserts a pattern at its sorted place and returns that.
     fn insert(&mut self, at: usize, pattern: u64) -> usize {
         let mut at = at;
         if self.patterns.len() >= MOST_PATTERNS {
-            // What proved to be a trap is remembered longest: it has the most URLs.
+            // Traps are remembered longest: they have the most URLs.
             let fewest =
                 self.patterns.iter().enumerate().min_by_key(|(_, known)| known.urls).map(|(at, _)| at);
             if let Some(fewest) = fewest {
@@ -336,7 +336,7 @@ impl PatternTable {
 
 impl Known {
     fn page_seen(&mut self, limits: Limits, page: SeenPage) {
-        // Only the latest count: what a pattern was long ago says nothing of what it has become.
+        // Only the latest pages count: a pattern may have changed.
         if self.pages >= limits.pages.saturating_mul(2) {
             self.pages /= 2;
             self.worthless /= 2;

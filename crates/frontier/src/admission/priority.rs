@@ -1,15 +1,15 @@
-//! Who goes first. A number from 0 to 100, the lower the sooner, as a sum of signals that are known when a URL is
-//! first discovered; the sizes of the signals are chosen so that the bands come out as they are described in [`Band`].
+//! The order of URLs: a number from 0 to 100, lower is sooner. It is a sum of signals that are known when a URL is
+//! first discovered; their weights are chosen so that the bands are as described in [`Band`].
 
 use argiope_model::{Millis, Url};
 
 const DEFAULT: i32 = 50;
 const PER_DEPTH: i32 = 10;
 const HOME_PAGE: i32 = -20;
-/// At most this many links away from a seed, a page is near. The bonus brings a near page into the high band.
+/// A page at most this many links from a seed is near. The bonus moves a near page into the high band.
 const NEAR_DEPTH: u32 = 2;
 const NEAR: i32 = -40;
-/// Content is worth two links of distance, lists of content cost as much.
+/// Content gains as much as two links of distance; lists of content lose as much.
 const CONTENT: i32 = -20;
 const LISTING: i32 = 20;
 /// A sitemap's priority of 0.0 or 1.0, against its default of 0.5.
@@ -19,7 +19,7 @@ const OLDEST_DAYS: u64 = 30;
 const LONGEST_WORD: usize = 10;
 const DAY_MS: u64 = 86_400_000;
 
-/// What a sitemap says of a URL.
+/// What a sitemap states about a URL.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SitemapHints {
     /// 0.0 to 1.0.
@@ -83,7 +83,7 @@ pub fn priority(
         number += NEAR;
     }
     if let Some(given) = sitemap.priority.filter(|given| given.is_finite()) {
-        // In range by the clamp, so that the conversion loses nothing but the fraction.
+        // Clamped, so that the conversion loses only the fraction.
         number += ((0.5 - given.clamp(0.0, 1.0)) * 2.0 * SITEMAP_PRIORITY).round() as i32;
     }
     if let Some(changed) = sitemap.last_modified {
@@ -157,7 +157,7 @@ fn is_content(url: &Url) -> bool {
         }
         last = segment;
     }
-    // A title in the address: words joined by hyphens.
+    // A title in the URL: words joined by hyphens.
     last.iter().filter(|b| **b == b'-').count() >= 3
 }
 
@@ -189,7 +189,7 @@ fn segments(url: &Url) -> impl Iterator<Item = &[u8]> {
     url.path().as_bytes().split(|b| *b == b'/').filter(|segment| !segment.is_empty())
 }
 
-/// The text in lower case, or nothing where it is longer than any word that is looked for.
+/// The text in lower case; empty if it is longer than any word that is looked for.
 fn lower_case<'b>(text: &[u8], buffer: &'b mut [u8; LONGEST_WORD]) -> &'b [u8] {
     match buffer.get_mut(..text.len()) {
         Some(lower) => {

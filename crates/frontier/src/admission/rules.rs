@@ -1,4 +1,4 @@
-//! The rules of one job: scope, filters, limits and static traps. Compiled once, then asked for every link; the same
+//! The rules of one job: scope, filters, limits and static traps. Compiled once, then used for every link; the same
 //! checks, in the same order, decide ([`JobRules::judge`]) and explain ([`JobRules::explain`]).
 
 use super::AdmissionError;
@@ -15,7 +15,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// The longest extension that can be configured: longer endings are names, not types.
+/// The longest extension that can be configured: longer endings are part of the name.
 const LONGEST_EXTENSION: usize = 15;
 
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ pub struct JobRules {
     max_path_depth: u32,
     max_query_parameters: u32,
     traps: Traps,
-    /// Where a domain has its own.
+    /// For domains with their own.
     domain_traps: DomainTable<Traps>,
     authority: DomainTable<u8>,
     respect_nofollow: bool,
@@ -39,7 +39,7 @@ pub struct JobRules {
     domain_policy: Arc<DomainPolicy>,
 }
 
-/// The rules on traps in one place, as they hold today.
+/// The trap rules, as they apply now.
 #[derive(Clone, Debug)]
 struct Traps {
     rules: TrapRules,
@@ -53,7 +53,7 @@ impl Traps {
     }
 }
 
-/// One step on the way to a decision.
+/// One step of a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     pub name: &'static str,
@@ -61,15 +61,15 @@ pub struct Step {
     pub detail: String,
 }
 
-/// A rule that can decide on a URL and say what it looked at.
+/// A rule that can decide on a URL and say what it examined.
 struct Check {
     name: &'static str,
     judge: fn(&JobRules, &Url, u32) -> Result<(), Skip>,
-    /// What there is to say when it passed.
+    /// The explanation if the URL passed.
     passes: fn(&JobRules, &Url, u32) -> String,
 }
 
-/// Scope is first: it is what refuses most links.
+/// Scope is first: it skips most links.
 const CHECKS: [Check; 11] = [
     Check { name: "scope", judge: JobRules::check_scope, passes: JobRules::tell_scope },
     Check { name: "depth", judge: JobRules::check_depth, passes: JobRules::tell_depth },
@@ -89,7 +89,7 @@ const CHECKS: [Check; 11] = [
 ];
 
 impl JobRules {
-    /// `now` fixes the years that calendars may show.
+    /// `now` determines the years that calendars may show.
     pub fn compile(
         spec: &JobSpec,
         seeds: &[Url],
@@ -126,7 +126,7 @@ impl JobRules {
         })
     }
 
-    /// With what the configuration says of single domains.
+    /// Adds the settings of single domains.
     pub fn with_domain_policy(mut self, policy: Arc<DomainPolicy>) -> JobRules {
         self.domain_policy = policy;
         self
@@ -146,18 +146,19 @@ impl JobRules {
         self.respect_noindex && self.domain_policy.respects_noindex(page)
     }
 
-    /// May a URL found at this depth be fetched? The first rule against it is the reason.
+    /// Whether a URL found at this depth may be fetched. The first rule against it is the reason.
     pub fn judge(&self, url: &Url, depth: u32) -> Result<(), Skip> {
         CHECKS.iter().try_for_each(|check| (check.judge)(self, url, depth))
     }
 
-    /// May this host be asked at all? For seeds and where they lead, to which the other rules do not apply.
+    /// Whether this host may be requested at all. For seeds and their redirects, to which the other rules do not apply.
     pub fn judge_host(&self, url: &Url) -> Result<(), Skip> {
         self.bans.check(url)
     }
 
-    /// May a resource of a crawled page be asked for? It may be on any host, have any name and be any number of links away:
-    /// a page needs it where it is. Hosts and URLs that the job is not to ask for at all are not asked for it either.
+    /// Whether a resource of a crawled page may be requested. It may be on any host, have any name and be any number of
+    /// links away, because the page needs it there. But hosts and URLs that are excluded from the job are excluded here
+    /// too.
     pub fn judge_resource(&self, url: &Url) -> Result<(), Skip> {
         self.bans.check(url)?;
         self.check_exclude(url, 0)?;
@@ -165,7 +166,7 @@ impl JobRules {
         self.check_length(url, 0)
     }
 
-    /// Every rule's word on a URL, also after the one that refused it.
+    /// The verdict of every rule on a URL, also after the first refusal.
     pub fn explain(&self, url: &Url, depth: u32) -> Vec<Step> {
         let explain = |check: &Check| match (check.judge)(self, url, depth) {
             Ok(()) => Step { name: check.name, passed: true, detail: (check.passes)(self, url, depth) },
@@ -176,7 +177,7 @@ impl JobRules {
         CHECKS.iter().map(explain).collect()
     }
 
-    /// A seed redirected to this URL: its host belongs to a scope of hosts from now on. False where nothing changed.
+    /// A seed redirected to this URL: its host is in a scope of hosts from now on. False if nothing changed.
     pub fn add_scope_host(&mut self, url: &Url) -> bool {
         self.scope.scope == Scope::Host && self.scope.names.insert(url.host().into())
     }
@@ -190,7 +191,7 @@ impl JobRules {
         if self.scope.contains(url) {
             return Ok(());
         }
-        let detail = format!("{} is outside of the scope '{}'", url.host(), self.scope.scope);
+        let detail = format!("{} is outside the scope '{}'", url.host(), self.scope.scope);
         Err(Skip::new(SkipReason::OutOfScope, detail))
     }
 
@@ -328,12 +329,12 @@ impl JobRules {
     }
 
     fn check_traps(&self, url: &Url, _depth: u32) -> Result<(), Skip> {
-        // What the normal form drops or merges traps nobody.
+        // The normal form drops or merges these, so they cannot be traps.
         let url = &*url.in_normal_form();
         let trap = |rule, finding: String| {
             Err(TrapSkip { rule, pattern: &pattern_text(url), finding: &finding }.skip())
         };
-        // The limit on depth holds without the other traps too, and comes first: it bounds what the others cost.
+        // The depth limit applies without the other trap rules too, and comes first: it bounds their cost.
         let shape = PathShape::of(url);
         let depth = shape.depth;
         if !within(depth, self.max_path_depth) {
@@ -370,7 +371,7 @@ impl JobRules {
         if self.traps_at(url).rules.enabled {
             format!("{segments} of at most {most}, no repetition, calendar or session id")
         } else {
-            format!("{segments} of at most {most}, other traps are not looked for")
+            format!("{segments} of at most {most}, other trap rules are off")
         }
     }
 }
@@ -381,13 +382,13 @@ struct ScopeRule {
     scope: Scope,
     /// Hosts of the seeds, or their root domains.
     names: NameSet,
-    /// Hosts of the seeds where `names` are root domains: the list need not be asked for them.
+    /// Hosts of the seeds if `names` are root domains: no lookup in the list is needed.
     seed_hosts: NameSet,
     suffixes: Arc<PublicSuffixes>,
 }
 
 impl fmt::Debug for ScopeRule {
-    /// Without the list of suffixes, which is long and always the same.
+    /// Without the Public Suffix List, which is long and always the same.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ScopeRule")
             .field("scope", &self.scope)
@@ -416,8 +417,8 @@ impl ScopeRule {
             Scope::Host => self.names.contains(url.host()),
             Scope::Subdomains => suffixes(url.host()).any(|name| self.names.contains(name)),
             Scope::Domain => {
-                // The list is asked only where the name leaves it open: below a seed's root domain there may be
-                // suffixes of their own, under which other people live.
+                // The list is consulted only if the name alone does not decide: below a seed's root domain there may be
+                // private suffixes, under which other people have their sites.
                 let name = url.host_name();
                 self.seed_hosts.contains(name)
                     || (suffixes(name).any(|parent| self.names.contains(parent))
@@ -429,7 +430,7 @@ impl ScopeRule {
 
 pub(super) fn patterns(list: &'static str, given: &[String]) -> Result<RegexSet, AdmissionError> {
     for pattern in given {
-        // A set does not say which of its patterns is wrong.
+        // A set does not report which of its patterns is wrong.
         Regex::new(pattern).map_err(|source| AdmissionError::Pattern {
             list,
             pattern: pattern.clone(),
@@ -444,7 +445,7 @@ fn patterns_of(set: &RegexSet) -> String {
 }
 
 pub(super) fn first_match<'p>(patterns: &'p RegexSet, text: &str) -> Option<&'p str> {
-    // Asking whether there is a match is cheap, asking which one allocates.
+    // Checking for a match is cheap; finding out which one allocates.
     if patterns.is_empty() || !patterns.is_match(text) {
         return None;
     }
@@ -474,13 +475,13 @@ fn bare_extension(entry: &str) -> &str {
     entry.trim().trim_start_matches('.')
 }
 
-/// Whether an entry of `skip_extensions` can be read as one.
+/// Whether an entry of `skip_extensions` is valid.
 pub fn is_extension(entry: &str) -> bool {
     let name = bare_extension(entry);
     (1..=LONGEST_EXTENSION).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
-/// What follows the last dot of the last segment, if it is short enough to be a type.
+/// The part after the last dot of the last segment, if it is short enough for a type.
 fn extension(url: &Url) -> Option<&str> {
     let path = url.path();
     let mut ending = path.bytes().rev().take(LONGEST_EXTENSION + 1);

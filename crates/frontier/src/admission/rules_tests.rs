@@ -205,7 +205,7 @@ fn traps_can_be_different_for_a_domain() {
 }
 
 #[test]
-fn resources_are_asked_for_wherever_they_are_but_where_nothing_is() {
+fn resources_are_requested_on_any_host_that_is_not_excluded() {
     let spec = JobSpec {
         max_depth: Some(0),
         include: vec!["/pages/".into()],

@@ -1,5 +1,5 @@
-//! The graph of hosts: which links of a home page count. Of the links in the order of the page the first that lead to other
-//! hosts, one per host, and none that the job's rules exclude.
+//! The graph of hosts: which links of a home page count. In page order, the first ones that lead to other hosts, one
+//! per host, except those that the job's rules exclude.
 
 use super::JobRules;
 use argiope_model::Url;
@@ -7,9 +7,9 @@ use argiope_model::Url;
 /// A host that a home page links to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Its home page, by the scheme of the link.
+    /// Its home page, with the scheme of the link.
     pub home: Url,
-    /// Every link to this host asks not to be followed.
+    /// Every link to this host is `nofollow`.
     pub nofollow: bool,
 }
 
@@ -18,8 +18,8 @@ pub fn home_page(url: &Url) -> Option<Url> {
     Url::from_stored(&format!("{}/", url.origin())).ok()
 }
 
-/// The first `most` hosts that `links` (URL, nofollow) lead to, in their order. `own` are the names of the page itself: the
-/// host that was asked, and the one its redirects led to.
+/// The first `most` hosts that `links` (URL, nofollow) lead to, in order. `own` are the names of the page itself: the
+/// host that was requested, and the target of its redirects.
 pub fn select_targets<'l>(
     own: &[&str],
     links: impl IntoIterator<Item = (&'l Url, bool)>,
@@ -27,7 +27,7 @@ pub fn select_targets<'l>(
     most: usize,
 ) -> Vec<Target> {
     let mut targets: Vec<Target> = Vec::new();
-    // A page links to the same few excluded hosts again and again: each is judged once in a row.
+    // A page links to the same few excluded hosts again and again: consecutive ones are checked once.
     let mut excluded: Option<&str> = None;
     for (url, nofollow) in links {
         let host = url.host();
@@ -41,7 +41,7 @@ pub fn select_targets<'l>(
         if targets.len() >= most {
             continue;
         }
-        // How deep the page lies decides what is asked for next, not what it links to.
+        // The depth of the page decides what is requested next, not which links count.
         match home_page(url).filter(|home| rules.judge(home, 0).is_ok()) {
             Some(home) => targets.push(Target { home, nofollow }),
             None => excluded = Some(host),

@@ -1,24 +1,24 @@
-//! Traps that a single URL gives away: a path that repeats itself, a calendar far from today, a session in the
-//! address. Nothing here allocates: all of it runs for every link.
+//! Traps that a single URL reveals: a path that repeats itself, a calendar far from today, a session in the URL.
+//! Nothing here allocates, because all of it runs for every link.
 
 use argiope_model::Url;
 use std::ops::RangeInclusive;
 
-/// Digits in front of a month are taken for a year only if they could be one: `/item/4711/3` is no calendar.
+/// Digits before a month count as a year only if they can be one: `/item/4711/3` is not a calendar.
 const PLAUSIBLE_YEARS: RangeInclusive<u16> = 1800..=2999;
 
 const SHORTEST_SESSION_ID: usize = 8;
 
-/// What one pass over a path tells: most paths have nothing in them that a closer look would find suspicious.
+/// The result of one pass over a path: most paths have nothing that needs a closer look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PathShape {
-    /// Segments; a slash at the end makes a path no deeper.
+    /// Segments; a trailing slash does not make a path deeper.
     pub(super) depth: usize,
     /// A segment begins with four digits.
     may_have_year: bool,
     /// A segment begins with a bracket.
     may_have_session: bool,
-    /// At least as many segments as are equal; far less work to know than how many are.
+    /// An upper bound of the number of equal segments; much cheaper than the exact number.
     alike: u8,
 }
 
@@ -29,7 +29,7 @@ struct Tally(u64);
 impl Tally {
     const FULL: u8 = 15;
 
-    /// One more in this place; says how many there are now.
+    /// Counts one more in this place and returns the new count.
     fn add(&mut self, place: u8) -> u8 {
         let shift = u32::from(place & 15) * 4;
         let count = (self.0 >> shift) as u8 & Self::FULL;
@@ -47,7 +47,7 @@ impl PathShape {
         let mut tally = Tally::default();
         for segment in segments(url) {
             shape.depth += 1;
-            // Equal segments have the same place; different ones seldom have.
+            // Equal segments have the same place; different ones rarely do.
             let ends =
                 segment.first().unwrap_or(&0).wrapping_add(segment.last().unwrap_or(&0).wrapping_mul(3));
             shape.alike = shape.alike.max(tally.add(ends.wrapping_add(segment.len() as u8)));
@@ -66,14 +66,14 @@ fn segments(url: &Url) -> impl Iterator<Item = &[u8]> + Clone {
     url.path().as_bytes().split(|b| *b == b'/').filter(|segment| !segment.is_empty())
 }
 
-/// A segment that stands in the path more often than `most`.
+/// A segment that occurs in the path more often than `most`.
 pub(super) fn repeated_segment(url: &Url, shape: PathShape, most: u32) -> Option<&str> {
     if u32::from(shape.alike) <= most && shape.alike < Tally::FULL {
         return None;
     }
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     let mut rest = segments(url);
-    // What stands more often than that has begun before the last `most` segments.
+    // A segment that occurs more often has begun before the last `most` segments.
     for _ in most..shape.depth {
         let segment = rest.next()?;
         if 1 + rest.clone().filter(|other| *other == segment).count() > most {
@@ -104,8 +104,8 @@ fn year_in_path(url: &Url, years: &RangeInclusive<u16>) -> Option<u16> {
     None
 }
 
-/// `year=2024`, `date=2024-05-12`, `month=202405`, `day=20240512`. The name says that it is a date, so that any
-/// number can be meant as a year.
+/// `year=2024`, `date=2024-05-12`, `month=202405`, `day=20240512`. The name says that it is a date, so any number can
+/// be a year.
 fn year_in_query(url: &Url, years: &RangeInclusive<u16>) -> Option<u16> {
     parameters(url).find_map(|(name, value)| {
         let year = match value {
@@ -158,7 +158,7 @@ fn number(digits: &[u8]) -> Option<u16> {
     digits.iter().try_fold(0, |n, b| b.is_ascii_digit().then(|| n * 10 + u16::from(b - b'0')))
 }
 
-/// A session id that the normal form did not know how to drop: its page would be a new one on every visit.
+/// A session id that the normal form could not drop: its page would be new on every visit.
 pub(super) fn session_id(url: &Url, shape: PathShape) -> Option<&str> {
     let in_path =
         if shape.may_have_session { segments(url).find(|one| is_cookieless_session(one)) } else { None };

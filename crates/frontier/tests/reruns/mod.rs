@@ -129,7 +129,7 @@ fn a_url_that_has_ended_is_queued_again_once_however_often_it_is_said() {
 }
 
 #[test]
-fn a_page_that_is_asked_for_again_gives_its_place_in_the_budget_back() {
+fn a_retried_page_returns_its_part_of_the_budget() {
     let limited = JobSpec { max_pages: Some(1), max_pages_per_domain: Some(1), ..spec() };
     let mut owner = Owner::new(&limited);
     owner.add(&["http://a.test/1", "http://a.test/2"]);

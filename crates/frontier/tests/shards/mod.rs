@@ -348,7 +348,7 @@ fn links_are_sent_again_until_they_are_known_to_be_durable() {
 }
 
 #[test]
-fn a_log_is_applied_once_whoever_reads_it_again() {
+fn a_log_is_applied_once_however_often_it_is_read() {
     let mut owner = whole(&spec());
     let target = page(&owner, 2, "/b");
     let message = Message::Found(links("http://x.test/", &[&target])).encode();
@@ -414,7 +414,7 @@ fn a_job_that_is_opened_after_its_shard_finds_its_queues_and_its_seen_set() {
 }
 
 #[test]
-fn messages_that_are_damaged_or_misled_are_passed_over_and_said() {
+fn damaged_messages_and_those_for_the_wrong_shard_are_skipped_and_reported() {
     let mut owner = whole(&spec());
     let stray = page(&owner, 3, "/");
     let log = [(1, vec![9, 9, 9]), (2, Message::Found(links("http://x.test/", &[&stray])).encode())];
@@ -452,7 +452,7 @@ fn a_redirect_to_another_shard_goes_on_there_once() {
 }
 
 #[test]
-fn a_url_that_has_ended_is_asked_for_again_when_its_shard_is_told_so() {
+fn a_message_makes_a_shard_fetch_an_ended_url_again() {
     let mut owner = whole(&spec());
     let here = page(&owner, 2, "/again");
     owner.add(&[&here]);
@@ -491,7 +491,7 @@ fn a_job_that_is_handed_in_again_asks_again_for_a_robots_txt_that_was_unreachabl
 }
 
 #[test]
-fn a_fresh_job_forgets_the_failures_of_hosts_in_the_shards_that_are_told() {
+fn a_fresh_job_forgets_host_failures_in_the_shards_it_is_announced_to() {
     let mut owner = whole(&spec());
     let urls: Vec<String> = (0..6).map(|n| page(&owner, 2, &format!("/{n}"))).collect();
     owner.add(&urls.iter().map(String::as_str).collect::<Vec<_>>());
@@ -545,7 +545,7 @@ fn robots_in_other_shards(owner: &mut Owner) -> Url {
 }
 
 #[test]
-fn a_robots_txt_that_lies_in_another_shard_is_asked_for_there_and_told() {
+fn a_robots_txt_in_another_shard_is_fetched_there_and_sent_back() {
     let mut owner = whole(&with_robots());
     let target = robots_in_other_shards(&mut owner);
     let robots = owner.robots();
@@ -564,7 +564,7 @@ fn a_robots_txt_that_lies_in_another_shard_is_asked_for_there_and_told() {
 }
 
 #[test]
-fn a_robots_txt_that_nobody_tells_of_is_asked_for_again() {
+fn a_robots_request_without_reply_is_repeated() {
     let mut owner = whole(&with_robots());
     robots_in_other_shards(&mut owner);
     let asked = owner.now;

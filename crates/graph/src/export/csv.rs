@@ -1,5 +1,5 @@
-//! CSV: a file of edges by name, and a file of nodes. Spreadsheets, pandas and Gephi read both. Texts of pages that begin
-//! like a formula get an apostrophe before them; names, which begin with a scheme or are hosts, stay what they are.
+//! CSV: a file of edges by name, and a file of nodes. Spreadsheets, pandas and Gephi read both. Texts of pages that
+//! begin like a formula get a leading apostrophe; names, which begin with a scheme or are hosts, stay unchanged.
 
 use super::{Attribute, Document};
 use crate::ranked::Value;
@@ -16,7 +16,7 @@ pub(super) fn write_edges(document: &Document<'_>, to: &mut dyn Write) -> io::Re
     rows.flush()
 }
 
-/// `id` is the name that the edges have, then what is known of it.
+/// `id` is the name that the edges use, then the node's properties.
 pub fn write_nodes(document: &Document<'_>, to: &mut dyn Write) -> io::Result<()> {
     let graph = &document.ranked.graph;
     let attributes = document.attributes();

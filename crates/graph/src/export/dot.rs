@@ -5,7 +5,7 @@ use crate::ranked::Value;
 use std::fmt;
 use std::io::{self, Write};
 
-/// Graphviz reads `\n`, `\l` and the like in a label: a backslash is written twice.
+/// Graphviz interprets `\n`, `\l` and similar in a label, so backslashes are doubled.
 struct Quoted<'a>(&'a str);
 
 impl fmt::Display for Quoted<'_> {
@@ -16,7 +16,7 @@ impl fmt::Display for Quoted<'_> {
                 '"' => f.write_str("\\\"")?,
                 '\\' => f.write_str("\\\\")?,
                 '\n' => f.write_str("\\n")?,
-                // Graphviz is C: a NUL would end the file.
+                // Graphviz is written in C: a NUL would end the file.
                 c if c.is_control() => f.write_str("\u{fffd}")?,
                 c => write!(f, "{c}")?,
             }
@@ -32,7 +32,7 @@ pub(super) fn write(document: &Document<'_>, to: &mut dyn Write) -> io::Result<(
     for (node, name) in graph.nodes().zip(graph.names()) {
         write!(to, "  n{node} [label={}", Quoted(name))?;
         for attribute in &attributes {
-            // Graphviz has a `rank` of its own, which is about rows.
+            // Graphviz has its own `rank`, which is about rows.
             let name = if attribute.name == "rank" { "pagerank" } else { attribute.name };
             match (attribute.value)(node) {
                 Some(Value::Text(text)) => write!(to, ", {name}={}", Quoted(text))?,

@@ -39,7 +39,7 @@ pub(super) fn write(document: &Document<'_>, to: &mut dyn Write) -> io::Result<(
                 write!(to, "<attvalue for=\"{}\" value=\"{}\"/>", attribute.name, XmlValue(value))?;
             }
         }
-        // Areas are compared by the eye, not diameters.
+        // The eye compares areas, not diameters.
         let size = SIZES.0 + (SIZES.1 - SIZES.0) * (ranked.rank(node) / highest).sqrt();
         let [red, green, blue] = groups.colour(node);
         writeln!(

@@ -1,4 +1,4 @@
-//! JSON: `nodes` and `links` by name, as d3 and its kin take it. A line a node, a line a link.
+//! JSON: `nodes` and `links` by name, as d3 and similar tools expect. One node or link per line.
 
 use super::Document;
 use crate::ranked::Value;

@@ -1,4 +1,4 @@
-//! A ranked graph as a file for other programs, written as it goes: nothing is held beside what one node needs.
+//! Streams a ranked graph to a file for other programs: memory holds no more than one node.
 //!
 //! Every format has the nodes with rank, degrees, group and the columns of the graph, and the edges with their weights.
 
@@ -20,7 +20,7 @@ pub enum Format {
     GraphMl,
     Gexf,
     Dot,
-    /// The edges; nodes go into a file of their own, by [`write_csv_nodes`].
+    /// The edges; nodes go into a separate file, see [`write_csv_nodes`].
     Csv,
     Json,
 }
@@ -50,7 +50,7 @@ enum Kind {
     Flag,
 }
 
-/// Something that is written of every node.
+/// A property of every node in the output.
 struct Attribute<'a> {
     name: &'a str,
     kind: Kind,

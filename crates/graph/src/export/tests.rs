@@ -6,7 +6,7 @@ use quick_xml::events::{BytesStart, Event};
 use std::collections::HashMap;
 use std::num::NonZero;
 
-/// Whatever is hard to write down in some format.
+/// Texts that are hard to write in some format.
 const NASTY: &str = "http://b.test/<a href=\"x\">&amp;'\\\t\r\n,;\u{1}\u{ffff}]]>äß漢\u{1f577}\\";
 
 struct Sample {
@@ -44,7 +44,7 @@ impl Sample {
     }
 }
 
-/// What XML can hold of a text.
+/// The part of a text that XML can contain.
 fn in_xml(text: &str) -> String {
     text.replace(['\u{1}', '\u{ffff}'], "\u{fffd}")
 }
@@ -228,7 +228,7 @@ fn dot_is_one_digraph_of_statements() {
     assert_eq!(tokens[..3], ["digraph", "links", "{"]);
     assert_eq!(tokens.last().unwrap(), "}");
     let statements: Vec<&[String]> = tokens[3..tokens.len() - 1].split(|token| token == ";").collect();
-    // Gephi reads nothing at all of a file that begins with attributes of the graph.
+    // Gephi reads nothing of a file that begins with attributes of the graph.
     assert_eq!(statements[0][..2], ["n0", "["]);
     let labels: Vec<&str> =
         statements.iter().filter(|s| s.len() > 4 && s[2] == "label").map(|s| s[4].as_str()).collect();

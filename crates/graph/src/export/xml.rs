@@ -5,7 +5,7 @@ use std::fmt;
 
 pub(super) const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
 
-/// Right in attributes and between tags alike.
+/// Correct in attributes and between tags.
 pub(super) struct Escaped<'a>(pub(super) &'a str);
 
 impl fmt::Display for Escaped<'_> {
@@ -17,7 +17,7 @@ impl fmt::Display for Escaped<'_> {
                 '<' => "&lt;",
                 '>' => "&gt;",
                 '"' => "&quot;",
-                // As they are, a reader would make spaces of them.
+                // Unescaped, a reader would turn them into spaces.
                 '\t' => "&#9;",
                 '\n' => "&#10;",
                 '\r' => "&#13;",

@@ -1,6 +1,6 @@
-//! Places for nodes, so that those that link to each other are near: all push each other away, links pull together
-//! (ForceAtlas2 in its LinLog form, which shows clusters). Worked out once, so that a picture opens at once; the same
-//! graph always has the same picture.
+//! Computes a layout in which linked nodes are near each other: all nodes repel each other, links attract (ForceAtlas2
+//! in its LinLog form, which shows clusters). Computed once, so that a picture opens at once; the same graph always
+//! gives the same picture.
 
 mod quadtree;
 mod spacing;
@@ -14,20 +14,20 @@ use std::num::NonZero;
 
 pub type Point = [f64; 2];
 
-/// How strongly all is drawn to the middle: what has no links must not drift away.
+/// The force towards the middle, so that nodes without links do not drift away.
 const GRAVITY: f64 = 1.0;
 const REPULSION: f64 = 2.0;
-/// Of the forces that a node may swing by rather than move along.
+/// The share of the forces by which a node may swing rather than move.
 const JITTER: f64 = 1.0;
 
-/// The room a node has on average, as the side of a square.
+/// The average space of a node, as the side of a square.
 pub const SPACING: f64 = 50.0;
 
-/// `radii` are in the same measure as [`SPACING`]; nodes that are smaller than that lie beside each other, not on.
+/// `radii` are in the unit of [`SPACING`]; smaller nodes lie beside each other, not on top.
 pub fn layout(graph: &Graph, groups: &Groups, radii: &[f64], threads: NonZero<usize>) -> Vec<Point> {
     let nodes = graph.node_count();
     let mut simulation = Simulation::new(graph, start::positions(groups, nodes), threads);
-    // Small graphs are cheap and gain by it.
+    // More iterations for small graphs: they are cheap and look better.
     let steps = (2_000_000 / nodes.max(1)).clamp(150, 600);
     for _ in 0..steps {
         simulation.step();
@@ -41,7 +41,7 @@ pub fn layout(graph: &Graph, groups: &Groups, radii: &[f64], threads: NonZero<us
 #[derive(Clone, Copy, Default)]
 struct Node {
     place: Point,
-    /// Its links and one.
+    /// Its number of links plus one.
     mass: f64,
     force: Point,
     last_force: Point,
@@ -116,7 +116,7 @@ impl Simulation {
         }
     }
 
-    /// As fast as it goes without nodes swinging to and fro: the rules of ForceAtlas2.
+    /// As fast as possible without nodes swinging back and forth, by the rules of ForceAtlas2.
     fn adapt_speed(&mut self) {
         let count = self.nodes.len() as f64;
         let (mut swing, mut traction) = (0.0, 0.0);

@@ -1,9 +1,9 @@
-//! Barnes and Hut's tree: what is far away pushes as one body. Cells lie in the order of a walk through the tree, each
-//! with the place to go on at when what is in it has been dealt with.
+//! Barnes and Hut's tree: distant nodes act as one body. Cells are in the order of a walk through the tree, each with
+//! the index to continue at after its contents.
 
 use super::Point;
 
-/// A cell that is smaller than this part of its distance counts as one body.
+/// A cell smaller than this part of its distance counts as one body.
 const OPENING: f64 = 1.0;
 /// Bodies at the same place do not get a cell each.
 const DEEPEST: u32 = 32;
@@ -15,10 +15,10 @@ pub(super) struct Body {
 }
 
 struct Cell {
-    /// Where its mass is, as a whole.
+    /// Its centre of mass.
     place: Point,
     mass: f64,
-    /// Nothing for one that is not to be opened.
+    /// Zero for a cell that must not be opened.
     side: f64,
     /// The cell after all that are in this one.
     next: usize,
@@ -36,7 +36,7 @@ impl Quadtree {
         tree
     }
 
-    /// `half` is half the side of the square around `middle` that has all of the bodies in it.
+    /// `half` is half the side of the square around `middle` that contains all bodies.
     fn add(&mut self, bodies: &mut [Body], middle: Point, half: f64, depth: u32) {
         let mass: f64 = bodies.iter().map(|body| body.mass).sum();
         let weighed = |axis: fn(&Body) -> f64| {
@@ -64,7 +64,7 @@ impl Quadtree {
         }
     }
 
-    /// How all bodies push one unit at `place`: each by its mass over its distance.
+    /// The force of all bodies on a unit at `place`: each by its mass over its distance.
     pub(super) fn push(&self, place: Point) -> Point {
         let [mut push_x, mut push_y] = [0.0, 0.0];
         let mut at = 0;
@@ -72,7 +72,7 @@ impl Quadtree {
             let (x, y) = (place[0] - cell.place[0], place[1] - cell.place[1]);
             let squared = x * x + y * y;
             if cell.side * cell.side < OPENING * squared || cell.side == 0.0 {
-                // At no distance is only the body itself.
+                // Only the body itself has no distance.
                 if squared > 1e-12 {
                     push_x += x * cell.mass / squared;
                     push_y += y * cell.mass / squared;

@@ -1,4 +1,4 @@
-//! The last touches: a measure that does not depend on the forces, and room around each node.
+//! Final steps: a scale that does not depend on the forces, and space around each node.
 
 use super::Point;
 use std::collections::HashMap;
@@ -7,7 +7,7 @@ use std::collections::HashMap;
 const GAP: f64 = 2.0;
 const PASSES: usize = 25;
 
-/// Moves the middle to zero and gives each node a square of side `spacing` on average. A few far away do not count.
+/// Centres the layout and gives each node a square of side `spacing` on average. A few distant nodes are ignored.
 pub(super) fn scale(places: &mut [Point], spacing: f64) {
     let count = places.len() as f64;
     if places.len() < 2 {
@@ -26,7 +26,7 @@ pub(super) fn scale(places: &mut [Point], spacing: f64) {
     }
 }
 
-/// Pushes apart what lies on each other, a few times over.
+/// Separates overlapping nodes, in a few passes.
 pub(super) fn separate(places: &mut [Point], radii: &[f64]) {
     let largest = radii.iter().copied().fold(1.0, f64::max);
     let side = 2.0 * largest + GAP;
@@ -55,7 +55,7 @@ pub(super) fn separate(places: &mut [Point], radii: &[f64]) {
 fn push_apart(places: &mut [Point], radii: &[f64], a: usize, b: usize) -> bool {
     let radius = |node: usize| radii.get(node).copied().unwrap_or(0.0);
     let room = radius(a) + radius(b) + GAP;
-    // The small one makes way.
+    // The smaller one moves.
     let share = radius(b) / (radius(a) + radius(b)).max(1e-9);
     let Ok([first, second]) = places.get_disjoint_mut([a, b]) else { return false };
     let (x, y) = (second[0] - first[0], second[1] - first[1]);

@@ -1,10 +1,10 @@
-//! Where nodes begin: each group in a disc of its own, the largest in the middle. Groups that link to themselves most
-//! are where they belong already.
+//! Initial positions: each group in a disc of its own, the largest in the middle. Groups that mostly link to themselves
+//! are then already in place.
 
 use super::Point;
 use crate::groups::Groups;
 
-/// Turning by this part of a circle never comes back to where it was: a sunflower.
+/// Turning by this angle never repeats a direction: a sunflower pattern.
 const GOLDEN_ANGLE: f64 = 2.399_963_229_728_653;
 
 pub(super) fn positions(groups: &Groups, nodes: usize) -> Vec<Point> {
@@ -12,7 +12,7 @@ pub(super) fn positions(groups: &Groups, nodes: usize) -> Vec<Point> {
     let mut before = 0.0;
     for group in 0..groups.len() as u32 {
         let size = f64::from(groups.size(group));
-        // A disc of as many nodes as are in the groups so far, and half of its own.
+        // A disc with the nodes of the groups so far, and half of its own.
         let distance = if group == 0 { 0.0 } else { (before + size / 2.0).sqrt() * 1.5 };
         centres.push(on_spiral(f64::from(group), distance));
         before += size;

@@ -1,11 +1,11 @@
-//! Which links are drawn, and which of them first. Where every page links to the front page, that says little about any
-//! of them: a link counts by its weight, shared by all who link to the same target.
+//! Which links are drawn, and which first. If every page links to the front page, those links say little: a link counts
+//! by its weight, divided by the number of nodes that link to the same target.
 
 use crate::graph::{Edge, Graph};
 use crate::ranked::RankedGraph;
 
 pub(super) struct Drawn {
-    /// In the order of importance: the best of every node, then the second best of every node, and so on.
+    /// In order of importance: the best of every node, then the second best of every node, and so on.
     pub(super) order: Vec<Edge>,
     pub(super) graph: Graph,
 }

@@ -1,7 +1,7 @@
-//! A picture of a graph: one HTML file that needs nothing else, with the places of all nodes worked out already.
+//! A picture of a graph: one self-contained HTML file, with precomputed positions of all nodes.
 //!
-//! The script and the style are files of their own beside this one. The data goes into the page as JSON, in which no
-//! character is left that could end the element it is in; a policy in the page forbids it to load anything.
+//! Script and style are separate files beside this one. The data is embedded as JSON, without any character that could
+//! end its element; the page's content policy forbids it to load anything.
 
 mod choice;
 
@@ -18,11 +18,11 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPTS: [&str; 4] =
     [include_str!("data.js"), include_str!("drawing.js"), include_str!("panel.js"), include_str!("main.js")];
 
-/// More links than this are a felt in which nothing can be seen.
+/// More links than this cannot be told apart.
 pub const MOST_EDGES: usize = 40_000;
-/// Radii of the nodes with the lowest and the highest rank, in the measure of the layout.
+/// Radii of the nodes with the lowest and the highest rank, in the unit of the layout.
 const RADII: (f64, f64) = (4.0, 34.0);
-/// By how much a radius is above the smallest, on average, at most.
+/// The upper limit of the average excess over the smallest radius.
 const MEAN_GROWTH: f64 = 4.0;
 
 /// What is shown.
@@ -31,9 +31,9 @@ pub struct View<'a> {
     pub ranked: &'a RankedGraph,
     pub groups: &'a Groups,
     pub title: &'a str,
-    /// What nodes are, many of them: `pages`.
+    /// The kind of nodes, in the plural: `pages`.
     pub noun: &'a str,
-    /// Of the whole graph that `ranked` is the top of.
+    /// Counts of the whole graph that `ranked` is the top of.
     pub all_nodes: usize,
     pub all_edges: usize,
 }
@@ -59,10 +59,10 @@ impl View<'_> {
         to.write_all(rest.as_bytes())
     }
 
-    /// By rank, between the lowest and the highest. Where most are near the highest, all are drawn smaller: nodes that
-    /// fill the picture show nothing.
+    /// By rank, between the lowest and the highest. If most are near the highest, all are drawn smaller, because nodes
+    /// that fill the picture show nothing.
     fn radii(&self) -> Vec<f64> {
-        // Areas are compared by the eye, not radii.
+        // The eye compares areas, not radii.
         let roots: Vec<f64> = self.ranked.ranks.iter().map(|rank| rank.sqrt()).collect();
         let lowest = roots.iter().copied().fold(f64::INFINITY, f64::min);
         let highest = roots.iter().copied().fold(0.0, f64::max);
@@ -73,7 +73,7 @@ impl View<'_> {
         heights.into_iter().map(|height| RADII.0 + growth * height).collect()
     }
 
-    /// Lists by node: an object for each would be three times as long.
+    /// Lists by node: an object each would be three times as long.
     fn data(&self, edges: &Drawn, places: &[Point], radii: &[f64], to: &mut dyn Write) -> io::Result<()> {
         let RankedGraph { graph, ranks, in_degrees, out_degrees, .. } = self.ranked;
         to.write_all(b"{\"title\":")?;
@@ -128,8 +128,8 @@ fn list<T>(
     to.write_all(b"]")
 }
 
-/// JSON within a script element. The characters of tags and comments are only found in its strings, where they can be
-/// written as numbers.
+/// JSON within a script element. The characters of tags and comments only occur in its strings, where they can be
+/// escaped.
 struct InScript<'a> {
     to: &'a mut dyn Write,
 }

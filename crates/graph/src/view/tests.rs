@@ -42,7 +42,7 @@ fn the_data_comes_out_as_it_went_in_whatever_the_names() {
     for list in ["x", "y", "radius", "rank", "incoming", "outgoing", "group"] {
         assert_eq!(data[list].as_array().unwrap().len(), 3, "{list}");
     }
-    // The data and the program: no name has made a third.
+    // The data and the program: no name has added a third.
     assert_eq!(page.matches("<script").count(), 2);
     assert_eq!(page.matches("</script").count(), 2);
     assert!(page.contains("<title>a &lt;/title&gt;&lt;script&gt; &amp; b</title>"));

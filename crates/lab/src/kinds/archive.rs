@@ -1,5 +1,5 @@
-//! An archive: numbered entries, each with a text of its own, that lead to the entries before and after them and to nothing
-//! else. It looks like a trap and is none.
+//! An archive: numbered entries with their own texts that link only to the entries before and after them. It looks like
+//! a trap and is not.
 
 use super::{Feature, Visibility};
 use crate::answer::Answer;
@@ -7,7 +7,7 @@ use crate::expected::Fate;
 use crate::random::Random;
 use crate::web::{Site, Web};
 
-/// How far ahead and back the links of an entry lead.
+/// The range of an entry's links.
 const STEPS: [u32; 7] = [1, 5, 25, 125, 625, 3125, 15625];
 const WORDS: u32 = 120;
 

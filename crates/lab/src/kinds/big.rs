@@ -1,4 +1,4 @@
-//! More than anyone should take: a gzip bomb and a page without measure.
+//! Oversized content: a gzip bomb and an endless page.
 
 use super::{Feature, Visibility};
 use crate::answer::{Answer, Delivery, HTML};

@@ -1,4 +1,4 @@
-//! Pages in other character sets than UTF-8, told by the header, by the page, by a byte order mark, or wrongly.
+//! Pages in other character sets than UTF-8, declared by the header, by the page, by a byte order mark, or wrongly.
 
 use super::Feature;
 use crate::answer::Answer;

@@ -1,14 +1,14 @@
-//! Sites that want a cookie: one sets it and redirects to the same URL, one has a form to log in with.
+//! Sites that require a cookie: one sets it and redirects to the same URL, one has a login form.
 
 use super::SiteKind;
 use crate::answer::{Answer, HTML};
 use crate::request::Request;
 use crate::web::path_of;
 
-/// What the form of [`SiteKind::Login`] has to be sent with.
+/// The values that the form of [`SiteKind::Login`] accepts.
 pub const LOGIN_USER: &str = "crawler";
 pub const LOGIN_PASSWORD: &str = "open sesame";
-/// Its answer to a form that was right, after the redirect.
+/// Its response to a correct form, after the redirect.
 pub const LOGIN_WELCOME: &str = "Sign out";
 
 const SEEN: &str = "seen=yes";
@@ -16,7 +16,7 @@ const SEEN: &str = "seen=yes";
 const TOKEN: &str = "4f+2a";
 const SESSION: &str = "session=0123456789abcdef";
 
-/// What is said to whoever lacks the cookie; `None` leaves it to the rest of the site.
+/// The response without the cookie; `None` leaves it to the rest of the site.
 pub(crate) fn answer(kind: SiteKind, request: &Request<'_>, body: &[u8]) -> Option<Answer> {
     let path = path_of(request.target);
     match kind {

@@ -1,4 +1,4 @@
-//! What pages tell robots in their head, in headers and on links; and what moves the base of links.
+//! Robots directives in pages, in headers and on links; and `<base>`.
 
 use super::{Feature, Visibility, special, special_page};
 use crate::answer::{Answer, PagePlan};
@@ -6,7 +6,7 @@ use crate::expected::Fate;
 use crate::web::{Site, Web};
 use argiope_model::SkipReason;
 
-/// Pages that only a nofollow leads to.
+/// Pages that only a nofollow link leads to.
 const UNFOLLOWED: [&str; 3] = ["/m/behind-meta", "/m/behind-header", "/m/behind-none"];
 
 pub(super) fn features() -> Vec<Feature> {
@@ -58,7 +58,7 @@ pub(super) fn answer(web: &Web, site: &Site, target: &str) -> Option<Answer> {
 const BASE: &str = "<!DOCTYPE html><html><head><base href=\"/m/sub/\"><title>Based elsewhere</title></head>\
     <body><a href=\"leaf\">leaf</a></body></html>\n";
 
-/// A page without navigation: nothing on it but one link, so that nothing else leads there.
+/// A page without navigation and with a single link, so that nothing else links to its target.
 fn bare(head: &str, path: &str) -> Answer {
     let html = format!(
         "<!DOCTYPE html><html><head><title>Not to follow</title>{head}</head><body>{}</body></html>\n",

@@ -1,4 +1,4 @@
-//! The same bytes under a second URL, and pages that differ in a sentence only.
+//! The same bytes under a second URL, and pages that differ only in a sentence.
 
 use super::{Feature, special_page};
 use crate::answer::{Answer, PagePlan};

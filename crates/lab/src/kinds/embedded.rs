@@ -1,5 +1,5 @@
-//! Pages that are shown with something: pictures in sets, drawings, frames, objects, feeds. Some of it is broken, and some
-//! servers do not know what to do with HEAD.
+//! Pages with resources: picture sets, drawings, frames, objects, feeds. Some are broken, and some servers cannot
+//! handle HEAD.
 
 use super::{Feature, Visibility, special};
 use crate::answer::Answer;
@@ -48,7 +48,7 @@ pub(super) fn answer(web: &Web, site: &Site, target: &str) -> Option<Answer> {
             Answer::page(page)
         }
         "frames" => Answer::bytes(crate::answer::HTML, FRAMES.to_vec()),
-        // Not what it says it is, and relative to where it is.
+        // It has a wrong type and a relative location.
         "feed" => Answer::bytes(
             "text/xml",
             b"<?xml version=\"1.0\"?>\n<rss version=\"2.0\"><channel><title>Feed</title><item><link>fed</link></item>\

@@ -1,4 +1,4 @@
-//! Statuses that mean trouble: for good, for a while, or because of haste.
+//! Error statuses: permanent, temporary, or because of too many requests.
 
 use super::Feature;
 use crate::answer::Answer;

@@ -27,14 +27,14 @@ use std::time::Duration;
 
 pub(crate) use robots::ordinary_robots;
 
-/// What a site is like.
+/// The behaviour of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SiteKind {
     Ordinary,
-    /// Sets a cookie and redirects to the same URL whoever has none.
+    /// Sets a cookie and redirects to the same URL if the cookie is missing.
     Cookies,
-    /// Answers only who has sent its form ([`crate::LOGIN_USER`]). No crawl gets anywhere without being told how, so it is
+    /// Responds only after its form was sent ([`crate::LOGIN_USER`]). A crawl needs to be configured for it, so it is
     /// not among [`SiteKind::ALL`].
     Login,
     /// All redirect statuses, chains, loops, to other hosts.
@@ -43,7 +43,7 @@ pub enum SiteKind {
     Errors,
     /// 429 with Retry-After for every seventh page, the first time.
     Busy,
-    /// 503 with Retry-After for the first requests, whatever they are.
+    /// 503 with Retry-After for the first requests.
     Overloaded,
     /// The same page under two URLs, and nearly the same.
     Duplicates,
@@ -51,13 +51,13 @@ pub enum SiteKind {
     Calendar,
     /// Ever deeper paths, repeated segments, session ids in paths and queries.
     Endless,
-    /// Numbered products, which are many and no trap.
+    /// Numbered products: many, but not a trap.
     Shop,
-    /// Numbered entries with texts of their own that lead to nothing but each other: no trap either.
+    /// Numbered entries with their own texts that link only to each other: not a trap either.
     Archive,
-    /// Each answer takes 300 ms.
+    /// Each response takes 300 ms.
     Slow,
-    /// Drips, silences, resets, wrong lengths, chunks.
+    /// Slow bytes, silences, resets, wrong lengths, chunks.
     Transport,
     /// A gzip bomb and a huge page.
     Big,
@@ -69,7 +69,7 @@ pub enum SiteKind {
     Directives,
     /// Pages that only sitemaps name: XML, index, gzip, text, RSS, Atom.
     Sitemaps,
-    /// Pages that are there in one spelling of their URL only.
+    /// Pages that exist only in one spelling of their URL.
     Spellings,
     /// Pictures, drawings, frames, objects and a feed; some pictures are broken.
     Embedded,
@@ -99,7 +99,7 @@ pub enum SiteKind {
     RobotsAll,
     /// An HTML page where robots.txt should be.
     RobotsHtml,
-    /// Takes connections and resets them.
+    /// Accepts connections and resets them.
     Dead,
 }
 
@@ -175,7 +175,7 @@ pub(crate) enum Visibility {
     Elsewhere,
     /// Named nowhere.
     Hidden,
-    /// The entrance to a trap: linked, and its fate is nobody's to say.
+    /// The entrance of a trap: linked, with no expected result.
     Trap,
 }
 
@@ -264,8 +264,8 @@ fn slow(web: &Web, site: &Site, target: &str) -> Answer {
     web.answer(&ordinary, target, 0).late(Duration::from_millis(300))
 }
 
-/// Whether an answer depends on how often it was asked for. The server counts those only. Requests to an
-/// overloaded site count together.
+/// Whether a response depends on the number of requests. The server counts only those. Requests to an overloaded site
+/// count together.
 pub(crate) fn counter(web: &Web, site: &Site, target: &str) -> Option<String> {
     let counted = match site.kind {
         SiteKind::Errors => target.starts_with("/error/"),
@@ -277,12 +277,12 @@ pub(crate) fn counter(web: &Web, site: &Site, target: &str) -> Option<String> {
     counted.then(|| path_of(target).to_owned())
 }
 
-/// No ordinary page of such a site may be asked for.
+/// No ordinary page of such a site may be requested.
 pub(crate) fn barred(kind: SiteKind) -> bool {
     matches!(page_fate(kind), Some(Fate::Refused(_)))
 }
 
-/// The fate of the ordinary pages, where it is another than that they are fetched.
+/// The expected result of ordinary pages, if they are not simply fetched.
 pub(crate) fn page_fate(kind: SiteKind) -> Option<Fate> {
     match kind {
         SiteKind::RobotsAll => Some(Fate::Refused(SkipReason::RobotsDisallowed)),
@@ -291,7 +291,7 @@ pub(crate) fn page_fate(kind: SiteKind) -> Option<Fate> {
     }
 }
 
-/// Where the URLs without end begin.
+/// Where endless URLs begin.
 pub(crate) fn traps_of(kind: SiteKind) -> &'static [&'static str] {
     match kind {
         SiteKind::Calendar => &["/calendar/"],
@@ -319,7 +319,7 @@ pub(crate) fn write_links(web: &Web, site: &Site, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\n</ul>");
 }
 
-/// A page that is none of the ordinary ones, with prose of its own.
+/// A page that is not among the ordinary ones, with its own prose.
 fn special_page(web: &Web, site: &Site, path: &str, title: &str) -> PagePlan {
     PagePlan {
         content: Some(web.content_key(site, path)),

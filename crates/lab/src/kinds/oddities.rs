@@ -1,4 +1,4 @@
-//! Pages that are broken, empty, or no pages.
+//! Pages that are malformed, empty, or not pages.
 
 use super::{Feature, Visibility, special};
 use crate::answer::{Answer, HTML};

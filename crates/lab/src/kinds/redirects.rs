@@ -1,4 +1,4 @@
-//! Redirects of every status, in chains and circles, here and to other hosts.
+//! Redirects of every status, in chains and loops, on the site and to other hosts.
 
 use super::{Feature, Visibility};
 use crate::answer::Answer;

@@ -19,7 +19,7 @@ pub(super) fn features(kind: SiteKind) -> Vec<Feature> {
         SiteKind::RobotsPaths => {
             let mut features = private();
             features.push(Feature::linked("/private/open/1", 200));
-            // The redirect is asked for, its target is not.
+            // The redirect is requested, its target is not.
             features.push(Feature::failed("/hop/into-private"));
             features
         }
@@ -88,12 +88,12 @@ fn page(web: &Web, site: &Site, kind: SiteKind, target: &str) -> Option<Answer> 
     known.then(|| special(web, site, path_of(target)))
 }
 
-/// As an editor of Windows saves it.
+/// As saved by a Windows editor.
 fn utf16(text: &str) -> Vec<u8> {
     format!("\u{feff}{text}").encode_utf16().flat_map(u16::to_le_bytes).collect()
 }
 
-/// Over the 500 KiB that must be read, with a rule for everybody at the end that nobody has to see.
+/// Over the 500 KiB that must be read, with a rule for everybody at the end that may be ignored.
 fn huge() -> String {
     let mut text = String::from(PRIVATE);
     for number in 0..30_000 {

@@ -1,4 +1,4 @@
-//! Many numbered products on numbered list pages: it looks like a trap and is none.
+//! Many numbered products on numbered list pages: looks like a trap and is not.
 
 use super::{Feature, Visibility, special_page};
 use crate::answer::{Answer, PagePlan};

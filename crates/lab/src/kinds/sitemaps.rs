@@ -1,4 +1,4 @@
-//! Sitemaps of all formats, each naming pages that nothing links to.
+//! Sitemaps of all formats, each with pages that nothing links to.
 
 use super::{Feature, Visibility, special};
 use crate::answer::Answer;

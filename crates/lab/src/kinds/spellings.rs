@@ -1,11 +1,11 @@
-//! Pages that are there in one spelling of their URL only, as many servers have them: the order of parameters, doubled
-//! slashes, escapes, parameters that others would drop. Two redirect to another spelling of the same URL.
+//! Pages that exist only in one spelling of their URL, as on many servers: the order of parameters, doubled slashes,
+//! escapes, parameters that others would drop. Two redirect to another spelling of the same URL.
 
 use super::Feature;
 use crate::answer::Answer;
 use crate::web::{Site, Web};
 
-/// 200 as they stand, 404 in any other spelling.
+/// 200 in this spelling, 404 in any other.
 const EXACT: [&str; 8] = [
     "/exact/order?z=1&a=2&m=3",
     "/exact//doubled///slashes/",
@@ -17,7 +17,7 @@ const EXACT: [&str; 8] = [
     "/exact/odd?q=[1]|{2}",
 ];
 
-/// From a spelling to the one that the server insists on.
+/// From a spelling to the one that the server requires.
 const REDIRECTS: [(&str, &str); 2] =
     [("/exact/turn?a=1&b=2", "/exact/turn?b=2&a=1"), ("/exact/d/e", "/exact/d//e")];
 

@@ -25,7 +25,7 @@ pub(super) fn answer(web: &Web, site: &Site, target: &str) -> Option<Answer> {
     let delivery = match target.strip_prefix("/t/")? {
         "chunked" => Delivery::Chunked,
         "until-close" => Delivery::UntilClose,
-        // Less is announced than is sent: what is announced counts.
+        // Less is announced than is sent: the announced length counts.
         "shorter-than-said" => Delivery::WrongLength(-500),
         "longer-than-said" => Delivery::WrongLength(50_000),
         "chunked-cut" => Delivery::ChunkedCut,

@@ -1,4 +1,4 @@
-//! Sites without end: a calendar, paths that grow, and addresses that change with each visit.
+//! Endless sites: a calendar, growing paths, and URLs that change with each visit.
 
 use super::{Feature, SiteKind, Visibility, special_page};
 use crate::answer::{Answer, PagePlan};
@@ -6,7 +6,7 @@ use crate::expected::Fate;
 use crate::random::mix_text;
 use crate::web::{Site, Web, path_of};
 
-/// The longest path the server goes along with.
+/// The longest path that the server accepts.
 const LONGEST: usize = 3000;
 
 pub(super) fn features(kind: SiteKind) -> Vec<Feature> {
@@ -36,7 +36,7 @@ pub(super) fn answer(web: &Web, site: &Site, target: &str) -> Option<Answer> {
         body.push_str(&format!("\n<li><a href=\"{link}\">{link}</a></li>"));
     }
     body.push_str("\n</ul>");
-    // A trap shows the same page over and over: the contents follow from its entrance, not from its address.
+    // A trap shows the same page again and again: the contents follow from its entrance, not from its URL.
     let content = web.content_key(site, path_of(target).get(..5).unwrap_or("/"));
     let plan = special_page(web, site, path_of(target), "One of many");
     Some(Answer::page(PagePlan { content: Some(content), body, ..plan }))

@@ -98,7 +98,7 @@ impl ActiveFile {
     }
 }
 
-/// The file an appender has open, if any. Shared with the archive, which ends files that have been open for long.
+/// The file an appender has open, if any. Shared with the archive, which finishes files that have been open for long.
 #[derive(Default)]
 pub(super) struct Current {
     open: Option<(Arc<ActiveFile>, IndexBuilder)>,
@@ -106,7 +106,7 @@ pub(super) struct Current {
 
 impl Current {
     pub(super) fn lock(current: &Mutex<Current>) -> MutexGuard<'_, Current> {
-        // What a panic may leave is a file that was not ended: as after a crash.
+        // A panic may leave an unfinished file, as after a crash.
         current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -128,7 +128,7 @@ impl Current {
         Ok(file)
     }
 
-    /// Ends the file: durable, with its index, never written again.
+    /// Finishes the file: durable, with its index, never written again.
     pub(super) fn end(&mut self, shared: &Shared) -> Result<Option<Position>> {
         let Some((file, index)) = self.open.take() else {
             return Ok(None);
@@ -138,7 +138,7 @@ impl Current {
             sync_directory(&shared.root)
                 .map_err(|error| StoreError::io(shared.root.display().to_string(), error))
         });
-        // The crawl can do without an index; the next recovery makes it.
+        // The crawl can do without an index; the next recovery creates it.
         if synced.is_ok()
             && let Err(error) = index.finish()
         {
@@ -247,7 +247,7 @@ impl Prepared {
 }
 
 impl FileAppender {
-    /// Appends the visit's records to the buffer, which begins at `start` in the file.
+    /// Appends the visit's records to the buffer, which starts at `start` in the file.
     fn prepare(&mut self, exchange: &Exchange<'_>, start: u64) -> Result<Prepared> {
         let digest = exchange.response.map(|response| match response.body_sha256 {
             Some(known) => Digest(known),
@@ -276,7 +276,7 @@ impl Appender for FileAppender {
             self.encoder.warcinfo(&self.shared.options.info, &file.name, now(), &mut self.buffer);
         }
         let prepared = exchanges.iter().map(|exchange| self.prepare(exchange, start)).collect::<Result<_>>();
-        // What was not written is not referred to.
+        // Nothing refers to unwritten records.
         let prepared: Vec<Prepared> = prepared.inspect_err(|_| self.encoder.forget_requests())?;
         let written = write_whole(&*file.file, &self.buffer, start);
         if written.is_err() {
@@ -284,7 +284,7 @@ impl Appender for FileAppender {
         }
         if let Err(unwritten) = written {
             if !unwritten.cut_back {
-                // What lies beyond the good length is cut by the next recovery.
+                // Anything after the valid length is cut by the next recovery.
                 file.ended.store(true, Ordering::Release);
                 current.open = None;
             }
@@ -299,7 +299,7 @@ impl Appender for FileAppender {
             waiting.push_back(payload);
         }
         drop(waiting);
-        // The committer may sync and report this length from here on: the bytes are with the kernel.
+        // From here on the committer may sync and report this length: the kernel has the bytes.
         file.length.store(start + self.buffer.len() as u64, Ordering::Release);
         if self.buffer.capacity() > KEPT_BUFFER_BYTES {
             self.buffer = Vec::new();

@@ -1,7 +1,7 @@
 //! Writes the CDXJ index of a WARC file: lines come in the order of the crawl and are written sorted.
 //!
-//! A file of 1 GB may hold a million captures, and each worker has one open: lines beyond a few megabytes are sorted
-//! in runs, put aside on disk and merged when the file ends.
+//! A file of 1 GB may hold a million captures, and each worker has one open: lines beyond a few megabytes are sorted in
+//! runs, written to disk and merged when the file is finished.
 
 use crate::disk::sync_directory;
 use argiope_store::error::{ErrorKind, Result, StoreError};
@@ -29,7 +29,7 @@ pub(crate) struct IndexBuilder {
     lines: Vec<String>,
     bytes: usize,
     runs: Option<Runs>,
-    /// A run could not be written: the index would be incomplete, so there will be none.
+    /// A run could not be written: the index would be incomplete, so none is written.
     incomplete: bool,
 }
 
@@ -42,7 +42,7 @@ struct Runs {
 
 impl Drop for Runs {
     fn drop(&mut self) {
-        // Left behind, it is removed by the next recovery.
+        // If left behind, the next recovery removes it.
         let _ = std::fs::remove_file(&self.path);
     }
 }
@@ -100,7 +100,7 @@ impl IndexBuilder {
     pub(crate) fn finish(mut self) -> Result<()> {
         let path = beside(&self.warc, UNFINISHED_ENDING);
         if self.incomplete {
-            let message = "lines of the index were lost; the next recovery makes it from the archive";
+            let message = "lines of the index were lost; the next recovery creates it from the archive";
             return Err(StoreError::new(ErrorKind::Io, path.display().to_string(), message));
         }
         self.write_to(&path).map_err(|error| StoreError::io(path.display().to_string(), error))

@@ -1,7 +1,7 @@
 //! The archive on this machine's disk: WARC files under `archive/`, one open per worker.
 //!
-//! `NAME-TIMESTAMP-SERIAL-WORKER.warc.gz`, ended at 1 GB or when asked to, never appended to after a restart; beside
-//! each ended file its `.cdxj` index. The record format and the contract are the store's (`argiope_store::archive`,
+//! `NAME-TIMESTAMP-SERIAL-WORKER.warc.gz`, finished at 1 GB or on request, never appended to after a restart; beside
+//! each finished file its `.cdxj` index. The record format and the contract are the store's (`argiope_store::archive`,
 //! `argiope_store::warc`).
 
 mod appender;
@@ -29,14 +29,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-/// How the archive's files are made.
+/// How the archive's files are created.
 #[derive(Clone, Debug)]
 pub struct ArchiveOptions {
-    /// Begins the name of each file: letters, digits, `-`, `_` and `.`.
+    /// The prefix of each file name: letters, digits, `-`, `_` and `.`.
     pub name: String,
-    /// A file that has reached this length is ended.
+    /// A file of this length is finished.
     pub rotate_bytes: u64,
-    /// What the first record of each file says.
+    /// The contents of the first record of each file.
     pub info: WarcInfo,
     /// See [`VisitEncoder::with_block_digests`](argiope_store::warc::VisitEncoder::with_block_digests).
     pub block_digests: bool,
@@ -70,9 +70,9 @@ struct Shared {
     options: ArchiveOptions,
     disk: Box<dyn Disk>,
     payloads: PayloadIndex,
-    /// Files with something left to sync or commit.
+    /// Files with data to sync or commit.
     files: Mutex<Vec<Arc<ActiveFile>>>,
-    /// What the appenders have open.
+    /// The open file of each appender.
     open: Mutex<Vec<Weak<Mutex<Current>>>>,
     /// Finished files that are fully catalogued, by name, with their lengths.
     finished: Mutex<BTreeMap<Arc<str>, u64>>,
@@ -89,8 +89,7 @@ pub struct FileArchive {
 }
 
 impl FileArchive {
-    /// Opens the archive under `root`, which is made if it is not there. Call [`Archive::recover`] before the first
-    /// append.
+    /// Opens the archive under `root`, which is created if needed. Call [`Archive::recover`] before the first append.
     pub fn open(root: &Path, options: ArchiveOptions) -> Result<FileArchive> {
         FileArchive::on_disk(root, options, Box::new(LocalDisk))
     }
@@ -133,11 +132,11 @@ impl Shared {
         if self.files().is_empty() {
             return Ok(());
         }
-        let message = "recovery runs before the first append, not beside it";
+        let message = "recovery must run before the first append";
         Err(StoreError::new(ErrorKind::Usage, "archive", message))
     }
 
-    /// Puts the files that are done aside.
+    /// Moves finished files to their own list.
     fn put_done_aside(&self) {
         let mut finished = self.finished();
         self.files().retain(|file| {
@@ -181,7 +180,7 @@ impl Shared {
                     self.files().push(file.clone());
                     return Ok((file, path));
                 }
-                // Two processes started within a second: try the next serial.
+                // Two processes started within the same second: try the next serial.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(StoreError::io(&*name, error)),
             }
@@ -203,7 +202,7 @@ impl Archive for FileArchive {
         let files = self.shared.files().clone();
         let mut positions = Vec::new();
         for file in &files {
-            // The length first: what is appended during the sync is not covered.
+            // The length first: appends during the sync are not covered.
             let length = file.length.load(Ordering::Acquire);
             if length > file.synced.load(Ordering::Acquire) {
                 file.sync_data()?;
@@ -224,7 +223,7 @@ impl Archive for FileArchive {
         let lengths: HashMap<&str, u64> = positions.iter().map(|p| (&*p.file, p.length)).collect();
         for file in self.shared.files().iter() {
             if let Some(length) = lengths.get(&*file.name) {
-                // A position that was never synced is no durable one, whatever the caller says.
+                // A position that was never synced is not durable, whatever the caller says.
                 file.committed((*length).min(file.synced.load(Ordering::Acquire)), &self.shared.payloads);
             }
         }
@@ -264,7 +263,7 @@ impl Archive for FileArchive {
 impl ArchiveSpool for FileArchive {
     fn look_elsewhere(&self, open: Elsewhere) {
         if self.shared.elsewhere.set(open).is_err() {
-            tracing::warn!("archive files that have left are looked for in one place only");
+            tracing::warn!("moved archive files can be looked up in only one place");
         }
     }
 }
@@ -316,7 +315,7 @@ impl Spool for FileArchive {
     }
 }
 
-/// For names, not for secrets: the standard library draws these keys from the system.
+/// For names, not for secrets: the standard library gets these keys from the system.
 fn random() -> [u8; 16] {
     let state = RandomState::new();
     let high = state.hash_one((now().0, "high"));

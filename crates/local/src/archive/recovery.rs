@@ -1,5 +1,5 @@
-//! Repairs the archive after an unclean stop: incomplete tails are cut. Complete visits are returned, or cut as well where they
-//! are fetched again.
+//! Repairs the archive after an unclean stop: incomplete tails are cut. Complete visits are returned, or cut as well if
+//! they will be fetched again.
 
 use super::index::{ENDING, IndexBuilder, RUNS_ENDING, UNFINISHED_ENDING, beside};
 use crate::disk::sync_directory;
@@ -28,7 +28,7 @@ pub(super) fn recover(root: &Path, catalogued: &[Position], found: OnRecovered<'
     let lengths = lengths(catalogued);
     let mut recovery = Recovery::default();
     let failed = |error| StoreError::io(root.display().to_string(), error);
-    // What is given out is catalogued next: its files must outlive a power cut from now on.
+    // Returned visits are catalogued next, so their files must survive a power cut from now on.
     sync_directory(root).map_err(failed)?;
     for name in warc_files(root).map_err(failed)? {
         let length = lengths.get(&*name).copied().unwrap_or(0);
@@ -40,7 +40,7 @@ pub(super) fn recover(root: &Path, catalogued: &[Position], found: OnRecovered<'
     Ok(recovery)
 }
 
-/// Gives what was cut, and the files that are left, each with its index.
+/// Returns what was cut, and the remaining files, each with its index.
 pub(super) fn truncate_to(root: &Path, catalogued: &[Position]) -> Result<(Vec<Cut>, Vec<Position>)> {
     let lengths = lengths(catalogued);
     let failed = |error| StoreError::io(root.display().to_string(), error);
@@ -77,7 +77,7 @@ pub(super) fn truncate_to(root: &Path, catalogued: &[Position]) -> Result<(Vec<C
     Ok((cuts, left))
 }
 
-/// How long a file is, which is at least up to what is catalogued of it.
+/// The length of a file, which must be at least its catalogued length.
 fn length_of(path: &Path, name: &str, catalogued: u64) -> Result<u64> {
     let length = std::fs::metadata(path).map_err(|error| StoreError::io(name, error))?.len();
     if length < catalogued {
@@ -88,7 +88,7 @@ fn length_of(path: &Path, name: &str, catalogued: u64) -> Result<u64> {
     Ok(length)
 }
 
-/// What is not there is removed.
+/// Missing files are ignored.
 fn remove(path: &Path) -> io::Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -96,7 +96,7 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The WARC files by name, that is by age; what an interrupted indexing left is removed.
+/// The WARC files by name, which is by age; leftovers of an interrupted indexing are removed.
 fn warc_files(root: &Path) -> io::Result<Vec<Arc<str>>> {
     let mut names: Vec<Arc<str>> = Vec::new();
     for entry in std::fs::read_dir(root)? {
@@ -145,7 +145,7 @@ fn recover_file(
                     })?;
                 }
                 Ok(None) => break String::from("the visit has no metadata record"),
-                // A disk that cannot be read is no reason to throw away what is on it.
+                // A disk that cannot be read is no reason to delete its contents.
                 Err(error) if matches!(error.fault, WarcFault::Io(_)) => return Err(corrupt(name, error)),
                 Err(error) => break error.to_string(),
             }
@@ -159,7 +159,7 @@ fn recover_file(
     }
     recovery.visits += visits_found;
     if catalogued == 0 && visits_found == 0 {
-        // Nothing but the record that begins a file, at most: nobody refers to it.
+        // Only the first record of a file, at most: nothing refers to it.
         std::fs::remove_file(&path).map_err(failed)?;
         let _ = std::fs::remove_file(beside(&path, ENDING));
         if let Some(cut) = recovery.cuts.last_mut().filter(|cut| cut.now.file == *name) {

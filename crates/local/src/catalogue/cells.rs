@@ -3,7 +3,7 @@
 use argiope_model::{ContentHash, Millis, RequestKind, SimHash};
 use rusqlite::types::{FromSqlError, FromSqlResult, Value, ValueRef};
 
-/// Earlier versions stored a text where a value had an unusual form; such a text is read if it can be.
+/// Earlier versions stored a text if a value had an unusual form; such a text is read if possible.
 pub(super) fn content_hash(cell: ValueRef<'_>) -> FromSqlResult<Option<ContentHash>> {
     match cell {
         ValueRef::Null => Ok(None),

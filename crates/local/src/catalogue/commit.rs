@@ -123,7 +123,7 @@ fn insert_page(insert: &mut Statement<'_>, row: &PageRow, place: &Place) -> rusq
     }
 }
 
-/// Overwrites a page in its place and corrects what it had counted.
+/// Overwrites a page in place and corrects its counts.
 fn repeat_page(
     connection: &Connection,
     row: &PageRow,
@@ -150,8 +150,8 @@ fn repeat_page(
     Ok(seq)
 }
 
-/// The stored requests that may be the same as one of a recovered batch: those of all batches closed since the
-/// earliest of its requests began.
+/// The stored requests that may equal one of a recovered batch: those of all batches closed since the earliest of its
+/// requests started.
 fn known_requests(connection: &Connection, batch: &Batch) -> rusqlite::Result<HashSet<RequestKey>> {
     let Some(earliest) = batch.fetches.iter().map(|row| row.timings.started.0).min() else {
         return Ok(HashSet::new());
@@ -202,7 +202,7 @@ fn store_skipped(
     Ok(())
 }
 
-/// A URL may be refused on one page and admitted from another: one that was requested does not count as refused.
+/// A URL may be skipped on one page and admitted from another: one that was requested does not count as skipped.
 fn forget_refusal(
     connection: &Connection,
     row: &PageRow,
@@ -231,7 +231,7 @@ fn forget_refusal(
     Ok(())
 }
 
-/// How many refusals of a job are stored; read when first asked for.
+/// How many skipped URLs of a job are stored; read when first needed.
 fn stored_refusals<'s>(
     connection: &Connection,
     job: JobId,
@@ -301,7 +301,7 @@ fn store_positions(connection: &Connection, batch: &Batch) -> rusqlite::Result<(
 }
 
 fn store_batch(connection: &Connection, batch: &Batch, number: u64, next: Next) -> rusqlite::Result<()> {
-    // The time of a batch says which requests cannot be in it; a caller's clock that lags must not spoil that.
+    // The time of a batch shows which requests cannot be in it; a caller's slow clock must not break that.
     let last_end = batch.fetches.iter().map(|row: &FetchRow| row.timings.ended.0).max().unwrap_or(0);
     connection
         .prepare_cached("INSERT INTO batches (batch, at, next_page, next_fetch) VALUES (?1, ?2, ?3, ?4)")?

@@ -1,11 +1,11 @@
-//! Counters of jobs: gathered over a batch in memory, added to the stored ones in its transaction.
+//! Counters of jobs: collected over a batch in memory, added to the stored ones in its transaction.
 
 use argiope_model::{JobId, SkipReason};
 use argiope_store::catalogue::{FetchRow, JobCounts, PageRow, SkippedRow, error_kind};
 use rusqlite::{Connection, params};
 use std::collections::BTreeMap;
 
-/// What one batch changes. Signed: a page that is recorded again first takes back what it had counted.
+/// The changes of one batch. Signed: a page that is recorded again first subtracts its earlier counts.
 #[derive(Default)]
 struct Change {
     pages: i64,
@@ -21,12 +21,12 @@ struct Change {
     by_status: BTreeMap<u16, i64>,
     by_error: BTreeMap<String, i64>,
     by_skip: BTreeMap<SkipReason, i64>,
-    /// First and last number of what is new.
+    /// First and last number of new rows.
     pages_range: Option<(u64, u64)>,
     fetches_range: Option<(u64, u64)>,
 }
 
-/// What of a page is counted.
+/// The counted properties of a page.
 pub(super) struct Counted<'p> {
     pub(super) status: Option<u16>,
     pub(super) error: Option<&'p str>,
@@ -140,7 +140,7 @@ impl Changes {
 impl Change {
     fn page(&mut self, page: &Counted<'_>, by: i64) {
         self.pages += by;
-        // Summed without a panic whatever the rows claim.
+        // Cannot panic on overflow, whatever the rows claim.
         self.bytes = self.bytes.saturating_add((page.bytes as i64).saturating_mul(by));
         match page.status {
             Some(status) => *self.by_status.entry(status).or_default() += by,

@@ -1,10 +1,10 @@
-//! SQLite's errors in the words of the port.
+//! Maps SQLite's errors to those of the port.
 
 use argiope_store::error::{ErrorKind, StoreError};
 use rusqlite::ErrorCode;
 use std::path::Path;
 
-/// What went wrong with the database at `path`, and what to do about it.
+/// What is wrong with the database at `path`, and what to do about it.
 pub(super) fn database_error(path: &Path, error: rusqlite::Error) -> StoreError {
     let subject = path.display().to_string();
     let (kind, message) = match error.sqlite_error_code() {
@@ -31,9 +31,9 @@ pub(super) fn database_error(path: &Path, error: rusqlite::Error) -> StoreError 
     StoreError::new(kind, subject, message).with_source(error)
 }
 
-/// The archive is whole without the catalogue, and an older one is brought up to date from it.
+/// The archive is complete without the catalogue, and an older catalogue is brought up to date from it.
 pub(super) fn damaged(what: &str) -> String {
     format!(
-        "the catalogue is damaged ({what}); restore it from a backup: what an old one misses is taken from the archive"
+        "the catalogue is damaged ({what}); restore it from a backup; newer pages are restored from the archive"
     )
 }

@@ -1,4 +1,4 @@
-//! A history row to and from the columns of `fetches`, in the order of `sql/fetch_insert.sql`.
+//! Converts a history row to and from the columns of `fetches`, in the order of `sql/fetch_insert.sql`.
 
 use super::cells::{kind_code, kind_of};
 use super::page::{Binder, Columns};
@@ -9,7 +9,7 @@ use rusqlite::{Row, Statement};
 
 pub(super) const INSERT: &str = include_str!("sql/fetch_insert.sql");
 
-/// What tells one request from all others: the start is part of it, because robots.txt is requested repeatedly.
+/// The identity of a request: the start is part of it, because robots.txt is requested repeatedly.
 pub(super) type RequestKey = (u64, u64, u8, u8);
 
 pub(super) fn request_key(row: &FetchRow) -> RequestKey {
@@ -110,7 +110,7 @@ pub(super) fn fetch_row(row: &Row<'_>) -> rusqlite::Result<(u64, FetchRow)> {
     Ok((id, row))
 }
 
-/// A number that stands for something and is not known is damage.
+/// An unknown code is damage.
 fn coded<T>(code: i64, known: impl FnOnce(i64) -> Option<T>) -> rusqlite::Result<T> {
     known(code).ok_or_else(|| {
         rusqlite::Error::FromSqlConversionFailure(0, Type::Integer, format!("unknown code {code}").into())

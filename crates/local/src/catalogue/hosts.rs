@@ -1,11 +1,11 @@
-//! Hosts are rows of their own, and pages and requests name them by number.
+//! Hosts have their own rows; pages and requests refer to them by number.
 
 use argiope_model::Millis;
 use argiope_store::catalogue::HostRow;
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::HashMap;
 
-/// The size of the cache. When it is full it is cleared: the hosts in use are back at once.
+/// The size of the cache. When it is full it is cleared: the hosts in use are soon back.
 const REMEMBERED: usize = 1 << 17;
 
 #[derive(Default)]
@@ -14,7 +14,7 @@ pub(super) struct HostIds {
 }
 
 impl HostIds {
-    /// The number of a host, given to it now if it has none.
+    /// The number of a host, which gets one if needed.
     pub(super) fn of(&mut self, connection: &Connection, host: &str) -> rusqlite::Result<i64> {
         if let Some(id) = self.known.get(host) {
             return Ok(*id);

@@ -142,7 +142,7 @@ pub(super) fn by_id(connection: &Connection, id: JobId) -> rusqlite::Result<Opti
     connection.prepare_cached(&format!("{COLUMNS} WHERE id = ?1"))?.query_row([id.0], job).optional()
 }
 
-/// A name is meant before a hash.
+/// A name takes precedence over a hash.
 pub(super) fn find(connection: &Connection, name_or_hash: &str) -> rusqlite::Result<Option<Job>> {
     let sql =
         format!("{COLUMNS} WHERE name = ?1 OR seeds_hash = ?1 ORDER BY name IS ?1 DESC, id DESC LIMIT 1");

@@ -1,7 +1,7 @@
 //! The catalogue in SQLite: `catalog.db`. One writer in one process, readers in any.
 //!
-//! The write-ahead log is synced with every commit, and rows carry integers where they can: one transaction a batch
-//! and one integer index a table is what keeps a page at a few microseconds. SQL of more than a line is in `sql/`.
+//! The write-ahead log is synced with every commit, and rows use integers where possible: one transaction per batch and
+//! one integer index per table keep the cost of a page at a few microseconds. SQL longer than a line is in `sql/`.
 
 mod cells;
 mod commit;
@@ -31,18 +31,18 @@ use std::path::{Path, PathBuf};
 /// The name of the database within a data directory.
 pub const FILE_NAME: &str = "catalog.db";
 
-/// The writer. Whoever opens it holds the lock of the data directory.
+/// The writer. Its caller holds the lock of the data directory.
 pub struct SqliteCatalogue {
     path: PathBuf,
     connection: Connection,
     next: Next,
     hosts: HostIds,
-    /// How many refusals of a job are stored; read when first needed.
+    /// How many skipped URLs of a job are stored; read when first needed.
     skipped_stored: HashMap<JobId, u64>,
     skipped_limit: u64,
 }
 
-/// The numbers that the next batch, page and request get.
+/// The numbers of the next batch, page and request.
 #[derive(Clone, Copy)]
 struct Next {
     batch: u64,
@@ -51,7 +51,7 @@ struct Next {
 }
 
 impl SqliteCatalogue {
-    /// Opens the database at `path`, makes it if there is none, and brings its schema up to date.
+    /// Opens the database at `path`, creates it if needed, and upgrades its schema.
     pub fn open(path: &Path, settings: CatalogueSettings) -> Result<SqliteCatalogue> {
         let connection = open::open_writer(path, settings)?;
         let next = commit::next_numbers(&connection).map_err(|error| database_error(path, error))?;
@@ -65,7 +65,7 @@ impl SqliteCatalogue {
         })
     }
 
-    /// Copies the write-ahead log into the database and empties it. Closing does it too.
+    /// Copies the write-ahead log into the database and empties it. Closing does the same.
     pub fn checkpoint(&self) -> Result<()> {
         self.connection
             .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
@@ -73,7 +73,7 @@ impl SqliteCatalogue {
     }
 }
 
-/// Limits that tests and small disks set lower.
+/// Limits that tests and small disks lower.
 impl SqliteCatalogue {
     /// The largest number of pages (of [`CatalogueSettings::page_bytes`]) the database may have; beyond that a commit
     /// fails with `DiskFull`.
@@ -85,7 +85,7 @@ impl SqliteCatalogue {
             .map_err(|error| database_error(&self.path, error))
     }
 
-    /// How many refusals are stored per job.
+    /// How many skipped URLs are stored per job.
     pub fn limit_skipped(&mut self, per_job: u64) {
         self.skipped_limit = per_job;
     }
@@ -95,7 +95,7 @@ impl Catalogue for SqliteCatalogue {
     fn commit(&mut self, batch: &Batch) -> Result<Committed> {
         let outcome = commit::commit(self, batch);
         if outcome.is_err() {
-            // What was learned within the failed transaction is not true.
+            // What was cached within the failed transaction is wrong.
             self.hosts.forget();
             self.skipped_stored.clear();
         }

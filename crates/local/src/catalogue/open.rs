@@ -6,7 +6,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior};
 use std::path::Path;
 use std::time::Duration;
 
-/// Each is run once, in order, in a transaction of its own. The schema's version is how many have been run.
+/// Each runs once, in order, in its own transaction. The schema version is the number that have run.
 const MIGRATIONS: [&str; 4] = [
     include_str!("migrations/0001_initial.sql"),
     include_str!("migrations/0002_cuts.sql"),
@@ -20,11 +20,11 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// How the writer uses memory and disk. The defaults are measured ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CatalogueSettings {
-    /// Fixed when the database is made.
+    /// Fixed when the database is created.
     pub page_bytes: u32,
     pub cache_bytes: u32,
-    /// The write-ahead log is copied into the database when it has grown this much. A larger one means that a page
-    /// changed often is copied once.
+    /// The write-ahead log is copied into the database at this size. A larger log copies a page that changes often only
+    /// once.
     pub checkpoint_bytes: u32,
 }
 
@@ -36,7 +36,7 @@ impl Default for CatalogueSettings {
 
 pub(super) fn open_writer(path: &Path, settings: CatalogueSettings) -> Result<Connection> {
     let about = |error| database_error(path, error);
-    // One thread at a time has the connection: SQLite need not lock it.
+    // One thread at a time uses the connection, so SQLite need not lock it.
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(about)?;
@@ -60,7 +60,7 @@ pub(super) fn open_writer(path: &Path, settings: CatalogueSettings) -> Result<Co
     Ok(connection)
 }
 
-/// A connection that cannot write. The database must be there.
+/// A read-only connection. The database must exist.
 pub(super) fn open_reader(path: &Path) -> Result<Connection> {
     let about = |error| database_error(path, error);
     if !path.exists() {
@@ -93,7 +93,7 @@ fn too_new(path: &Path, version: u64) -> StoreError {
         ErrorKind::TooNew,
         path.display().to_string(),
         format!(
-            "the catalogue has schema version {version}, this program knows {known}; use a newer argiope"
+            "the catalogue has schema version {version}, this program supports {known}; use a newer argiope"
         ),
     )
 }

@@ -1,4 +1,4 @@
-//! A page row to and from the columns of `pages`, in the order of `sql/page_insert.sql`.
+//! Converts a page row to and from the columns of `pages`, in the order of `sql/page_insert.sql`.
 
 use super::cells::{content_hash, instant, json_cell, json_value, list_cell, simhash};
 use argiope_model::{FetchTimings, JobId, Millis, Page};
@@ -9,7 +9,7 @@ use rusqlite::{Row, Statement, ToSql};
 pub(super) const INSERT: &str = include_str!("sql/page_insert.sql");
 pub(super) const UPDATE: &str = include_str!("sql/page_update.sql");
 
-/// What the writer adds to a row.
+/// Fields that the writer adds to a row.
 pub(super) struct Place {
     pub(super) seq: u64,
     pub(super) batch: u64,
@@ -34,7 +34,7 @@ impl<'b, 'c> Binder<'b, 'c> {
         Ok(())
     }
 
-    /// Integers of SQLite are signed; keys and counts keep their bits.
+    /// SQLite's integers are signed; keys and counts keep their bits.
     pub(super) fn number(&mut self, value: u64) -> rusqlite::Result<()> {
         self.bind(value as i64)
     }

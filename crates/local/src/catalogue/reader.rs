@@ -26,14 +26,14 @@ pub struct SqliteReader {
     connection: Connection,
 }
 
-/// Requests as `fetch_row` reads them; the file says which.
+/// Requests in the columns of `fetch_row`; defined in the file.
 macro_rules! requests {
     ($file:literal) => {
         concat!(include_str!("sql/fetch_select.sql"), include_str!($file))
     };
 }
 
-/// Pages as `stored_page` reads them; the file says which.
+/// Pages in the columns of `stored_page`; defined in the file.
 macro_rules! pages {
     ($file:literal) => {
         concat!(include_str!("sql/page_select.sql"), include_str!($file))
@@ -50,7 +50,7 @@ impl SqliteReader {
         database_error(&self.path, error)
     }
 
-    /// Streams the rows of one statement. False if it was ended early.
+    /// Streams the rows of one statement. False if it was stopped early.
     fn stream<T>(
         &self,
         sql: &str,
@@ -90,7 +90,7 @@ impl SqliteReader {
         }
     }
 
-    /// The numbers between which the rows of a job lie: everything for all jobs, nothing for a job without any.
+    /// The range of numbers of a job's rows: everything for all jobs, nothing for a job without any.
     fn range(&self, job: Option<JobId>, first: &str, last: &str) -> Result<(i64, i64)> {
         let Some(job) = job else { return Ok((0, i64::MAX)) };
         let sql = format!("SELECT coalesce({first}, 1), coalesce({last}, 0) FROM jobs WHERE id = ?1");
@@ -101,7 +101,7 @@ impl SqliteReader {
                 statement.query_row([job.0], |row| Ok((row.get(0)?, row.get(1)?))).optional()
             })
             .map_err(|e| self.error(e))?;
-        // A row may name a job that was never made: then nothing is known of where its rows are.
+        // A row may name a job that was never created: then its range is unknown.
         Ok(found.unwrap_or((0, i64::MAX)))
     }
 
@@ -157,7 +157,7 @@ impl CatalogueReader for SqliteReader {
     }
 
     fn links_position(&self) -> Result<Option<LinksPosition>> {
-        // The segments are numbers; the last one is where the links end.
+        // Segments are numbers; links end in the last one.
         let positions = self.positions("links")?.into_iter().map(|position| {
             let segment = position.file.parse().map_err(|_| {
                 let message = damaged(&format!("no segment of links: '{}'", position.file));
@@ -257,7 +257,7 @@ impl CatalogueReader for SqliteReader {
             |stored: &StoredPage| stored.seq,
             each,
             |after, each| {
-                // Asked for each piece: a job that is running grows.
+                // Read for each piece, because a running job grows.
                 let (_, last) = self.range(query.job, "first_page", "last_page")?;
                 let job = query.job.map(|job| job.0);
                 let parameters = params![after, last, job, query.include_noindex, PIECE];

@@ -1,4 +1,4 @@
-//! Resources of pages: rows of a table of their own.
+//! Resources of pages, in their own table.
 
 use super::counts::Changes;
 use argiope_model::{JobId, Millis};
@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 pub(super) const SELECT: &str = include_str!("sql/resources_select.sql");
 pub(super) const BY_URL: &str = include_str!("sql/resource_by_url.sql");
 
-/// One that is stored already is overwritten, and counted once.
+/// A stored one is overwritten, and counted once.
 pub(super) fn store(
     connection: &Connection,
     rows: &[ResourceRow],

@@ -1,4 +1,4 @@
-//! The figures of a report, made by SQLite in one pass over a job's pages each.
+//! The figures of a report, computed by SQLite in one pass over a job's pages each.
 
 use argiope_model::JobId;
 use argiope_store::catalogue::{BriefKind, HostFigures, HostOrder, PageBrief};

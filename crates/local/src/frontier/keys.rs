@@ -1,4 +1,4 @@
-//! The keys of the frontier's keyspaces: fixed width, big-endian, in the order they are served.
+//! The keys of the frontier's keyspaces: fixed width, big-endian, in queue order.
 
 use argiope_frontier::queue::OrderKey;
 use argiope_frontier::state::{HostKey, QueueAt, StoredRobots};

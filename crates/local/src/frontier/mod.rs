@@ -1,8 +1,8 @@
-//! The frontier's state in fjall: all shards of a machine in one database with one journal, so that a crash loses a
-//! suffix of the batches, never a hole.
+//! The frontier's state in fjall: all shards of a machine in one database with one journal, so that a crash loses the
+//! last batches, never one in the middle.
 //!
-//! Keys are big-endian, so that they sort as the frontier serves them (see [`keys`]). fjall reads slowly over removed
-//! entries; every load therefore starts at the position the core remembers for that queue.
+//! Keys are big-endian, so that they sort in queue order (see [`keys`]). fjall reads slowly over removed entries, so
+//! every load starts at the position that the frontier remembers for that queue.
 
 mod keys;
 
@@ -18,9 +18,9 @@ use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-/// Before the name of a mark.
+/// The prefix of a mark's name.
 const MARK: &[u8] = b"mark/";
-/// Before the number of a shard: how far its log is applied.
+/// The prefix of a shard's number: how far its log is applied.
 const RECEIVED: &[u8] = b"received/";
 const SEEN_SEQUENCE: &[u8] = b"seen_sequence";
 
@@ -49,7 +49,7 @@ impl FjallState {
         FjallState::open_with_files(directory, MOST_FILES)
     }
 
-    /// Keeps no more than `files` table files open beside those that are being read or written.
+    /// Keeps at most `files` table files open in addition to those being read or written.
     pub fn open_with_files(directory: &Path, files: usize) -> Result<FjallState, StateError> {
         let builder = Database::builder(directory)
             .cache_size(64 << 20)
@@ -57,17 +57,17 @@ impl FjallState {
             .manual_journal_persist(true)
             // All of it is read when the database opens after a kill.
             .max_journaling_size(256 << 20)
-            // With several, one of them spins while another compacts, and takes a core from the crawl.
+            // With several threads, one spins while another compacts, and takes a core from the crawl.
             .worker_threads(1);
         // Garbage in its journal makes the store panic instead of returning an error.
         let database = catch_unwind(AssertUnwindSafe(|| builder.open()))
             .map_err(|_| StateError::Corrupt(String::from("its journal cannot be read")))?
             .map_err(unopened)?;
         let plain = || KeyspaceCreateOptions::default().max_memtable_size(16 << 20);
-        // Read in ranges only: a filter for single keys would be made in vain.
+        // Read in ranges only, so filters for single keys would be useless.
         let ranges = || plain().filter_policy(FilterPolicy::disabled());
-        // Most of what is written goes here. Beyond four full tables in memory fjall makes the writer wait; at a
-        // hundred thousand new URLs a second one fills in two seconds.
+        // Most writes go here. With more than four full tables in memory fjall blocks the writer; at a hundred thousand
+        // new URLs a second another one fills in two seconds.
         let queues = || ranges().max_memtable_size(32 << 20);
         let log = || {
             // Read once, at start, from end to end; fingerprints do not compress.
@@ -116,7 +116,7 @@ impl FjallState {
         }
     }
 
-    /// The fingerprints of a batch, as one entry for each job and shard.
+    /// The fingerprints of a batch, as one entry per job and shard.
     fn log_seen(&mut self, batch: &mut OwnedWriteBatch, changes: &[Change]) {
         let mut logs: BTreeMap<(JobId, u16), Vec<u8>> = BTreeMap::new();
         for change in changes {
@@ -147,8 +147,8 @@ impl FjallState {
         Ok(())
     }
 
-    /// Not atomic, for there may be millions: the job's records go last, so that a crash leaves the job to be forgotten
-    /// again.
+    /// Not atomic, because there may be millions: the job's records are removed last, so that a crash leaves the job to
+    /// be removed again.
     fn forget(&self, job: JobId) -> Result<(), StateError> {
         for keyspace in [&self.queue, &self.seen] {
             self.remove_where(keyspace, Some(job.0.to_be_bytes()), |_| true)?;
@@ -195,11 +195,11 @@ impl StateSync for FjallSync {
 impl ShardState for FjallState {
     fn apply(&mut self, changes: StateBatch) -> Result<(), StateError> {
         if changes.changes.iter().any(|change| matches!(change, Change::Send { .. })) {
-            let why = "a message to another owner: one machine owns all shards";
+            let why = "a message to another shard's owner, but one machine owns all shards";
             return Err(StateError::Store(why.into()));
         }
-        // Handed to the kernel at once: what is queued here may be fetched and archived before the next sync, and a
-        // process that is killed then must find its entry again.
+        // Written to the kernel at once: URLs queued here may be fetched and archived before the next sync, and after a
+        // kill the next process must find their entries.
         let mut batch = OwnedWriteBatch::with_capacity(self.database.clone(), changes.changes.len() + 2)
             .durability(Some(PersistMode::Buffer));
         for change in &changes.changes {

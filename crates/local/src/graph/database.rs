@@ -1,4 +1,4 @@
-//! The SQLite file: whose it is, what is in it, and one transaction at a time.
+//! The SQLite file: its lock, its schema, and one transaction at a time.
 
 use super::KnownNode;
 use super::pending::{NodeChange, Pending};
@@ -9,22 +9,22 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const SCHEMA: &str = include_str!("schema.sql");
-/// Without these columns it is some other program's file.
+/// Without these columns the file belongs to another program.
 const NODE_COLUMNS: [&str; 5] = ["node_id", "domain_name", "description", "crawl_count", "created_at"];
 const EDGE_COLUMNS: [&str; 4] = ["edge_id", "from_node_id", "to_node_id", "weight"];
 
-/// Who looks at the file with another tool may hold it for a moment.
+/// A user with another tool may hold the file for a moment.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 const CACHE_KB: u32 = 4 * 1024;
 
 pub(super) struct GraphDatabase {
     path: PathBuf,
     connection: Connection,
-    /// Let go after the connection: closing a file gives up the locks that SQLite has on it.
+    /// Dropped after the connection: closing a file releases SQLite's locks on it.
     _lock: File,
 }
 
-/// What a transaction brought that was not there.
+/// What a transaction added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Written {
     pub(super) new_nodes: u64,
@@ -125,7 +125,7 @@ fn write(connection: &mut Connection, pending: &Pending) -> rusqlite::Result<Wri
         for edge in pending.edge_changes() {
             let ends = (ids.get(edge.from), ids.get(edge.to));
             let weight: u32 = upsert.query_row((ends.0, ends.1, edge.weight), |row| row.get(0))?;
-            // An edge that was there weighs more than what was added.
+            // An edge that existed gets the added weight.
             written.new_edges += u64::from(weight == edge.weight);
         }
     }
@@ -133,7 +133,7 @@ fn write(connection: &mut Connection, pending: &Pending) -> rusqlite::Result<Wri
     Ok(written)
 }
 
-/// Looked up first: most targets are known and do not change, and a conflict would use up a number each time.
+/// Looked up first: most targets are known and do not change, and a conflict would use up an id each time.
 fn upsert_node(transaction: &Transaction<'_>, node: &NodeChange) -> rusqlite::Result<(i64, bool)> {
     let known: Option<i64> = transaction
         .prepare_cached("SELECT node_id FROM nodes WHERE domain_name = ?1")?
@@ -184,7 +184,7 @@ fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     row.get::<_, i64>(column).map(i64::unsigned_abs)
 }
 
-/// An empty file will do, and one that has our tables.
+/// An empty file is accepted, and one with our tables.
 fn check(connection: &Connection, path: &Path) -> Result<()> {
     let about = |error| graph_error(path, error);
     if tables(connection).map_err(about)? == 0 {
@@ -209,7 +209,7 @@ fn check(connection: &Connection, path: &Path) -> Result<()> {
 }
 
 fn not_ours(path: &Path, what: &str) -> StoreError {
-    let message = format!("this is no graph of argiope: {what}; name another file with --db-path");
+    let message = format!("this is not a graph of argiope: {what}; name another file with --db-path");
     StoreError::new(ErrorKind::Usage, path.display().to_string(), message)
 }
 
@@ -217,19 +217,19 @@ fn graph_error(path: &Path, error: rusqlite::Error) -> StoreError {
     let subject = path.display().to_string();
     let (kind, message) = match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => {
-            return not_ours(path, "it is no SQLite database").with_source(error);
+            return not_ours(path, "it is not an SQLite database").with_source(error);
         }
         Some(ErrorCode::DatabaseCorrupt) => (
             ErrorKind::Corrupt,
             format!(
-                "the graph is damaged ({error}); restore it from a backup, or begin anew with another file"
+                "the graph is damaged ({error}); restore it from a backup, or start a new one in another file"
             ),
         ),
         Some(ErrorCode::DiskFull) => {
             (ErrorKind::DiskFull, "no space left; free some and run the same command again".to_owned())
         }
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            (ErrorKind::Busy, "another program holds the file; try again when it has let go".to_owned())
+            (ErrorKind::Busy, "another program has locked the file; try again later".to_owned())
         }
         Some(ErrorCode::ReadOnly) => (ErrorKind::Io, "the file cannot be written".to_owned()),
         _ => (ErrorKind::Io, error.to_string()),

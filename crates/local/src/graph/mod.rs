@@ -1,9 +1,9 @@
 //! The graph of hosts in a SQLite file of its own: tables `nodes` and `edges`, which any tool reads.
 //!
-//! The engine sees it as a catalogue and a store of links ([`GraphCatalogue`], [`GraphLinks`]): a page is a visit to the node
-//! of its host, a link an edge between two. Both hand what they are given to one [`GraphStore`], which gathers it in memory
-//! ([`pending`]) and writes it in transactions of 50 nodes and edges, or when it is a second old. A crash loses
-//! the last transaction at most: a page's count and its edges go together, and the next run fetches the page again.
+//! The engine sees it as a catalogue and a store of links ([`GraphCatalogue`], [`GraphLinks`]): a page is a visit to
+//! the node of its host, a link an edge between two. Both pass their input to one [`GraphStore`], which collects it in
+//! memory ([`pending`]) and writes it in transactions of 50 nodes and edges, or after a second. A crash loses at most
+//! the last transaction: a page's count and its edges are in the same one, and the next run fetches the page again.
 
 mod database;
 mod pending;
@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Nodes and edges that make a transaction.
+/// Nodes and edges per transaction.
 const BATCH_ROWS: usize = 50;
 /// Nothing waits longer than this to be written.
 const OLDEST: Duration = Duration::from_secs(1);
@@ -30,16 +30,16 @@ pub struct KnownNode {
     pub crawl_count: u32,
 }
 
-/// Where a graph begins.
+/// The start of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beginning {
-    /// The seed was not there; now it is.
+    /// The seed was added now.
     New,
-    /// A former run had it.
+    /// An earlier run added it.
     Known,
 }
 
-/// The graph as it is on disk, and what this run did for it.
+/// The graph on disk, and what this run added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GraphFigures {
     pub nodes: u64,
@@ -48,7 +48,7 @@ pub struct GraphFigures {
     pub pages_fetched: u64,
     /// Home pages that failed, in this run.
     pub pages_failed: u64,
-    /// Of those that answered, all together.
+    /// Of pages with a response, in total.
     pub fetch_ms: u64,
 }
 
@@ -65,7 +65,7 @@ struct State {
 }
 
 impl GraphStore {
-    /// Opens the graph at `path`, makes it if there is none. One process at a time has it.
+    /// Opens the graph at `path`, or creates it. Only one process at a time can open it.
     pub fn open(path: &Path) -> Result<Arc<GraphStore>> {
         let database = GraphDatabase::open(path)?;
         let (nodes, edges) = database.counts()?;
@@ -78,7 +78,7 @@ impl GraphStore {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The node where a crawl begins is there, from now on if not before.
+    /// Adds the node where a crawl starts, if it is missing.
     pub fn begin(&self, seed: &str) -> Result<Beginning> {
         let mut state = self.state();
         if state.database.has_node(seed)? {
@@ -89,12 +89,12 @@ impl GraphStore {
         Ok(Beginning::New)
     }
 
-    /// Nodes that were crawled fewer than `most` times, in the order they were found.
+    /// Nodes that were crawled fewer than `most` times, in the order of discovery.
     pub fn nodes_below(&self, most: u32) -> Result<Vec<KnownNode>> {
         self.state().database.nodes_where("crawl_count < ?1", most)
     }
 
-    /// Nodes that were crawled at all.
+    /// Nodes that were crawled.
     pub fn crawled_nodes(&self) -> Result<Vec<KnownNode>> {
         self.state().database.nodes_where("crawl_count > ?1", 0)
     }
@@ -112,7 +112,7 @@ impl GraphStore {
         self.state().pending.nodes()
     }
 
-    /// Writes what waits.
+    /// Writes everything that waits.
     pub fn flush(&self) -> Result<()> {
         self.state().write()
     }
@@ -123,12 +123,12 @@ impl GraphStore {
         if state.is_aged() { state.write() } else { Ok(()) }
     }
 
-    /// How long rows may wait to be written; a second, unless this says otherwise.
+    /// How long rows may wait to be written; default: a second.
     pub fn limit_age(&self, oldest: Duration) {
         self.state().oldest = oldest;
     }
 
-    /// The largest number of pages the database may have, for tests and small disks; beyond it a write fails as on a full disk.
+    /// The maximum number of database pages, for tests and small disks; beyond it a write fails like on a full disk.
     pub fn limit_size(&self, pages: u32) -> Result<()> {
         self.state().database.limit_size(pages)
     }
@@ -142,7 +142,7 @@ impl State {
         let written = self.database.write(&self.pending)?;
         self.figures.nodes += written.new_nodes;
         self.figures.edges += written.new_edges;
-        // Only now: what could not be written still waits.
+        // Only now: rows that could not be written still wait.
         self.pending.clear();
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What is gathered until it is worth a transaction: changes of nodes and edges, each once, in the order they came.
+//! Changes of nodes and edges that are collected for a transaction, each once, in order.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ pub(super) struct Pending {
 #[derive(Debug)]
 pub(super) struct NodeChange {
     pub(super) name: Box<str>,
-    /// None leaves what is stored.
+    /// None leaves the stored value.
     pub(super) description: Option<String>,
     pub(super) crawls: u32,
 }
@@ -29,7 +29,7 @@ pub(super) struct EdgeChange {
 }
 
 impl Pending {
-    /// The place of a node among the changes; that it is there may be all that is to be said of it.
+    /// The position of a node among the changes; its mere existence may be the change.
     pub(super) fn node(&mut self, name: &str) -> usize {
         if let Some(at) = self.by_name.get(name) {
             return *at;

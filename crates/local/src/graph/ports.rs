@@ -19,14 +19,14 @@ pub enum Happening<'a> {
         depth: u32,
         links: u32,
     },
-    /// It failed and is tried again: the n-th retry, from 1.
+    /// It failed and will be retried: the n-th retry, from 1.
     Retried {
         worker: Option<u32>,
         host: &'a str,
         error: &'a str,
         retry: u32,
     },
-    /// It failed for good, after so many retries.
+    /// It failed for good, after this many retries.
     Failed {
         worker: Option<u32>,
         host: &'a str,
@@ -50,7 +50,7 @@ pub struct GraphCatalogue {
     store: Arc<GraphStore>,
     staged: Staged,
     watcher: Watcher,
-    /// Failed requests for robots.txt in a row, by host.
+    /// Consecutive failed requests for robots.txt, by host.
     robots_failures: HashMap<String, u32>,
     /// The number of retries for robots.txt.
     robots_retries: u32,
@@ -64,7 +64,7 @@ pub struct GraphLinks {
 }
 
 impl GraphStore {
-    /// The adapters of one crawl. `watcher` is called when something is recorded.
+    /// The adapters of one crawl. `watcher` is called for every recorded event.
     pub fn ports(
         self: &Arc<Self>,
         robots_retries: u32,
@@ -95,7 +95,7 @@ impl Links for GraphLinks {
         })
     }
 
-    /// What is staged becomes durable with the nodes.
+    /// Staged edges become durable with the nodes.
     fn sync(&mut self) -> Result<LinksPosition> {
         Ok(LinksPosition::default())
     }
@@ -170,13 +170,13 @@ impl State {
     }
 }
 
-/// It answered with a page, be it cut short.
+/// It responded with a page, even if truncated.
 fn is_crawled(row: &PageRow) -> bool {
     row.page.status.is_some_and(|status| status < 400)
         && row.page.error.as_deref().is_none_or(|error| error.starts_with("truncated"))
 }
 
-/// What the page says it is: its title, and what its description adds.
+/// The page's description of itself: its title, and what its description adds.
 fn description(row: &PageRow) -> Option<String> {
     match (&row.page.title, &row.page.description) {
         (Some(title), Some(more)) if title != more => Some(format!("{title} - {more}")),
@@ -229,7 +229,7 @@ impl GraphCatalogue {
         *failures += 1;
         let retry = *failures;
         if retry > self.robots_retries {
-            // That was the last; the host is reported with what is left at the end.
+            // That was the last one; the host is reported with the remaining ones at the end.
             self.robots_failures.remove(&fetch.host);
             return;
         }

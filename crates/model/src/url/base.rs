@@ -1,15 +1,15 @@
-//! What the links of a page are resolved against.
+//! The base for resolving the links of a page.
 
 use super::plain::PlainBase;
 use super::{MAX_INPUT, NormalRules, Url, UrlError, invalid, origin_of, request_form};
 use std::cell::OnceCell;
 
-/// What the links of a page are resolved against: its own URL, or its `<base>`.
+/// The base for resolving the links of a page: its own URL, or its `<base>`.
 pub struct Base {
     text: Box<str>,
-    /// The text for the general parser, made when it is first needed.
+    /// The text for the general parser, built when first needed.
     parsed: OnceCell<url::Url>,
-    /// The same, where the short way can be taken.
+    /// The same for the fast path, if that applies.
     plain: Option<PlainBase>,
 }
 
@@ -40,8 +40,8 @@ impl Base {
         self.parsed()?.join(href).map(Base::from_parsed).map_err(invalid)
     }
 
-    /// Resolves a reference as it stands in a page, entities already decoded. An empty reference, or one that is a
-    /// fragment only, is the base itself.
+    /// Resolves a reference from a page, entities already decoded. An empty reference, or one that is only a fragment,
+    /// gives the base itself.
     pub fn join(&self, href: &str, rules: &NormalRules) -> Result<Url, UrlError> {
         let href = checked(href)?;
         match self.plain.as_ref().and_then(|base| base.join(href, rules)) {
@@ -50,13 +50,13 @@ impl Base {
         }
     }
 
-    /// By the `url` crate alone.
+    /// With the `url` crate alone.
     pub(super) fn join_generally(&self, href: &str, rules: &NormalRules) -> Result<Url, UrlError> {
         request_form(&self.parsed()?.join(href).map_err(invalid)?, rules)
     }
 }
 
-/// The white space around a reference is no part of it.
+/// White space around a reference is not part of it.
 fn checked(href: &str) -> Result<&str, UrlError> {
     let href = href.trim_matches(|c: char| c <= ' ');
     if href.len() > MAX_INPUT { Err(UrlError::TooLong) } else { Ok(href) }

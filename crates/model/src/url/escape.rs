@@ -3,11 +3,11 @@
 
 /// A percent sign: an escape, or a stray that becomes `%25`.
 pub(super) const ESCAPE: u8 = 1;
-/// Not legal where it stands: escaped.
+/// Illegal here: escaped.
 pub(super) const ILLEGAL: u8 = 2;
 /// `;` in a path, which may begin a session id.
 pub(super) const PARAMETER: u8 = 4;
-/// Tabs, line breaks, other controls, and the backslash of a path: the general parser knows what to do with them.
+/// Tabs, line breaks, other controls, and the backslash of a path: left to the general parser.
 pub(super) const PECULIAR: u8 = 8;
 /// Ends the component.
 pub(super) const END: u8 = 16;
@@ -41,7 +41,7 @@ const fn class(byte: u8, query: bool) -> u8 {
         b'?' => 0,
         b';' if !query => PARAMETER,
         b'\\' if !query => PECULIAR,
-        // Legal in a query, but what browsers send is the escape.
+        // Legal in a query, but browsers send it escaped.
         b'\'' if query => ILLEGAL,
         b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'=' | b':' | b'@' | b'/' => 0,
         0..=0x1f => PECULIAR,

@@ -1,4 +1,4 @@
-//! The normal form of a request form: of its path and of its query. Both have the same origin.
+//! Turns a request form into its normal form: path and query. Both have the same origin.
 
 use super::escape::{PATH, QUERY, push_escaped};
 use super::rules::{NormalRules, Parameters};
@@ -21,12 +21,12 @@ pub(super) fn of_request(text: &[u8], path_start: usize, path_end: usize, rules:
     out
 }
 
-/// Is this path, which has nothing to unescape or to drop, its own normal form?
+/// Whether this path, which has nothing to unescape or drop, is its own normal form.
 pub(super) fn path_stays(path: &[u8], rules: &NormalRules) -> bool {
     !rules.strip_trailing_slash || path.len() == 1 || path.last() != Some(&b'/')
 }
 
-/// Is this query, which has nothing to escape or unescape, its own normal form?
+/// Whether this query, which has nothing to escape or unescape, is its own normal form.
 pub(super) fn query_stays(query: &[u8], origin: &[u8], rules: &NormalRules) -> bool {
     let parameters = rules.parameters(origin);
     let mut before: Option<&[u8]> = None;
@@ -39,8 +39,8 @@ pub(super) fn query_stays(query: &[u8], origin: &[u8], rules: &NormalRules) -> b
     })
 }
 
-/// Appends the segments of `path`, resolving dot segments against what stands in `out` from `path_start` on, and
-/// leaving out empty segments and session ids. `out` must end with the slash before the first segment.
+/// Appends the segments of `path`. Resolves dot segments against the content of `out` from `path_start` on, and leaves
+/// out empty segments and session ids. `out` must end with the slash before the first segment.
 pub(super) fn push_segments(out: &mut Vec<u8>, path_start: usize, path: &[u8], rules: &Parameters) {
     let mut segments = path.split(|b| *b == b'/').peekable();
     while let Some(raw) = segments.next() {
@@ -60,7 +60,7 @@ pub(super) fn push_segments(out: &mut Vec<u8>, path_start: usize, path: &[u8], r
     }
 }
 
-/// Takes the last whole segment off a path that ends with a slash; the root stays.
+/// Removes the last whole segment from a path that ends with a slash; the root stays.
 pub(super) fn pop_segment(out: &mut Vec<u8>, path_start: usize) {
     let parents = out.get(path_start..out.len().saturating_sub(1)).unwrap_or(&[]);
     if let Some(slash) = parents.iter().rposition(|b| *b == b'/') {
@@ -91,14 +91,14 @@ fn drop_session_ids(out: &mut Vec<u8>, start: usize, rules: &Parameters) {
     out.extend_from_slice(&kept);
 }
 
-/// A path other than `/` loses its last slash, where the job wants that.
+/// Removes the last slash of a path other than `/`, if the job asks for it.
 fn finish_path(out: &mut Vec<u8>, path_start: usize, rules: &NormalRules) {
     if rules.strip_trailing_slash && out.len() > path_start + 1 && out.last() == Some(&b'/') {
         out.pop();
     }
 }
 
-/// Appends `?` and the parameters that remain, sorted by name and then by value; nothing where none remain.
+/// Appends `?` and the remaining parameters, sorted by name and then by value; nothing if none remain.
 fn push_query(out: &mut Vec<u8>, query: &[u8], rules: &Parameters) {
     let question_mark = out.len();
     let mut previous = None;
@@ -138,7 +138,7 @@ fn sort_parameters(out: &mut Vec<u8>, start: usize) {
     }
 }
 
-/// By name first: `a=1` stands before `a-b=1`, although `-` is less than `=`.
+/// By name first: `a=1` comes before `a-b=1`, although `-` is less than `=`.
 fn order(a: &[u8], b: &[u8]) -> Ordering {
     name_of(a).cmp(name_of(b)).then_with(|| a.cmp(b))
 }

@@ -1,6 +1,5 @@
-//! The short way, for the references that pages mostly hold: paths, queries and URLs of plain host names. It answers
-//! `None` for anything it is not sure about; the general parser of the `url` crate then decides, and wherever this one
-//! answers, both agree (`properties.rs`).
+//! The fast path for the most common references: paths, queries and URLs of plain host names. It returns `None` if it
+//! is not sure, and the general parser of the `url` crate decides. Wherever it answers, both agree (`properties.rs`).
 
 use super::escape::{END, ESCAPE, ILLEGAL, PARAMETER, PATH, PECULIAR, QUERY, class_of};
 use super::normal::{path_stays, pop_segment, push_segments, query_stays};
@@ -10,13 +9,13 @@ use std::sync::LazyLock;
 
 static USUAL_RULES: LazyLock<NormalRules> = LazyLock::new(NormalRules::default);
 
-/// A base whose path is its own normal form and has nothing odd about it.
+/// A base whose path is its own normal form without special cases.
 pub(super) struct PlainBase {
     scheme: Scheme,
     /// `https://example.com`
     origin: Box<[u8]>,
     path: Box<[u8]>,
-    /// Of `path`, up to and with its last slash.
+    /// The path, up to and including its last slash.
     directory_end: usize,
     query: Option<Box<[u8]>>,
 }
@@ -25,7 +24,7 @@ impl PlainBase {
     /// `origin` is in normal form; path and query are as the general parser gave them.
     pub(super) fn new(scheme: Scheme, origin: &[u8], path: &str, query: Option<&str>) -> Option<PlainBase> {
         let segments = path.as_bytes().strip_prefix(b"/")?;
-        // With a `;` it depends on the rules what the normal form is.
+        // With a `;` the normal form depends on the rules.
         if segments.contains(&b';') {
             return None;
         }
@@ -121,7 +120,7 @@ fn absolute(scheme: Scheme, rest: &[u8], rules: &NormalRules) -> Option<Result<U
 
 enum GivenScheme<'h> {
     None,
-    /// With what follows `//`.
+    /// The part after `//`.
     Crawled(Scheme, &'h [u8]),
     /// http or https, but not followed by two slashes.
     Peculiar,
@@ -154,7 +153,7 @@ fn push_plain_authority(out: &mut Vec<u8>, scheme: Scheme, authority: &[u8]) -> 
         None => (authority, None),
     };
     let last = name.rsplit(|b| *b == b'.').next()?;
-    // A last label that begins like a number makes the whole an address.
+    // A last label that begins like a number makes the whole name an address.
     let is_plain = if last.first()?.is_ascii_alphabetic() { is_plain_name(name) } else { is_address(name) };
     if !is_plain {
         return None;
@@ -188,7 +187,7 @@ fn is_address(name: &[u8]) -> bool {
     }) && labels == 4
 }
 
-/// A decimal number without needless zeros in front.
+/// A decimal number without leading zeros.
 fn decimal(digits: &[u8], longest: usize) -> Option<u32> {
     if digits.is_empty() || digits.len() > longest || (digits.len() > 1 && digits.starts_with(b"0")) {
         return None;
@@ -196,7 +195,7 @@ fn decimal(digits: &[u8], longest: usize) -> Option<u32> {
     digits.iter().try_fold(0, |n, b| b.is_ascii_digit().then(|| n * 10 + u32::from(b - b'0')))
 }
 
-/// Appends path and query of `reference` to an origin; its path goes below `directory`, or is absolute where that is
+/// Appends path and query of `reference` to an origin. The path goes below `directory`, or is absolute if that is
 /// empty. The directory is in normal form.
 fn push_reference(
     mut out: Vec<u8>,
@@ -237,8 +236,8 @@ fn push_reference(
     })
 }
 
-/// Appends segments as they stand, resolving dot segments against what is in `out` from `path_start` on. `out` must end
-/// with the slash before the first segment; no segment but the last is empty.
+/// Appends segments unchanged and resolves dot segments against the content of `out` from `path_start` on. `out` must
+/// end with the slash before the first segment; only the last segment may be empty.
 fn push_resolved(out: &mut Vec<u8>, path_start: usize, path: &[u8]) {
     let mut segments = path.split(|b| *b == b'/').peekable();
     while let Some(segment) = segments.next() {
@@ -261,14 +260,14 @@ struct Scanned<'r> {
     query: Option<&'r [u8]>,
     /// A segment begins with a dot.
     has_dot_segment: bool,
-    /// Nothing in it is written otherwise in a normal form, but for what the rules say of its end.
+    /// Whether it is its own normal form, except for the rules about its end.
     path_is_normal: bool,
-    /// The same of the query, but for what the rules say of its parameters.
+    /// The same for the query, except for the rules about its parameters.
     query_is_normal: bool,
 }
 
-/// One look at every byte: where path and query end, and whether they are in normal form as they stand. `None` where
-/// only the general parser will do.
+/// One pass over all bytes: where path and query end, and whether they are in normal form already. `None` if only the
+/// general parser can tell.
 fn scan(reference: &[u8]) -> Option<Scanned<'_>> {
     let mut found = 0;
     let mut has_dot_segment = false;
@@ -282,7 +281,7 @@ fn scan(reference: &[u8]) -> Option<Scanned<'_>> {
         }
         found |= class;
         if previous == b'/' {
-            // An empty segment counts for `..` in the general parser and is nothing in a normal form.
+            // The general parser counts an empty segment when it resolves `..`; a normal form does not have it.
             if *byte == b'/' && at > 0 {
                 return None;
             }

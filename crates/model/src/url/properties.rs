@@ -1,5 +1,5 @@
-//! What holds for every input: the request form is that of the `url` crate, the normal form is a fixed point, what is
-//! stored is read back, and the short way agrees with the general one.
+//! Properties for every input: the request form is that of the `url` crate, the normal form is a fixed point, stored
+//! URLs are read back, and the fast path agrees with the general one.
 
 use super::*;
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ fn config() -> ProptestConfig {
     ProptestConfig { cases: 4096, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// Pieces that meet every branch of the normal form, in any order, beside anything at all.
+/// Pieces that reach every branch of the normal form, in any order, mixed with arbitrary text.
 fn piece() -> impl Strategy<Value = String> {
     let known = prop::sample::select(vec![
         "/",
@@ -112,7 +112,7 @@ fn rules(strip_trailing_slash: bool) -> NormalRules {
     NormalForm { strip_trailing_slash, ..NormalForm::default() }.compile()
 }
 
-/// What every URL looks like from outside.
+/// What every URL looks like to callers.
 fn check_shape(url: &Url, rules: &NormalRules) {
     let text = url.as_str();
     assert!(text.is_ascii(), "{text}");

@@ -1,28 +1,28 @@
-//! What may be configured about the normal form, as it is written down ([`NormalForm`]) and as it is asked for every
-//! query parameter of every link ([`NormalRules`]).
+//! The configurable rules of the normal form: as configured ([`NormalForm`]), and compiled for lookups for every query
+//! parameter of every link ([`NormalRules`]).
 
 use super::Url;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What may be configured about the normal form. The rest is fixed.
+/// The configurable part of the normal form. The rest is fixed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NormalForm {
     /// Remove the slash at the end of a path other than `/`.
     pub strip_trailing_slash: bool,
-    /// Query parameters that are dropped; a `*` at the end of a name stands for any ending.
+    /// Query parameters that are dropped. A `*` at the end of a name matches any ending.
     pub tracking_parameters: Vec<String>,
-    /// Query and path parameters that carry a session, in upper or lower case; `*` as above. They are dropped where their
+    /// Query and path parameters that carry a session, in upper or lower case; `*` as above. They are dropped if their
     /// value looks like a session.
     pub session_parameters: Vec<String>,
-    /// Parameters that are content and stay, whatever the lists above say; `*` as above.
+    /// Parameters that are kept, whatever the lists above say; `*` as above.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub keep_parameters: Vec<String>,
-    /// Further parameters that are dropped; `*` as above.
+    /// Additional parameters that are dropped; `*` as above.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub drop_parameters: Vec<String>,
-    /// What holds for a domain and everything below it, before what holds for all.
+    /// Rules for a domain and its subdomains; they take precedence over the general ones.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub domains: BTreeMap<String, DomainParameters>,
 }
@@ -100,7 +100,7 @@ impl NormalForm {
         }
     }
 
-    /// The first name that matches decides: what is said of the domain, what to keep, what to drop, the usual lists.
+    /// The first match decides: the domain's rules, then parameters to keep, to drop, and the default lists.
     fn parameters(&self, domain: Option<&DomainParameters>) -> Parameters {
         let none: &[String] = &[];
         let lists = [
@@ -127,7 +127,7 @@ impl NormalForm {
     }
 }
 
-/// [`NormalForm`] made ready for the hot path.
+/// [`NormalForm`] compiled for the hot path.
 #[derive(Clone, Debug)]
 pub struct NormalRules {
     pub(super) strip_trailing_slash: bool,
@@ -143,13 +143,13 @@ impl Default for NormalRules {
 }
 
 impl NormalRules {
-    /// The rules for the parameters of an origin, `https://example.com:8443`: those of its nearest domain.
+    /// The rules for the parameters of an origin, `https://example.com:8443`: those of its most specific domain.
     pub(super) fn parameters(&self, origin: &[u8]) -> &Parameters {
         if self.domains.is_empty() {
             return &self.usual;
         }
         let host = origin.splitn(3, |b| *b == b'/').nth(2).unwrap_or_default();
-        // An entry may name a port, as the host of a report does.
+        // An entry may include a port, like the hosts in a report.
         if let Some(own) = self.domains.get(host) {
             return own;
         }
@@ -166,7 +166,7 @@ impl NormalRules {
         }
     }
 
-    /// The names of the parameters that the URL has and its normal form has not, each once.
+    /// The names of the parameters that the URL has and its normal form lacks, each once.
     pub fn dropped_parameters<'u>(&self, url: &'u Url) -> Vec<&'u str> {
         let mut dropped: Vec<&str> = Vec::new();
         if url.is_normal() {
@@ -191,11 +191,11 @@ impl NormalRules {
     }
 }
 
-/// What becomes of the parameters of some URLs.
+/// The rule for the parameters of some URLs.
 #[derive(Clone, Debug)]
 pub(super) struct Parameters {
     names: Vec<(ParameterName, Verdict)>,
-    /// The first letters of all names, in both cases: almost every parameter is passed by this alone.
+    /// The first letters of all names, in both cases: this alone rules out almost every parameter.
     first_letters: Letters,
 }
 
@@ -203,12 +203,12 @@ pub(super) struct Parameters {
 enum Verdict {
     Keep,
     Drop,
-    /// Where the value looks like a session.
+    /// Dropped if the value looks like a session.
     DropSession,
 }
 
 impl Parameters {
-    /// Is this `name=value` left out of the normal form?
+    /// Whether the normal form leaves out this `name=value`.
     pub(super) fn drops_from_query(&self, parameter: &[u8]) -> bool {
         match self.verdict(split(parameter).0) {
             Verdict::Keep => false,
@@ -217,7 +217,7 @@ impl Parameters {
         }
     }
 
-    /// Is `;name=value` left out of a path? Only sessions are: a tracking parameter stands in a query.
+    /// Whether `;name=value` is left out of a path. Only sessions are: tracking parameters occur in queries.
     pub(super) fn drops_from_path(&self, parameter: &[u8]) -> bool {
         self.verdict(split(parameter).0) == Verdict::DropSession && is_session(parameter)
     }
@@ -239,12 +239,12 @@ pub(super) fn split(parameter: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// As short as no session is.
+/// Too short for a session.
 const SHORTEST_SESSION: usize = 16;
 
-/// Does a parameter with the name of a session carry one? `sid=77` of an old CMS is content, `sid=0f9c41d2...` is not. A
-/// session is a token of at least 16 characters; one without any digit is a plain run of letters, for words with hyphens
-/// between them are a title. The two of ColdFusion are short numbers, and nothing else has their names.
+/// Whether a parameter with a session's name carries one. `sid=77` of an old CMS is content, `sid=0f9c41d2...` is not.
+/// A session is a token of at least 16 characters. Without digits it must be a plain run of letters, because words with
+/// hyphens are a title. The two names of ColdFusion carry short numbers, and nothing else uses these names.
 fn is_session(parameter: &[u8]) -> bool {
     let (name, value) = split(parameter);
     if name.eq_ignore_ascii_case(b"cfid") || name.eq_ignore_ascii_case(b"cftoken") {

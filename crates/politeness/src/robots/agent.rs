@@ -1,6 +1,6 @@
-//! Whose rules apply: the product token of a crawler, and what a `User-agent` line says about it.
+//! Whose rules apply: the product token of a crawler, and whether a `User-agent` line matches it.
 
-/// True for a name a robots.txt can address: letters, `_` and `-`, and at least one of them (RFC 9309 §2.2.1).
+/// True for a name that a robots.txt can address: letters, `_` and `-`, at least one of them (RFC 9309 §2.2.1).
 pub fn is_product_token(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(is_token_byte)
 }
@@ -9,9 +9,9 @@ fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_')
 }
 
-/// The name under which a crawler looks for its group. A bare name is taken as it is; of a whole User-Agent header
-/// it is the product before the version, and of one that poses as a browser, `Mozilla/5.0 (compatible; Name/1.0)`,
-/// the product named there.
+/// The name under which a crawler looks for its group. A bare name is used as is. From a whole User-Agent header it is
+/// the product before the version; from one in the form of a browser's, `Mozilla/5.0 (compatible; Name/1.0)`, the
+/// product named there.
 pub fn product_token(user_agent: &str) -> &str {
     let text = user_agent.trim();
     let text = match text.split_once("compatible;") {
@@ -34,7 +34,7 @@ pub(super) enum Addressee {
 }
 
 pub(super) fn addressee(line_value: &[u8], product_token: &str) -> Addressee {
-    // A star with anything behind a space is still everyone.
+    // A star followed by a space and anything else still means everyone.
     if let Some((b'*', rest)) = line_value.split_first()
         && rest.first().is_none_or(u8::is_ascii_whitespace)
     {
@@ -43,8 +43,8 @@ pub(super) fn addressee(line_value: &[u8], product_token: &str) -> Addressee {
     let prefix = |end: fn(&u8) -> bool| line_value.split(end).next().unwrap_or_default();
     let ours = product_token.as_bytes();
     let named = |name: &[u8]| !name.is_empty() && name.eq_ignore_ascii_case(ours);
-    // The token ends at the first character that cannot be in one. A crawler whose name has a digit is no proper
-    // token, but who writes that name in full means it.
+    // The token ends at the first character that cannot be part of one. A crawler name with a digit is not a valid
+    // token, but whoever writes that name in full means it.
     if named(prefix(|byte| !is_token_byte(*byte)))
         || named(prefix(|byte| byte.is_ascii_whitespace() || *byte == b'/'))
     {

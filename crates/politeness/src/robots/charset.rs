@@ -1,14 +1,14 @@
-//! The bytes of a robots.txt as UTF-8. RFC 9309 asks for UTF-8; some servers send what an editor of Windows saved, UTF-16.
+//! Decodes a robots.txt to UTF-8. RFC 9309 requires UTF-8; some servers send UTF-16, as saved by Windows editors.
 
 use std::borrow::Cow;
 
-/// How much of a file without a byte order mark is looked at.
+/// How much of a file without a byte order mark is examined.
 const SAMPLE_BYTES: usize = 512;
-/// Two letters could be anything; this is the shortest file of a rule, in characters.
+/// Two letters could be anything; this is the length of the shortest file with a rule, in characters.
 const FEWEST_CHARACTERS: usize = 8;
 
-/// UTF-16 is decoded: with a byte order mark, and without one where three of four characters are plainly ASCII with a zero
-/// byte beside it. Anything else stays as it is.
+/// Decodes UTF-16: with a byte order mark, or without one if three of four characters are ASCII next to a zero byte.
+/// Anything else stays as it is.
 pub fn text_of(file: &[u8]) -> Cow<'_, [u8]> {
     let (order, text) = match file {
         [0xFF, 0xFE, text @ ..] => (u16::from_le_bytes as fn([u8; 2]) -> u16, text),

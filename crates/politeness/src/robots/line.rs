@@ -1,8 +1,8 @@
 //! From bytes to directives: lines, comments, keys with their usual misspellings. Knows nothing of groups.
 
-/// How much of a file is read; RFC 9309 §2.5 asks for 500 KiB at least.
+/// How much of a file is read; RFC 9309 §2.5 requires at least 500 KiB.
 pub(super) const MAX_FILE_BYTES: usize = 500 * 1024;
-/// What is behind this on a line is not read.
+/// The rest of a longer line is ignored.
 const MAX_LINE_BYTES: usize = 2083 * 8 - 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,21 +23,21 @@ pub(super) struct Directive<'f> {
     pub(super) line: u32,
 }
 
-/// The directives of a file in order. Lines end in LF, CR LF or CR; blank lines, comments and lines without a
-/// separator are passed over.
+/// The directives of a file in order. Lines end in LF, CR LF or CR; blank lines, comments and lines without a separator
+/// are ignored.
 pub(super) fn directives(file: &[u8]) -> impl Iterator<Item = Directive<'_>> {
     lines(capped(without_byte_order_mark(file)))
         .zip(1u32..)
         .filter_map(|(line, number)| directive(line, number))
 }
 
-/// Also a mark that is cut short is passed over.
+/// Also ignores an incomplete mark.
 fn without_byte_order_mark(file: &[u8]) -> &[u8] {
     let marked = file.iter().zip(b"\xEF\xBB\xBF").take_while(|(is, mark)| is == mark).count();
     file.get(marked..).unwrap_or_default()
 }
 
-/// A line that the cap cuts in two is dropped: half of an Allow would allow more than its author meant.
+/// A line that the limit cuts in two is dropped: half of an Allow would allow more than its author meant.
 fn capped(file: &[u8]) -> &[u8] {
     match file.get(..MAX_FILE_BYTES) {
         Some(head) if file.len() > MAX_FILE_BYTES => {
@@ -80,7 +80,7 @@ fn key_and_value(line: &[u8]) -> Option<(&[u8], &[u8])> {
     if let Some(blank) = line.iter().position(is_blank) {
         let (key, value) = split(blank);
         match colon {
-            // No colon: a blank stands for it if there are exactly two words.
+            // Without a colon, a blank counts as the separator if there are exactly two words.
             None => return (!value.iter().any(is_blank)).then_some((key, value)),
             // `Disallow /a:b` has lost its colon too; the one it has belongs to the path.
             Some(colon) if blank < colon && matches!(value.first(), Some(b'/' | b'*')) => {
@@ -93,7 +93,7 @@ fn key_and_value(line: &[u8]) -> Option<(&[u8], &[u8])> {
     (!key.is_empty()).then_some((key, value))
 }
 
-/// A key is known by its beginning, so that `Disallowed` counts too.
+/// A key is recognized by its beginning, so that `Disallowed` counts too.
 fn key_of(text: &[u8]) -> Key {
     let starts = |names: &[&str]| {
         names

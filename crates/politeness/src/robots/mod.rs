@@ -1,6 +1,6 @@
-//! robots.txt by RFC 9309, with the leniencies of Google's open-source parser. [`Robots::parse`] reads a file once
-//! per origin and keeps only what concerns one crawler; [`Robots::check`] answers for each path with the rule that
-//! decided. [`RobotsPolicy`] says what an answer to the request for robots.txt means.
+//! robots.txt by RFC 9309, as lenient as Google's open-source parser. [`Robots::parse`] reads a file once per origin
+//! and keeps only what concerns one crawler; [`Robots::check`] returns for each path the verdict and the rule that
+//! decided. [`RobotsPolicy`] interprets the response to the request for robots.txt.
 
 mod agent;
 mod charset;
@@ -23,12 +23,12 @@ use rule_set::{RuleSet, RuleSetBuilder};
 use std::fmt;
 use std::time::Duration;
 
-/// A longer Crawl-delay is taken as this: a day between two requests already says "hardly ever".
+/// A longer Crawl-delay is cut to this: a day between two requests already means "hardly ever".
 pub const MAX_CRAWL_DELAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// Sitemap lines kept of one file.
+/// Sitemap lines kept per file.
 const MAX_SITEMAPS: usize = 1000;
 
-/// What one robots.txt, or the lack of it, means for one crawler.
+/// What one robots.txt, or its absence, means for one crawler.
 #[derive(Clone, Debug)]
 pub struct Robots {
     kind: Kind,
@@ -43,7 +43,7 @@ enum Kind {
     DisallowAll(Box<str>),
 }
 
-/// The answer to one check, with the rule that decided. Without a rule nothing in the file matched.
+/// The verdict for one path, with the rule that decided. Without a rule, nothing in the file matched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict<'r> {
     pub allowed: bool,
@@ -61,14 +61,14 @@ pub enum RuleRef<'r> {
         value: &'r str,
         line: u32,
     },
-    /// There are no rules: the text says why, as in `robots.txt answered 404`.
+    /// There are no rules: the text says why, as in `robots.txt returned 404`.
     WholeFile {
         why: &'r str,
     },
 }
 
 impl RuleRef<'_> {
-    /// Counted from 1; none for a verdict that is not due to a line.
+    /// Counted from 1; none if no line led to the verdict.
     pub fn line(&self) -> Option<u32> {
         match self {
             RuleRef::Allow { line, .. } | RuleRef::Disallow { line, .. } => Some(*line),
@@ -105,22 +105,22 @@ impl Robots {
         reader.finish()
     }
 
-    /// Everything may be fetched, because of `why`.
+    /// Everything is allowed, because of `why`.
     pub fn allow_all(why: &str) -> Robots {
         Robots { kind: Kind::AllowAll(why.into()), crawl_delay: None, sitemaps: Box::default() }
     }
 
-    /// Nothing but /robots.txt may be fetched, because of `why`.
+    /// Everything but /robots.txt is forbidden, because of `why`.
     pub fn disallow_all(why: &str) -> Robots {
         Robots { kind: Kind::DisallowAll(why.into()), crawl_delay: None, sitemaps: Box::default() }
     }
 
-    /// May `path_and_query` be fetched? Both it and the rules are compared in one percent-encoding.
+    /// Whether `path_and_query` is allowed. It is compared with the rules in the same percent-encoding.
     pub fn check(&self, path_and_query: &str) -> Verdict<'_> {
         self.check_form(path_and_query, NonAscii::Encode, &mut Octets::default())
     }
 
-    /// As [`Robots::check`], for a path that a person gave and that is taken by its octets: a character outside ASCII
+    /// As [`Robots::check`], for a path that a person typed and that is taken by its octets: a character outside ASCII
     /// that is not percent-encoded equals no encoded one.
     pub fn check_as_given(&self, path_and_query: &str) -> Verdict<'_> {
         self.check_form(path_and_query, NonAscii::Keep, &mut Octets::default())
@@ -151,12 +151,12 @@ impl Robots {
         }
     }
 
-    /// Of several lines the longest; at most [`MAX_CRAWL_DELAY`].
+    /// The longest of several lines; at most [`MAX_CRAWL_DELAY`].
     pub fn crawl_delay(&self) -> Option<Duration> {
         self.crawl_delay
     }
 
-    /// The values of all Sitemap lines, whatever group they stand in.
+    /// The values of all Sitemap lines, in whatever group.
     pub fn sitemaps(&self) -> &[Box<str>] {
         &self.sitemaps
     }
@@ -169,7 +169,7 @@ impl Robots {
         }
     }
 
-    /// Rules that went over the bounds of what is kept and are not obeyed. A person should know.
+    /// Rules beyond the limit, which are ignored. A person should know.
     pub fn dropped_rules(&self) -> u32 {
         match &self.kind {
             Kind::Rules(rules) => rules.dropped(),
@@ -184,12 +184,12 @@ struct Group {
     crawl_delay: Option<Duration>,
 }
 
-/// Whom the lines at hand are for: the agents named since the last line that ended such a list.
+/// The agents that the following lines apply to: those named since the last line that ended such a list.
 #[derive(Clone, Copy, Debug, Default)]
 struct Agents {
     us: bool,
     everyone: bool,
-    /// The next User-agent line begins a new list.
+    /// The next User-agent line starts a new list.
     ended: bool,
 }
 
@@ -203,9 +203,9 @@ impl Agents {
     }
 }
 
-/// Follows which agents the lines are for. Only Allow and Disallow end the list of agents of a group; any other line
-/// must not (RFC 9309 §2.2.4). For Crawl-delay, which the RFC does not know, one ends it too: groups of nothing else
-/// are common, and each means its own agents.
+/// Tracks which agents the lines apply to. Only Allow and Disallow end the list of agents of a group; any other line
+/// must not (RFC 9309 §2.2.4). For Crawl-delay, which the RFC does not define, one ends it too: groups with nothing
+/// else are common, and each means its own agents.
 #[derive(Debug, Default)]
 struct GroupReader {
     ours: Group,
@@ -249,7 +249,7 @@ impl GroupReader {
         }
     }
 
-    /// Once a group names us, those for everyone have no say; so a group for both may count as ours alone.
+    /// Once a group names us, groups for everyone are ignored; so a group for both may count as ours alone.
     fn group(&mut self, agents: Agents) -> Option<&mut Group> {
         if agents.us {
             Some(&mut self.ours)
@@ -270,11 +270,11 @@ impl GroupReader {
     }
 }
 
-/// The number at the start of the value, fractions taken: `0.5`, `10`, `10 s`.
+/// The number at the start of the value, including fractions: `0.5`, `10`, `10 s`.
 fn parse_crawl_delay(value: &[u8]) -> Option<Duration> {
     let end = value.iter().position(|byte| !byte.is_ascii_digit() && *byte != b'.').unwrap_or(value.len());
     let seconds: f64 = std::str::from_utf8(value.get(..end)?).ok()?.parse().ok()?;
-    // `parse` gives infinity for a number of four hundred digits; the comparison takes care of it.
+    // `parse` returns infinity for a number of four hundred digits; the comparison handles that.
     Some(Duration::from_secs_f64(seconds.clamp(0.0, MAX_CRAWL_DELAY.as_secs_f64())))
 }
 

@@ -1,20 +1,19 @@
-//! The form in which paths and patterns are compared: RFC 9309 §2.2.2 wants both sides percent-encoded alike
-//! before any comparison, so that `/%7euser`, `/~user` and `/ツ` mean what they say however they are spelt.
+//! The form in which paths and patterns are compared: RFC 9309 §2.2.2 requires both sides in the same percent-encoding,
+//! so that `/%7euser`, `/~user` and `/ツ` mean the same in every spelling.
 
 use std::borrow::Cow;
 
-/// What becomes of octets outside ASCII in a path that is checked.
+/// How octets outside ASCII in a checked path are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NonAscii {
     Encode,
-    /// Compared as they stand: a pattern never holds any, so they match nothing but a wildcard.
+    /// Compared unchanged: patterns contain none, so only a wildcard matches them.
     Keep,
 }
 
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
 
-/// A path and query as the comparison wants it. Borrowed when nothing had to change, which is the rule for a URL
-/// in normal form.
+/// A path and query in comparison form. Borrowed if nothing changes, which is usual for a URL in normal form.
 pub(super) fn path(raw: &[u8], non_ascii: NonAscii) -> Cow<'_, [u8]> {
     let rooted = raw.first() == Some(&b'/');
     if rooted && raw.iter().all(|byte| is_plain(*byte) && !matches!(byte, b'*' | b'$')) {
@@ -32,8 +31,8 @@ pub(super) fn path(raw: &[u8], non_ascii: NonAscii) -> Cow<'_, [u8]> {
     Cow::Owned(out)
 }
 
-/// The value of an Allow or Disallow line as the comparison wants it: `*` stays special everywhere, `$` only at the
-/// end, where the caller takes it off before calling.
+/// The value of an Allow or Disallow line in comparison form: `*` stays special everywhere, `$` only at the end, where
+/// the caller removes it first.
 pub(super) fn pattern(raw: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(raw.len());
     encode(raw, NonAscii::Encode, &mut out, |byte, out| match byte {
@@ -81,7 +80,7 @@ fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
 
-/// Legal as it stands in a path or query by RFC 3986. `%` is not: what follows it has to be looked at.
+/// Legal unescaped in a path or query by RFC 3986. `%` is not: the two characters after it decide.
 fn is_plain(byte: u8) -> bool {
     is_unreserved(byte)
         || matches!(
@@ -103,8 +102,8 @@ fn is_plain(byte: u8) -> bool {
         )
 }
 
-/// Path, parameters and query of a URL that was not brought into normal form, always with a slash at the start. A
-/// text without path, or that is no URL at all, gives `/`.
+/// Path, parameters and query of a URL that is not in normal form, always with a slash at the start. A text without
+/// path, or that is not a URL, gives `/`.
 pub fn path_and_query_of(url: &str) -> Cow<'_, str> {
     let rest = url.strip_prefix("//").unwrap_or(url);
     let rest = rest.split_once('#').map_or(rest, |(before, _)| before);

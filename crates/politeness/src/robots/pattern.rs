@@ -1,7 +1,7 @@
-//! One pattern against one path, in time linear in both: `*` stands for any run of characters, and as the leftmost
-//! place for each piece between stars leaves the most room for the rest, nothing is ever tried twice.
+//! Matches one pattern against one path, in time linear in both. `*` stands for any run of characters. Matching each
+//! piece between stars at its leftmost place leaves the most room for the rest, so no backtracking is needed.
 
-/// Counts the octets looked at, so that tests can hold the matcher to its promise without a clock.
+/// Counts the octets examined, so that tests can check the running time without a clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Octets(pub(super) usize);
 
@@ -25,8 +25,8 @@ pub(super) fn matches(pattern: &[u8], to_end: bool, path: &[u8], looked_at: &mut
     }
 }
 
-/// What follows the first occurrence of `piece`. The search is linear (two-way) whatever the bytes are; most pieces
-/// are not there at all, and their first byte tells that much sooner.
+/// The text after the first occurrence of `piece`. The search is linear (two-way) for any bytes; most pieces do not
+/// occur, and the search for their first byte shows that much sooner.
 fn behind_first<'p>(text: &'p [u8], piece: &[u8], looked_at: &mut Octets) -> Option<&'p [u8]> {
     let Some(first) = piece.first() else { return Some(text) };
     looked_at.0 += piece.len();
@@ -41,7 +41,7 @@ fn behind_first<'p>(text: &'p [u8], piece: &[u8], looked_at: &mut Octets) -> Opt
     text.get(found? + piece.len()..)
 }
 
-/// Neighbouring stars say no more than one.
+/// Several stars in a row mean the same as one.
 pub(super) fn collapse_stars(pattern: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(pattern.len());
     for byte in pattern {
@@ -97,7 +97,7 @@ mod tests {
         }
     }
 
-    /// The plain definition, exponential in stars: what the quick one is compared with.
+    /// The plain definition, exponential in stars: the reference for the fast one.
     fn by_definition(pattern: &[u8], to_end: bool, path: &[u8]) -> bool {
         match pattern.split_first() {
             None => !to_end || path.is_empty(),

@@ -1,11 +1,11 @@
-//! What the answer to a request for robots.txt means: use it, try again soon, or leave the host alone for a while.
-//! The caller follows redirects, up to [`RobotsPolicy::max_redirects`], and counts the tries.
+//! Interprets the response to the request for robots.txt: use it, retry soon, or leave the host alone for a while. The
+//! caller follows redirects, up to [`RobotsPolicy::max_redirects`], and counts the tries.
 
 use argiope_model::Millis;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// What to do where there are no rules to read.
+/// What applies when there are no rules to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WhenUnavailable {
@@ -15,15 +15,15 @@ pub enum WhenUnavailable {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RobotsPolicy {
-    /// How long rules are used before robots.txt is asked for again.
+    /// How long rules are used before robots.txt is fetched again.
     pub ttl: Duration,
-    /// 4xx but 429, and redirects without end.
+    /// 4xx other than 429, and endless redirects.
     pub client_error: WhenUnavailable,
-    /// 5xx, 429, a timeout, no connection, no address.
+    /// 5xx, 429, timeout, no connection, DNS failure.
     pub unreachable: WhenUnavailable,
-    /// The waits before each further try when there was no usable answer.
+    /// The waits before each retry when there was no usable response.
     pub retry_after: Vec<Duration>,
-    /// How long a host that stayed unreachable is left alone.
+    /// How long a host is left alone if it stays unreachable.
     pub unreachable_for: Duration,
     pub max_redirects: u8,
     /// For the whole request.
@@ -44,12 +44,12 @@ impl Default for RobotsPolicy {
     }
 }
 
-/// How the request for robots.txt ended, redirects followed.
+/// How the request for robots.txt ended, after redirects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RobotsAnswer {
     Status(u16),
     TooManyRedirects,
-    /// No answer: timeout, refused, reset, TLS, DNS.
+    /// No response: timeout, refused, reset, TLS, DNS.
     NoAnswer,
 }
 
@@ -74,14 +74,14 @@ pub enum RobotsNext {
 }
 
 impl RobotsPolicy {
-    /// `tries` counts the requests made so far without a usable answer, this one included, so it is at least 1.
+    /// `tries` counts the requests so far without a usable response, including this one, so it is at least 1.
     pub fn next(&self, answer: RobotsAnswer, tries: u8, now: Millis) -> RobotsNext {
         let expires = now + self.ttl;
         match answer {
             RobotsAnswer::Status(200..=299) => RobotsNext::Use { rules: RobotsUse::Body, expires },
-            // A server that is asked too much has said nothing of its rules.
+            // A rate limit says nothing about the rules.
             RobotsAnswer::Status(429) => self.unreachable(tries, now),
-            // A redirect that was not followed leads nowhere, and so does one too many (RFC 9309 §2.3.1.2).
+            // A redirect that was not followed counts as no rules, and so does one too many (RFC 9309 §2.3.1.2).
             RobotsAnswer::Status(300..=499) | RobotsAnswer::TooManyRedirects => {
                 RobotsNext::Use { rules: rules_for(self.client_error), expires }
             }
@@ -94,7 +94,7 @@ impl RobotsPolicy {
             Some(wait) => RobotsNext::RetryAt(now + *wait),
             None => match self.unreachable {
                 WhenUnavailable::Disallow => RobotsNext::UnreachableUntil(now + self.unreachable_for),
-                // Asked again as soon as a host left alone would be: the next answer may have rules.
+                // Fetched again as soon as for a host that is left alone: the next response may have rules.
                 WhenUnavailable::Allow => {
                     RobotsNext::Use { rules: RobotsUse::AllowAll, expires: now + self.unreachable_for }
                 }

@@ -1,11 +1,11 @@
 //! The Allow and Disallow rules of one group, laid out for many checks: one text, plain prefixes sorted for a binary
-//! search, patterns with `*` or `$` by falling length, so that the first that matches is the longest.
+//! search, patterns with `*` or `$` by falling length, so that the first match is the longest.
 
 use super::normal_form;
 use super::pattern::{Octets, collapse_stars, matches};
 
-/// Patterns are tried one by one, so their number bounds the work of a check. Prefixes need no such bound: the size
-/// of a file does that.
+/// Patterns are tried one by one, so their number bounds the work of a check. Prefixes need no such bound: the file
+/// size is enough.
 const MAX_PATTERNS: usize = 10_000;
 
 /// A slice of the set's text.
@@ -19,7 +19,7 @@ struct Span {
 struct Rule {
     /// The comparison form, without the final `$`.
     pattern: Span,
-    /// The value as it stands in the file.
+    /// The value as written in the file.
     value: Span,
     line: u32,
     /// How specific the rule is: the length of its comparison form with all its stars and the `$`.
@@ -29,7 +29,7 @@ struct Rule {
 }
 
 impl Rule {
-    /// The longer rule wins; of two as long, the one that allows.
+    /// The longer rule wins; of two with the same length, the one that allows.
     fn rank(&self) -> (u16, bool) {
         (self.octets, self.allow)
     }
@@ -57,7 +57,7 @@ pub(super) struct Matched<'r> {
 }
 
 impl RuleSet {
-    /// The rule that decides about `path`, which is in comparison form.
+    /// The rule that decides for `path`, which is in comparison form.
     pub(super) fn decide(&self, path: &[u8], looked_at: &mut Octets) -> Option<Matched<'_>> {
         let mut best = self.longest_prefix(path, looked_at);
         for rule in &self.patterns {
@@ -93,7 +93,7 @@ impl RuleSet {
         self.prefixes.len() + self.patterns.len()
     }
 
-    /// Rules past the bound on patterns, which are not obeyed.
+    /// Rules beyond the limit on patterns, which are ignored.
     pub(super) fn dropped(&self) -> u32 {
         self.dropped
     }
@@ -115,7 +115,7 @@ pub(super) struct RuleSetBuilder {
 
 impl RuleSetBuilder {
     pub(super) fn add(&mut self, allow: bool, raw: &[u8], line: u32) {
-        // A value that begins with anything else matches no path; an empty one has no say.
+        // A value that begins with anything else matches no path; an empty one has no effect.
         if !matches!(raw.first(), Some(b'/' | b'*')) {
             return;
         }
@@ -123,7 +123,7 @@ impl RuleSetBuilder {
         let body = normal_form::pattern(body);
         let Some(value) = self.append(&String::from_utf8_lossy(raw)) else { return self.drop_one() };
         self.add_form(allow, &body, to_end, value, line);
-        // Who allows the index page of a directory means the directory too.
+        // Allowing the index page of a directory also allows the directory.
         if allow
             && let Some(slash) = memchr::memrchr(b'/', &body)
             && body.get(slash..).is_some_and(|name| name.starts_with(b"/index.htm"))
@@ -164,7 +164,7 @@ impl RuleSetBuilder {
     pub(super) fn build(mut self) -> RuleSet {
         let text = std::mem::take(&mut self.text);
         let form = |rule: &Rule| slice(&text, rule.pattern);
-        // Stable: of equal rules the first in the file is kept, and the one that allows before the other.
+        // Stable: of equal rules the first in the file is kept, and an allowing rule comes first.
         self.prefixes.sort_by(|a, b| form(a).cmp(form(b)).then(b.allow.cmp(&a.allow)));
         self.prefixes.dedup_by(|later, kept| form(later) == form(kept));
         self.patterns.sort_by_key(|rule| std::cmp::Reverse(rule.rank()));

@@ -27,12 +27,12 @@ fn robots_txt_itself_is_always_allowed() {
 
 #[test]
 fn whole_files_have_a_reason_instead_of_a_rule() {
-    let robots = Robots::disallow_all("robots.txt could not be had");
+    let robots = Robots::disallow_all("robots.txt unreachable");
     let verdict = robots.check("/");
     assert!(!verdict.allowed);
     let rule = verdict.rule.unwrap();
-    assert_eq!((rule.text(), rule.line()), ("robots.txt could not be had".into(), None));
-    assert!(Robots::allow_all("robots.txt answered 404").check("/").allowed);
+    assert_eq!((rule.text(), rule.line()), ("robots.txt unreachable".into(), None));
+    assert!(Robots::allow_all("robots.txt returned 404").check("/").allowed);
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! The settings that stand at the top of the section and may be repeated for a domain. What is left out keeps the
-//! value of the level above, and at the top the built-in one.
+//! The top-level settings of the section that a domain can override. What is left out keeps the value of the level
+//! above; at the top, the built-in default.
 
 use super::Switch;
 use crate::robots::{RobotsPolicy, WhenUnavailable};
@@ -12,7 +12,7 @@ use jiff::tz::{Offset, TimeZone, TimeZoneDatabase};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Overwrites with what is given.
+/// Overwrites the given settings.
 fn set<T: Clone>(place: &mut T, given: Option<T>) {
     if let Some(value) = given {
         *place = value;
@@ -123,7 +123,7 @@ impl RetryStepsSettings {
     }
 }
 
-/// `retries: false` means none.
+/// `retries: false` means no retries.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetrySettings {
@@ -174,13 +174,13 @@ impl Switch<RetrySettings> {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RobotsSettings {
-    /// What a 4xx means, but for 429.
+    /// What a 4xx other than 429 means.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_error: Option<WhenUnavailable>,
-    /// What a 5xx, a 429 or no answer means.
+    /// What a 5xx, a 429 or a missing response means.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unreachable: Option<WhenUnavailable>,
-    /// The waits before each further try.
+    /// The waits before each retry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<Vec<HumanDuration>>,
     #[serde(skip_serializing_if = "Option::is_none", alias = "unreachable_for_seconds")]
@@ -211,10 +211,10 @@ impl RobotsSettings {
 pub struct WindowSettings {
     pub from: String,
     pub to: String,
-    /// `mon`, `sat`, `mon-fri`; all of them if left out.
+    /// `mon`, `sat`, `mon-fri`; default: all days.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub days: Vec<String>,
-    /// A name of the IANA database or an offset such as `+02:00`; UTC if left out.
+    /// A name of the IANA database or an offset such as `+02:00`; default: UTC.
     #[serde(default, skip_serializing_if = "Option::is_none", alias = "timezone", alias = "utc_offset")]
     pub zone: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -230,7 +230,7 @@ impl WindowSettings {
         let wrong =
             |key: &str, problem: String| PolitenessError::setting(format!("{subject}.{key}"), problem);
         let time = |key: &str, text: &str| {
-            time_of_day(text).ok_or_else(|| wrong(key, format!("'{text}' is no time of day; write 08:00")))
+            time_of_day(text).ok_or_else(|| wrong(key, format!("'{text}' is not a time of day; write 08:00")))
         };
         let pace = match (self.factor, self.delay, self.closed) {
             (Some(factor), None, false) if (1.0..=100_000.0).contains(&factor) => Pace::Factor(factor),
@@ -245,19 +245,19 @@ impl WindowSettings {
             _ => {
                 return Err(PolitenessError::setting(
                     subject,
-                    "a window takes one of factor, delay and closed: true",
+                    "a window takes exactly one of factor, delay and closed: true",
                 ));
             }
         };
         let mut days = 0;
         for text in &self.days {
             days |= days_of(text)
-                .ok_or_else(|| wrong("days", format!("'{text}' is no day; write mon, sat or mon-fri")))?;
+                .ok_or_else(|| wrong("days", format!("'{text}' is not a day; write mon, sat or mon-fri")))?;
         }
         let zone = match &self.zone {
             None => TimeZone::UTC,
             Some(name) => time_zone(name).ok_or_else(|| {
-                wrong("zone", format!("'{name}' is no time zone; write Europe/Berlin or +02:00"))
+                wrong("zone", format!("'{name}' is not a time zone; write Europe/Berlin or +02:00"))
             })?,
         };
         let days = if self.days.is_empty() { EVERY_DAY } else { days };
@@ -282,7 +282,7 @@ pub(super) fn days_of(text: &str) -> Option<u8> {
     };
     let Some((first, last)) = text.split_once('-') else { return Some(1 << day(text)?) };
     let (first, last) = (day(first)?, day(last)?);
-    // `sat-mon` runs over the end of the week.
+    // `sat-mon` wraps around the end of the week.
     let length = (last + 7 - first) % 7;
     Some((0..=length).fold(0, |days, step| days | 1 << ((first + step) % 7)))
 }

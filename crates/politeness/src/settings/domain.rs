@@ -1,5 +1,5 @@
-//! What may be set for one domain and what is below it. This crate acts on the politeness among it; the rest is
-//! carried to the rooms that do.
+//! Settings for one domain and its subdomains. This crate uses the politeness settings; the rest is passed to the
+//! crates that use them.
 
 use super::{AdaptiveSettings, BreakerSettings, RetrySettings, Switch, WindowSettings};
 use crate::HumanDuration;
@@ -24,8 +24,8 @@ pub struct Filters {
     pub exclude: Vec<String>,
 }
 
-/// Of several entries that fit a host the most specific one applies, whole: an entry inherits nothing from one for
-/// its parent domain, only from the top of the section.
+/// If several entries match a host, the most specific one applies as a whole: an entry inherits nothing from its parent
+/// domain's entry, only from the top of the section.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DomainSettings {
@@ -69,7 +69,7 @@ pub struct DomainSettings {
     pub rendering: Option<Rendering>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filters: Option<Filters>,
-    /// Rules for extraction, in the form that room defines.
+    /// Rules for extraction, in the form that crate defines.
     #[serde(skip_serializing_if = "Option::is_none", alias = "extraction_rules")]
     pub extraction: Option<serde_json::Value>,
 }

@@ -1,5 +1,5 @@
-//! Whether a text can be read as what a setting asks for, for those who check a file value by value. The same functions
-//! read the settings.
+//! Checks whether a text is valid for a setting, for code that checks a file value by value. The settings are parsed
+//! with the same functions.
 
 use super::behaviour::{days_of, time_of_day, time_zone};
 use crate::rules::domain_name;

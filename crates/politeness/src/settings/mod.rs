@@ -1,5 +1,5 @@
-//! The section `politeness` of the configuration as it is written. [`crate::PolitenessRules::compile`] checks it and
-//! makes of it what the crawl works with.
+//! The section `politeness` of the configuration, as written. [`crate::PolitenessRules::compile`] checks it and creates
+//! the rules that the crawl uses.
 //!
 //! Durations are strings with a unit or bare numbers of seconds; `_seconds`, `_ms` and `_hours` keys are aliases.
 
@@ -23,7 +23,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PolitenessSettings {
-    /// For hosts whose domain, class and jobs say nothing.
+    /// For hosts without a delay of their domain, class or jobs.
     #[serde(alias = "default_delay_seconds", alias = "default_crawl_delay_seconds")]
     pub default_delay: HumanDuration,
     #[serde(skip_serializing)]
@@ -34,7 +34,7 @@ pub struct PolitenessSettings {
     pub domain_overrides: BTreeMap<String, DomainSettings>,
     /// Requests in flight to one host.
     pub per_host: NonZeroU32,
-    /// Requests in flight to one address, over all hosts on it.
+    /// Requests in flight to one IP address, over all its hosts.
     pub per_address: NonZeroU32,
     pub respect_robots: bool,
     pub respect_nofollow: bool,
@@ -44,7 +44,7 @@ pub struct PolitenessSettings {
     #[serde(skip_serializing)]
     pub robots_cache_ttl_hours: Option<f64>,
     pub robots: RobotsSettings,
-    /// A `Retry-After` beyond this parks the host and is reported.
+    /// A longer `Retry-After` parks the host and is reported.
     #[serde(alias = "park_over_seconds")]
     pub park_over: HumanDuration,
     pub windows: Vec<WindowSettings>,
@@ -91,7 +91,7 @@ impl PolitenessSettings {
             return Err(PolitenessError::setting(SUBJECT, "robots_cache_ttl is given too; keep one of them"));
         }
         Duration::try_from_secs_f64(hours * 3600.0)
-            .map_err(|_| PolitenessError::setting(SUBJECT, format!("{hours} is no number of hours")))
+            .map_err(|_| PolitenessError::setting(SUBJECT, format!("{hours} is not a number of hours")))
     }
 }
 
@@ -99,7 +99,7 @@ fn unless_default(value: HumanDuration, default: HumanDuration) -> Option<HumanD
     (value != default).then_some(value)
 }
 
-/// A duration that can be given under two keys must be given under one.
+/// A duration that has two keys may be given under only one.
 pub(crate) fn one_of(
     duration: Option<HumanDuration>,
     ms: Option<u64>,
@@ -114,7 +114,7 @@ pub(crate) fn one_of(
     }
 }
 
-/// The classes every configuration knows; one of another name has to give its delay.
+/// The predefined classes; a class with another name must give its delay.
 pub(crate) fn class_delay(name: &str) -> Option<HumanDuration> {
     match name {
         "general" => Some(HumanDuration::seconds(2)),

@@ -1,4 +1,4 @@
-//! A part of the configuration that can be switched off whole (`breaker: false`) or be set in detail.
+//! A part of the configuration that can be switched off as a whole (`breaker: false`) or set in detail.
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};

@@ -15,11 +15,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::net::UnixStream;
 
-/// The status is at hand; it says whether there is anybody.
+/// The status needs no work; it shows whether the owner responds.
 const STATUS_LIMIT: Duration = Duration::from_secs(4);
 /// For most requests.
 const REQUEST_LIMIT: Duration = Duration::from_secs(70);
-/// Requests that go over all pages of a job, or wait for its requests in flight.
+/// Requests that read all pages of a job, or wait for its requests in flight.
 const LONG_LIMIT: Duration = Duration::from_secs(310);
 /// No response is longer.
 const LONGEST_RESPONSE: usize = 16 << 20;
@@ -30,7 +30,7 @@ pub struct OwnerClient {
 }
 
 impl OwnerClient {
-    /// For the owner of a data directory, if one listens there.
+    /// For the owner of a data directory, if one is listening there.
     pub fn connect(directory: &Path) -> Option<OwnerClient> {
         let socket = socket_path(directory);
         std::os::unix::net::UnixStream::connect(&socket).ok().map(|_| OwnerClient { socket })

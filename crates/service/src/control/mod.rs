@@ -1,12 +1,14 @@
-//! Control of a process that crawls: the port [`Control`], and who implements it. [`RunningCrawl`] is the process itself,
-//! [`OwnerClient`] is another process that reaches it over the socket in its data directory. The wire format of the API is
-//! the types here, as JSON.
+//! Control of a process that crawls: the port [`Control`], and its implementations. [`RunningCrawl`] is the process
+//! itself, [`OwnerClient`] is another process that connects through the socket in its data directory. The types here,
+//! as JSON, are the wire format of the API.
 
 mod client;
+mod hand_in;
 mod owner;
 mod running;
 
 pub use client::OwnerClient;
+pub use hand_in::{hand_in, refused};
 pub use owner::{Owner, named};
 pub use running::{ProcessTerms, RunningCrawl};
 
@@ -15,14 +17,14 @@ use argiope_engine::{Status, Why};
 use argiope_model::{JobId, JobSpec};
 use serde::{Deserialize, Serialize};
 
-/// What a process that crawls can be asked to do. Calls block until it is done, or for a bounded time.
+/// The operations of a process that crawls. Calls block until they are done, or for a bounded time.
 pub trait Control: Send + Sync {
     fn status(&self) -> Result<Status, ControlError>;
 
-    /// Creates a job, or finds the unfinished one that is meant. It starts with [`Control::start`]. A job that runs
-    /// already is left alone, and [`AcceptedJob::is_running`] says so.
+    /// Creates a job, or finds the matching unfinished one. It starts with [`Control::start`]. A job that is already
+    /// running is not changed, and [`AcceptedJob::is_running`] says so.
     fn submit(&self, request: JobRequest) -> Result<AcceptedJob, ControlError>;
-    /// Seeds of a job that was submitted and has not started, beside those of its specification.
+    /// Seeds of a job that was submitted and has not started, in addition to those of its specification.
     fn add_seeds(&self, job: JobId, seeds: Vec<String>) -> Result<(), ControlError>;
     fn start(&self, job: JobId) -> Result<(), ControlError>;
 
@@ -34,7 +36,7 @@ pub trait Control: Send + Sync {
     fn cancel(&self, job: JobId) -> Result<(), ControlError>;
     /// Removes the job with its queue and its rows in the catalogue.
     fn delete(&self, job: JobId) -> Result<(), ControlError>;
-    /// Changes limits, delay and other settings that do not change what the job is.
+    /// Changes limits, delay and other settings that do not change the job's identity.
     fn change(&self, job: JobId, spec: JobSpec) -> Result<(), ControlError>;
     fn retry(&self, job: JobId, wanted: RetryRequest) -> Result<Retried, ControlError>;
     /// `url` is in normal form.
@@ -47,7 +49,7 @@ pub struct AcceptedJob {
     pub job: JobId,
     pub is_new: bool,
     pub is_running: bool,
-    /// For the user: what the process does differently from what was asked for.
+    /// For the user: how the process deviates from the request.
     pub notices: Vec<String>,
 }
 
@@ -68,7 +70,7 @@ pub struct Retried {
     pub queued: u64,
 }
 
-/// Why something was not done. It keeps its kind on the way through the API.
+/// Why an operation failed. The API keeps its kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{detail}")]
 pub struct ControlError {
@@ -83,13 +85,13 @@ pub struct ControlError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ControlErrorKind {
-    /// The request cannot be carried out as it is.
+    /// The request cannot be executed as it is.
     Invalid,
     /// There is no such job, or it does not run in this process.
     NotFound,
     /// The job is in another state.
     Conflict,
-    /// The process is ending, or did not answer in time. The same may work in a while.
+    /// The process is ending, or did not respond in time. A later attempt may succeed.
     Unavailable,
     Internal,
 }

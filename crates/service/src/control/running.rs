@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What holds for all jobs of a process.
+/// Settings that apply to all jobs of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessTerms {
     /// Whether pages are archived at all.
@@ -60,7 +60,7 @@ impl RunningCrawl {
         }
     }
 
-    /// Jobs that were added and ended without a page have failed: their state says so, and why.
+    /// Added jobs that ended without a page have failed: their state and the reason are stored.
     pub fn conclude_ended(&self) {
         let added = std::mem::take(&mut *self.lock_added());
         if added.is_empty() {
@@ -73,7 +73,7 @@ impl RunningCrawl {
         self.lock_added().extend(running);
         for job in ended {
             if let Err(error) = self.conclude(job) {
-                tracing::warn!(%job, %error, "how the job ended is not stored");
+                tracing::warn!(%job, %error, "cannot store the result of the job");
             }
         }
     }
@@ -116,7 +116,7 @@ impl RunningCrawl {
         self.engine.with_catalogue(task).ok_or_else(ending)
     }
 
-    /// What holds for the whole process cannot differ between its jobs.
+    /// Settings of the whole process cannot differ between its jobs.
     fn check_terms(&self, spec: &JobSpec) -> Result<(), ControlError> {
         let refused = |what: &str| {
             Err(invalid(format!("the process that owns the data directory {what}"))
@@ -241,7 +241,7 @@ impl Control for RunningCrawl {
         }
         match self.stored_state(job)? {
             state if state.is_finished() => {
-                Err(ControlError::new(ControlErrorKind::Conflict, format!("job {job} is {state} already")))
+                Err(ControlError::new(ControlErrorKind::Conflict, format!("job {job} is already {state}")))
             }
             _ => self.set_state(job, JobState::Cancelled, "cancelled by a user"),
         }

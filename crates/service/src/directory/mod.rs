@@ -1,7 +1,7 @@
-//! The data directory: what lies where, who may write, and what was fixed when it was made.
+//! The data directory: its layout, its lock, and what was fixed when it was created.
 //!
-//! `meta.json` holds the number of shards and the key of the fingerprints, `public_suffix_list.dat` the list that root
-//! domains come from: all three decide which shard a host belongs to, and never change.
+//! `meta.json` has the number of shards and the key of the fingerprints, `public_suffix_list.dat` the list for root
+//! domains. These three decide which shard a host belongs to, and never change.
 
 mod worker;
 
@@ -26,7 +26,7 @@ use std::sync::Arc;
 const META: &str = "meta.json";
 const SUFFIXES: &str = "public_suffix_list.dat";
 const LOCK: &str = "lock";
-/// Commands that only look hold the lock for a moment: that long they are waited for.
+/// Commands that only read hold the lock for a moment; others wait that long.
 const LOCK_TRIES: u32 = 10;
 const LOCK_WAIT: std::time::Duration = std::time::Duration::from_millis(50);
 /// The layout this program writes. 2: the frontier counts a job's URLs by shard.
@@ -40,7 +40,7 @@ struct Meta {
     fingerprint_key: String,
 }
 
-/// What decides which shard a host belongs to. It never changes.
+/// The parameters that decide which shard a host belongs to. They never change.
 #[derive(Clone)]
 pub struct Fixed {
     pub shards: u16,
@@ -54,19 +54,19 @@ pub struct DataDirectory {
     pub fixed: Fixed,
     /// Nothing was ever crawled into it.
     pub is_new: bool,
-    /// Held open: the lock goes with the process, however it ends.
+    /// Held open: the lock ends with the process, however it ends.
     _lock: File,
 }
 
-/// Where the running owner listens.
+/// The socket of the running owner.
 pub fn socket_path(directory: &Path) -> PathBuf {
     directory.join("control.sock")
 }
 
 impl DataDirectory {
-    /// Takes the directory for this process alone; makes it if it is not there.
+    /// Locks the directory for this process; creates it if needed.
     pub fn open(path: &Path, shards: u16) -> Result<DataDirectory, Failure> {
-        fs::create_dir_all(path).map_err(|e| cannot(path, "make the data directory", &e))?;
+        fs::create_dir_all(path).map_err(|e| cannot(path, "create the data directory", &e))?;
         let lock = take_lock(path)?;
         let is_new = !is_begun(path) && !has_content(&path.join(catalogue::FILE_NAME));
         let meta = match read_meta(path)? {
@@ -76,7 +76,7 @@ impl DataDirectory {
         DataDirectory::with(path, meta, is_new, lock)
     }
 
-    /// Takes a directory that must be there.
+    /// Locks an existing directory.
     pub fn open_existing(path: &Path) -> Result<DataDirectory, Failure> {
         if read_meta(path)?.is_none() {
             return Err(missing(path));
@@ -86,7 +86,7 @@ impl DataDirectory {
 
     fn with(path: &Path, meta: Meta, is_new: bool, lock: File) -> Result<DataDirectory, Failure> {
         let key = decode_key(&meta.fingerprint_key)
-            .ok_or_else(|| damaged(path, "its fingerprint key is no key"))?;
+            .ok_or_else(|| damaged(path, "its fingerprint key is invalid"))?;
         Ok(DataDirectory {
             path: path.to_owned(),
             fixed: Fixed {
@@ -105,7 +105,7 @@ impl DataDirectory {
         Ok(Box::new(state))
     }
 
-    /// Made anew only where nothing else is: the other stores make no sense without it.
+    /// Created only if the directory is empty: other stores make no sense without it.
     pub fn catalogue(&self) -> Result<Box<dyn Catalogue>, Failure> {
         let path = self.path.join(catalogue::FILE_NAME);
         if !has_content(&path) && is_begun(&self.path) {
@@ -133,18 +133,23 @@ impl DataDirectory {
     }
 }
 
-/// The process that has the directory, as far as it can be told.
+/// The process that owns the directory, as far as known.
 pub fn owner_pid(path: &Path) -> Option<u32> {
     fs::read_to_string(path.join(LOCK)).ok()?.trim().parse().ok()
 }
 
-/// Whether some process has the directory now.
+/// The same for a message.
+pub fn owning_process(path: &Path) -> String {
+    owner_pid(path).map_or_else(|| String::from("another process"), |pid| format!("process {pid}"))
+}
+
+/// Whether a process owns the directory now.
 pub fn is_owned(path: &Path) -> bool {
     let Ok(lock) = File::open(path.join(LOCK)) else { return false };
     matches!(lock.try_lock_shared(), Err(fs::TryLockError::WouldBlock))
 }
 
-/// The catalogue of a directory, beside whoever writes it.
+/// The catalogue of a directory, for reading beside its writer.
 pub fn reader(path: &Path) -> Result<SqliteReader, Failure> {
     let file = path.join(catalogue::FILE_NAME);
     if !has_content(&file) {
@@ -153,7 +158,7 @@ pub fn reader(path: &Path) -> Result<SqliteReader, Failure> {
     SqliteReader::open(&file).map_err(|e| store_failure(&e))
 }
 
-/// The same where there need not be any crawl yet.
+/// The same if there may be no crawl yet.
 pub fn reader_if_any(path: &Path) -> Result<Option<SqliteReader>, Failure> {
     if has_content(&path.join(catalogue::FILE_NAME)) || is_begun(path) {
         return reader(path).map(Some);
@@ -161,7 +166,7 @@ pub fn reader_if_any(path: &Path) -> Result<Option<SqliteReader>, Failure> {
     Ok(None)
 }
 
-/// The list of public suffixes that a directory was made with.
+/// The Public Suffix List with which a directory was created.
 pub fn suffixes(path: &Path) -> Result<PublicSuffixes, Failure> {
     let text =
         fs::read_to_string(path.join(SUFFIXES)).map_err(|e| damaged(path, &format!("{SUFFIXES}: {e}")))?;
@@ -185,16 +190,17 @@ fn has_content(file: &Path) -> bool {
 fn without_catalogue(path: &Path) -> Failure {
     let file = catalogue::FILE_NAME;
     Failure::failed(format!(
-        "the data directory {} is damaged: {file}, which lists its jobs and pages, is missing",
+        "the data directory {} is damaged: {file}, with its jobs and pages, is missing",
         path.display()
     ))
     .hint(format!(
-        "nothing was changed; restore {file} from a backup (what an old one misses of its jobs is taken from the archive), \
-         or begin anew with another directory (--data DIR); what was archived can still be read from archive/"
+        "nothing was changed; restore {file} from a backup (newer pages of its jobs are restored from the \
+         archive), or start over in another directory (--data DIR); archived content can still be read from \
+         archive/"
     ))
 }
 
-/// The files of the archive that the catalogue refers to and that are not there.
+/// Archive files that the catalogue refers to and that are missing.
 pub fn missing_archive_files(path: &Path, reader: &dyn CatalogueReader) -> Result<Vec<String>, Failure> {
     let known = reader.archive_positions().map_err(|e| store_failure(&e))?;
     let folder = path.join("archive");
@@ -261,13 +267,13 @@ fn read_meta(path: &Path) -> Result<Option<Meta>, Failure> {
             meta.version
         );
         let hint = "finish its crawls with that version, or crawl into another directory with --data DIR; \
-                    export, report and audit read it as it is";
+                    export, report and audit can read it";
         return Err(Failure::failed(text).hint(hint));
     }
     Ok(Some(meta))
 }
 
-/// The list first: a directory without `meta.json` is one that was never begun.
+/// The list first: a directory without `meta.json` was never initialized.
 fn create(path: &Path, shards: u16) -> Result<Meta, Failure> {
     let begun = path.join(catalogue::FILE_NAME).exists() || path.join("frontier").exists();
     if begun {
@@ -276,7 +282,7 @@ fn create(path: &Path, shards: u16) -> Result<Meta, Failure> {
     let mut key = [0u8; 16];
     File::open("/dev/urandom")
         .and_then(|mut random| random.read_exact(&mut key))
-        .map_err(|e| Failure::failed(format!("no random numbers can be had: {e}")))?;
+        .map_err(|e| Failure::failed(format!("no random numbers available: {e}")))?;
     let hex = key.iter().map(|byte| format!("{byte:02x}")).collect();
     let meta = Meta { version: VERSION, shards: shards.max(1), fingerprint_key: hex };
     write_whole(&path.join(SUFFIXES), PublicSuffixes::BUNDLED.as_bytes())
@@ -307,14 +313,13 @@ fn decode_key(hex: &str) -> Option<[u8; 16]> {
 }
 
 fn cannot(path: &Path, what: &str, error: &std::io::Error) -> Failure {
-    Failure::failed(format!("cannot {what} {}: {error}", path.display())).hint(
-        "--data DIR, or ARGIOPE_DATA, names a directory that can be written, or made where it is not there",
-    )
+    Failure::failed(format!("cannot {what} {}: {error}", path.display()))
+        .hint("--data DIR, or ARGIOPE_DATA, must name a directory that can be written or created")
 }
 
 fn damaged(path: &Path, what: &str) -> Failure {
     Failure::failed(format!("the data directory {} is damaged: {what}", path.display()))
-        .hint("restore it from a backup, or begin anew with another directory (--data DIR)")
+        .hint("restore it from a backup, or start over in another directory (--data DIR)")
 }
 
 pub fn store_failure(error: &StoreError) -> Failure {
@@ -333,8 +338,9 @@ pub fn store_failure(error: &StoreError) -> Failure {
     }
 }
 
-pub const DISK_FULL: &str = "make room and run the same command again: it goes on where it stopped";
-pub const CORRUPT: &str = "nothing was changed; restore the data directory from a backup, or begin anew with another one (--data DIR)";
+pub const DISK_FULL: &str = "free some space and run the same command again to resume";
+pub const CORRUPT: &str = "nothing was changed; restore the data directory from a backup, or start over in \
+                           another one (--data DIR)";
 
 pub fn state_failure(path: &Path, error: &StateError) -> Failure {
     let place = path.join("frontier");

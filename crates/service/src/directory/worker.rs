@@ -1,4 +1,4 @@
-//! The data directory of a worker of a cluster: what is on its way from here to the cluster's own stores, and links.
+//! The data directory of a worker of a cluster: files on their way to the cluster's own stores, and links.
 
 use super::{META, cannot, damaged, store_failure, take_lock, write_whole};
 use argiope_config::Failure;
@@ -9,10 +9,10 @@ use std::fs::{self, File};
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 
-/// Where a worker of a cluster keeps what is not yet in the cluster's own stores.
+/// Where a worker of a cluster stores what is not yet in the cluster's own stores.
 pub struct WorkerDirectory {
     pub path: PathBuf,
-    /// What the worker is called whose files are here.
+    /// The name of the worker whose files are here.
     pub worker: String,
     _lock: File,
 }
@@ -21,13 +21,13 @@ const CLUSTER: &str = "cluster.json";
 
 #[derive(Serialize, Deserialize)]
 struct WorkerMeta {
-    /// The cluster's id: files of one do not go to another.
+    /// The cluster's id: files of one cluster do not go to another.
     cluster: String,
     /// The cluster knows the files here as this worker's.
     worker: Option<String>,
 }
 
-/// How the files of an archive are made that do not stay on their disk.
+/// How archive files are created that do not stay on their disk.
 #[derive(Clone, Copy)]
 pub struct Spooled {
     pub rotate_bytes: u64,
@@ -46,32 +46,31 @@ fn read_worker(path: &Path) -> Result<Option<WorkerMeta>, Failure> {
 }
 
 impl WorkerDirectory {
-    /// `name` is what the worker was told to be called; without it, it is called as it was before here, or `new_name`.
+    /// `name` is the worker's configured name; by default, its previous name here, or `new_name`.
     pub fn open(
         path: &Path,
         cluster: &str,
         name: Option<String>,
         new_name: impl FnOnce() -> String,
     ) -> Result<WorkerDirectory, Failure> {
-        fs::create_dir_all(path).map_err(|e| cannot(path, "make the data directory", &e))?;
+        fs::create_dir_all(path).map_err(|e| cannot(path, "create the data directory", &e))?;
         let lock = take_lock(path)?;
         if path.join(META).exists() {
             return Err(Failure::failed(format!(
                 "{} is the data directory of crawls on one machine",
                 path.display()
             ))
-            .hint("name another one with --data DIR"));
+            .hint("use another one with --data DIR"));
         }
         let known = read_worker(path)?;
         let worker = match (known.as_ref(), name) {
             (Some(meta), _) if meta.cluster != cluster => {
                 let text = format!("{} has files of another cluster", path.display());
-                return Err(Failure::failed(text).hint("name another directory with --data DIR"));
+                return Err(Failure::failed(text).hint("use another directory with --data DIR"));
             }
             (Some(WorkerMeta { worker: Some(before), .. }), Some(name)) if *before != name => {
                 let text = format!("{} has files of the worker {before}", path.display());
-                let hint =
-                    format!("start it with --name {before}, or name another directory with --data DIR");
+                let hint = format!("start it with --name {before}, or use another directory with --data DIR");
                 return Err(Failure::failed(text).hint(hint));
             }
             (_, Some(name)) => name,
@@ -87,8 +86,8 @@ impl WorkerDirectory {
         Ok(WorkerDirectory { path: path.to_owned(), worker, _lock: lock })
     }
 
-    /// Names of files are this worker's and this start's own: where they end up together, another cluster may have a
-    /// worker of the same name, and a file that has left its disk would not be in the way of its namesake.
+    /// File names include this worker and this start: in their common store another cluster may have a worker of the
+    /// same name, and after a file has left its disk it would not prevent a duplicate.
     pub fn archive(&self, spooled: Option<Spooled>) -> Result<FileArchive, Failure> {
         let start = RandomState::new().hash_one(&self.worker) >> 32;
         let mut options = ArchiveOptions {

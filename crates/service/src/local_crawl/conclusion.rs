@@ -1,4 +1,4 @@
-//! How the jobs of a crawl have ended, stored in the catalogue for those who ask later.
+//! The results of a crawl's jobs, stored in the catalogue.
 
 use super::Run;
 use crate::blocked::waiting_urls;
@@ -45,7 +45,7 @@ impl Conclusion {
                 None if waits => blocked_message(&ended, run.job.id),
                 None => None,
             };
-            // A job that waits is not over.
+            // A job that waits has not ended.
             let state = Some(if waits { JobState::Paused } else { JobState::Failed });
             let update = |message| JobUpdate { job: run.job.id, state, message, spec: None, at: now() };
             updates.extend(message.map(|message| update(Some(message))));
@@ -59,7 +59,7 @@ impl Conclusion {
         Ok(Conclusion { runs: finished, ended, elapsed })
     }
 
-    /// An interruption, or else the first failure, is how the whole crawl ended.
+    /// An interruption, or else the first failure, determines the result of the whole crawl.
     pub fn result(&self) -> Result<(), Failure> {
         if self.runs.iter().any(|run| run.outcome == JobOutcome::Interrupted) {
             return Err(Failure::silent_interrupt());
@@ -71,7 +71,7 @@ impl Conclusion {
     }
 }
 
-/// What a blocked job waits for, as its summary says it.
+/// Why a job is blocked, for its summary.
 fn blocked_message(ended: &Ended, job: JobId) -> Option<String> {
     let (_, left) = ended.blocked.iter().find(|(known, _)| *known == job)?;
     let groups: Vec<_> = left.groups.iter().map(|(by, group)| (*by, group.urls)).collect();

@@ -1,5 +1,5 @@
-//! A crawl in a data directory that this process owns: opens the stores, starts the engine, and draws the conclusion
-//! when it has ended. The jobs it starts with are its own; others can be added while it runs ([`crate::control`]).
+//! A crawl in a data directory that this process owns: opens the stores, starts the engine, and determines the results
+//! when it has ended. It starts with its own jobs; others can be added while it runs ([`crate::control`]).
 
 mod conclusion;
 mod opening;
@@ -27,7 +27,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How often the catalogue is asked for what the status does not have.
+/// How often the catalogue is queried for counts that the status lacks.
 const COUNT_EVERY: Duration = Duration::from_secs(1);
 
 /// A job that this process was started for.
@@ -37,7 +37,7 @@ pub struct Run {
     is_new: bool,
     /// Pages that were stored when it started or resumed.
     pub pages_before: u64,
-    /// Those of the job's file, and those that an earlier run has kept.
+    /// From the job's file, and from an earlier run.
     cookies: Vec<Cookie>,
     /// Failures of hosts and every robots.txt are forgotten: the user wants a fresh start, or the same command has failed
     /// before.
@@ -57,7 +57,7 @@ pub struct LocalCrawl {
 }
 
 impl LocalCrawl {
-    /// Starts all jobs side by side. `notice` gets what the user should know.
+    /// Starts all jobs side by side. `notice` receives messages for the user.
     pub fn start(mut all: Vec<CrawlSettings>, notice: &dyn Fn(&str)) -> Result<LocalCrawl, Failure> {
         let Some(first) = all.first() else { return Err(Failure::usage("no job was given")) };
         let (process, addresses) = (first.process.clone(), first.addresses.clone());
@@ -128,7 +128,7 @@ impl LocalCrawl {
         &self.directory.path
     }
 
-    /// For those who steer it.
+    /// For controlling it.
     pub fn control(&self) -> Arc<RunningCrawl> {
         Arc::clone(&self.control)
     }
@@ -141,21 +141,21 @@ impl LocalCrawl {
         self.started.elapsed()
     }
 
-    /// To be called several times a second while it runs: watches the disk, and draws the conclusion of jobs that were
-    /// added and have ended.
+    /// Call it several times a second while it runs: watches the disk, and determines the results of added jobs that
+    /// have ended.
     pub fn tend(&mut self) {
         self.guard.keep(self.engine.handle(), || 0);
         self.control.conclude_ended();
     }
 
     /// URLs of its jobs that were skipped, if it is time to look again. A catalogue that cannot be read stops the crawl
-    /// where it is written.
+    /// when it is written.
     pub fn skipped(&mut self) -> Option<u64> {
         let jobs: Vec<JobId> = self.runs.iter().map(|run| run.job.id).collect();
         self.counts.look(&jobs)
     }
 
-    /// Reads the politeness settings of the configuration file again. Returns what the user should know.
+    /// Reloads the politeness settings of the configuration file. Returns a message for the user.
     pub fn reload(&self) -> String {
         match &self.process.config_path {
             Some(path) => reload(&self.engine, path),
@@ -163,7 +163,7 @@ impl LocalCrawl {
         }
     }
 
-    /// How this process is, for probes and metrics.
+    /// The state of this process, for probes and metrics.
     pub fn vitals(&self) -> impl Fn() -> Vitals + Send + Sync + 'static {
         let engine = self.engine.handle().clone();
         move || {
@@ -178,18 +178,18 @@ impl LocalCrawl {
         }
     }
 
-    /// Waits for the end, and stores and returns how each job ended.
+    /// Waits for the end, then stores and returns the result of each job.
     pub fn conclude(self) -> Result<Conclusion, Failure> {
         let LocalCrawl { engine, runs, counts, started, control, .. } = self;
         let elapsed = started.elapsed();
-        // Readers first: the one that closes the catalogue last cleans up its journal.
+        // Readers first: the last one to close the catalogue cleans up its journal.
         drop((counts, control));
         let ended = engine.join().map_err(|e| failure_of(&e))?;
         Conclusion::draw(runs, ended, elapsed)
     }
 }
 
-/// Reads the politeness settings of a file into a running crawl.
+/// Reloads the politeness settings of a file into a running crawl.
 pub fn reload(engine: &Engine, path: &Path) -> String {
     match reload_politeness(path) {
         Ok(rules) => {
@@ -227,7 +227,7 @@ impl Run {
     }
 }
 
-/// How many URLs were skipped, looked up now and then.
+/// How many URLs were skipped, queried now and then.
 struct SkipCounts {
     reader: SqliteReader,
     looked: Option<Instant>,

@@ -42,11 +42,11 @@ pub(super) fn open_job(
         let name = found.job.name.clone().unwrap_or_else(|| found.job.id.to_string());
         notice(&format!("resuming job {name}"));
     }
-    // A catalogue from before a job gives that job's number to another one.
+    // A catalogue from before a job was created assigns that job's number to another one.
     let is_there = |job| stored_job_counts(state, job).map(|counts| counts.is_some());
     while found.is_new && is_there(found.job.id).map_err(|e| directory::state_failure(&directory.path, &e))? {
         notice(&format!(
-            "the catalogue is older than the rest and does not know job {}, which stays in the archive only",
+            "the catalogue is older than the other stores and does not know job {}, which remains only in the archive",
             found.job.id
         ));
         catalogue.delete_job(found.job.id).map_err(store)?;
@@ -84,8 +84,8 @@ pub(super) fn report_missing_archive(
             many => (format!("{many} files"), "are"),
         };
         notice(&format!(
-            "warning: {files} of the archive {are} missing (archive/{first}): the pages stay listed, their content is \
-             gone; restore archive/ from a backup to have it again"
+            "warning: {files} of the archive {are} missing (archive/{first}): the pages stay listed, but their \
+             content is lost; restore archive/ from a backup to get it back"
         ));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! What every adapter of [`Archive`] must do, and the sample visits it is tried with.
+//! The contract of [`Archive`], and the sample visits for its tests.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a suite of tests, built for tests only")]
 
@@ -11,7 +11,7 @@ use std::net::{IpAddr, Ipv4Addr};
 /// Opens the same archive again, as after a restart.
 pub type Open<'f> = &'f dyn Fn() -> Box<dyn Archive>;
 
-/// Runs the whole suite; `fresh` makes an empty archive and gives the way to open it again and again.
+/// Runs the whole suite; `fresh` creates an empty archive and returns a function that opens it again and again.
 pub fn run(fresh: &dyn Fn() -> Box<dyn Fn() -> Box<dyn Archive>>) {
     what_is_appended_is_read_back(&*fresh());
     a_visit_without_answer_keeps_its_metadata(&*fresh());
@@ -23,7 +23,7 @@ pub fn run(fresh: &dyn Fn() -> Box<dyn Fn() -> Box<dyn Archive>>) {
     the_previous_visit_is_referred_to(&*fresh());
     small_and_cut_payloads_are_never_referred_to(&*fresh());
     recovery_gives_duplicates_with_their_page(&*fresh());
-    an_archive_that_lost_data_says_so(&*fresh());
+    an_archive_that_lost_data_is_an_error(&*fresh());
 }
 
 /// One visit's parts, owned.
@@ -35,7 +35,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// A page of `/number` with a body of its own of about `body_length` bytes.
+    /// A page of `/number` with its own body of about `body_length` bytes.
     pub fn page(number: u32, body_length: usize) -> Sample {
         let url = format!("https://example.com/{number}");
         let mut body = format!("<title>{number}</title>").into_bytes();
@@ -110,7 +110,7 @@ pub fn metadata(url: &str) -> VisitMetadata {
     }
 }
 
-/// Recovers and gives all that was found.
+/// Recovers and returns all that was found.
 pub fn recovered(archive: &dyn Archive, catalogued: &[Position]) -> Vec<RecoveredVisit> {
     let mut found = Vec::new();
     archive
@@ -122,7 +122,7 @@ pub fn recovered(archive: &dyn Archive, catalogued: &[Position]) -> Vec<Recovere
     found
 }
 
-/// Syncs, and tells the archive that the catalogue has this visit.
+/// Syncs, and reports to the archive that the catalogue has this visit.
 fn commit(archive: &dyn Archive, appended: &Appended) {
     let durable = archive.sync().unwrap();
     assert!(durable.iter().any(|p| p.file == appended.at.file && p.length >= appended.end), "{durable:?}");
@@ -348,7 +348,7 @@ fn recovery_gives_duplicates_with_their_page(open: Open<'_>) {
     assert_eq!(archive.read(&found[0].at).unwrap().body, sample.body());
 }
 
-fn an_archive_that_lost_data_says_so(open: Open<'_>) {
+fn an_archive_that_lost_data_is_an_error(open: Open<'_>) {
     let archive = open();
     let mut appender = archive.appender().unwrap();
     let appended = appender.append(&Sample::page(1, 3000).exchange()).unwrap();

@@ -1,7 +1,7 @@
-//! An index of the payloads in the archive. Bounded: old entries are evicted, and a hit is verified.
+//! An index of the payloads in the archive. Bounded: old entries are evicted, and hits are verified.
 //!
-//! An entry is 32 bytes: half of the digest and the place. What a revisit record must say of the record it refers to is
-//! read from that record when there is a hit, which also checks the whole digest and that the record is still there.
+//! An entry is 32 bytes: half of the digest and the place. The details for a revisit record are read from the referred
+//! record on a hit, which also verifies the whole digest and that the record is still there.
 
 use super::ArchiveRef;
 use crate::warc::Digest;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How many payloads are remembered.
 pub const CAPACITY: usize = 1_000_000;
-/// Payloads below this are not worth a revisit record, which is as long.
+/// Smaller payloads are not worth a revisit record, which is as long.
 pub const SMALLEST_PAYLOAD: usize = 512;
 
 const WAYS: usize = 8;
@@ -68,7 +68,7 @@ impl PayloadIndex {
         if let Some(slots) = set.get_mut(..=from) {
             slots.rotate_right(1);
         }
-        // The first record with a payload stays the one referred to.
+        // The first record with a payload remains the referred one.
         if let (None, Some(slot)) = (known, set.first_mut()) {
             *slot = [high, low, number, at.offset];
         }
@@ -86,7 +86,7 @@ impl PayloadIndex {
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
-        // A slot is written whole; a panic elsewhere cannot have left it by halves.
+        // A slot is written as a whole; a panic elsewhere cannot have left it half-written.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

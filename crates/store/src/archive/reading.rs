@@ -9,12 +9,12 @@ use crate::warc::{
 use argiope_model::{Millis, Url};
 use std::io::Read;
 
-/// More than any fetch limit lets through; a record that claims more is damaged.
+/// More than any fetch limit allows; a record that claims more is damaged.
 const LONGEST_BLOCK: usize = 1 << 30;
 
-/// What to do about a damaged file, as errors say it.
+/// The advice about a damaged file in error messages.
 pub const ADVICE: &str =
-    "restore the file from a backup, or move it out of the archive to go on without the pages in it";
+    "restore the file from a backup, or move it out of the archive to continue without its pages";
 
 /// A file of the archive, from an offset on.
 pub type Source = Box<dyn Read>;
@@ -39,7 +39,7 @@ fn first_record(open: Open<'_>, at: &ArchiveRef) -> Result<(RecordHead, WarcRead
     Ok((head, records))
 }
 
-/// What a revisit needs to know of the record at `at`; if that is itself a revisit, of the one it refers to.
+/// The details that a revisit needs of the record at `at`; if that is itself a revisit, of the one it refers to.
 pub fn referred(open: Open<'_>, at: &ArchiveRef) -> Result<Referred> {
     let (head, _) = first_record(open, at)?;
     let (head, at) = match place_of(&head)? {
@@ -47,7 +47,7 @@ pub fn referred(open: Open<'_>, at: &ArchiveRef) -> Result<Referred> {
         None => (head, at.clone()),
     };
     read_referred(&head, &at).ok_or_else(|| {
-        StoreError::new(ErrorKind::NotFound, at.to_string(), "is no response that can be referred to")
+        StoreError::new(ErrorKind::NotFound, at.to_string(), "is not a response that can be referred to")
     })
 }
 

@@ -1,4 +1,4 @@
-//! The audit finds what it should and nothing else.
+//! The audit finds the violations and nothing else.
 
 use super::*;
 use argiope_model::FetchTimings;
@@ -43,7 +43,7 @@ fn polite_requests_are_no_violation() {
 
 #[test]
 fn a_delay_counts_from_the_end_of_the_longest_answer() {
-    // The second request is early only against the end of the first, not against its start.
+    // The second request is early only relative to the end of the first, not to its start.
     let report =
         audited(&[fetch("a.test", "/", 0, 500, 1000, 1), fetch("a.test", "/b", 1200, 1300, 1000, 1)]);
     assert_eq!(report.violation_count, 1);
@@ -110,7 +110,7 @@ fn the_text_shows_both_requests_of_a_violation() {
     let text = audited(&[fetch("a.test", "/", 0, 500, 1000, 1), fetch("a.test", "/b", 600, 700, 1000, 1)])
         .to_string();
     assert!(text.starts_with("1 violation in 2 requests to 1 host\n"), "{text}");
-    assert!(text.contains("a.test: asked again after 100 ms instead of 1.0 s"), "{text}");
+    assert!(text.contains("a.test: requested again after 100 ms instead of 1.0 s"), "{text}");
     assert!(text.contains("before 1970-01-01T00:00:00.000Z"), "{text}");
     assert!(text.contains("page http://a.test/b (job 1)"), "{text}");
 }

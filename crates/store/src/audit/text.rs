@@ -34,16 +34,16 @@ impl fmt::Display for AuditReport {
         if self.killed > 0 {
             writeln!(
                 f,
-                "the crawl was killed {}; requests that were in flight then are not in this list (their number is not \
-                 known)",
+                "the crawl was killed {}; requests that were in flight at that time are not in this list (their \
+                 number is not known)",
                 counted(self.killed, "time")
             )?;
         }
         for job in &self.robots_ignored_by {
             writeln!(
                 f,
-                "job {job} ignored robots.txt as it was told to (--ignore-robots): it asked for none, and what robots.txt \
-                 forbids shows only where another job has read it"
+                "job {job} ignored robots.txt (--ignore-robots): it did not request it, so violations show only \
+                 where another job did"
             )?;
         }
         if !self.hosts.is_empty() {
@@ -94,7 +94,7 @@ impl fmt::Display for Violation {
         match self.rule {
             Rule::Delay => write!(
                 first,
-                "{}: asked again after {} instead of {}",
+                "{}: requested again after {} instead of {}",
                 self.host,
                 milliseconds(self.actual),
                 milliseconds(self.required)
@@ -102,11 +102,11 @@ impl fmt::Display for Violation {
             Rule::InFlight => {
                 write!(
                     first,
-                    "{}: {} requests at once instead of {}",
+                    "{}: {} requests at a time instead of {}",
                     self.host, self.actual, self.required
                 )?;
             }
-            Rule::Robots => write!(first, "{}: robots.txt forbids what was fetched", self.host)?,
+            Rule::Robots => write!(first, "{}: robots.txt forbids a fetched URL", self.host)?,
         }
         writeln!(f, "{first}")?;
         for (word, request) in self.previous.iter().map(|p| ("before", p)).chain([("then", &self.request)]) {

@@ -29,7 +29,7 @@ macro_rules! catalogue_contract {
             a_repeated_page_keeps_its_number_and_is_counted_once,
             a_forgotten_page_is_gone_with_all_that_it_counted,
             another_round_is_another_page,
-            noindex_pages_are_left_out_unless_asked_for,
+            noindex_pages_are_returned_only_on_request,
             a_stream_ends_when_told_and_passes_errors_on,
             a_long_stream_has_every_page_once,
             requests_are_read_back_by_host_and_start,
@@ -248,7 +248,7 @@ pub fn a_forgotten_page_is_gone_with_all_that_it_counted(catalogue: &mut dyn Cat
     let outputs = vec![reached, OutputPosition { job, path: "-".into(), seq: 2, length: 90 }];
     catalogue.commit(&Batch { outputs, ..Batch::default() }).unwrap();
     let unknown = page_row(job, "/never").key();
-    // It was stored again, by whoever was quicker.
+    // It was stored again by somebody who was quicker.
     let newer = PageKey { started: Millis(99), ..page_row(job, "/b").key() };
     catalogue.commit(&Batch { forgotten: vec![failed.key(), unknown, newer], ..Batch::default() }).unwrap();
     let reader = catalogue.reader().unwrap();
@@ -257,7 +257,7 @@ pub fn a_forgotten_page_is_gone_with_all_that_it_counted(catalogue: &mut dyn Cat
     let counts = reader.counts(job).unwrap();
     assert_eq!((counts.pages, counts.failed, counts.bytes), (1, 0, 100));
     assert_eq!(counts.by_error, [].into());
-    // A file is made anew, what has gone through a pipe has gone.
+    // A file is rewritten; output to a pipe cannot be undone.
     let position = |path| reader.output_position(job, path).unwrap().unwrap();
     assert_eq!((position("/out.jsonl").seq, position("/out.jsonl").length), (0, 0));
     assert_eq!(position("-").seq, 2);
@@ -286,7 +286,7 @@ pub fn another_round_is_another_page(catalogue: &mut dyn Catalogue) {
     assert_eq!(reader.page(None, &url("/a")).unwrap().unwrap().row.round, 1);
 }
 
-pub fn noindex_pages_are_left_out_unless_asked_for(catalogue: &mut dyn Catalogue) {
+pub fn noindex_pages_are_returned_only_on_request(catalogue: &mut dyn Catalogue) {
     let job = new_job(catalogue, None, "h");
     let mut hidden = page_row(job, "/hidden");
     hidden.noindex = true;
@@ -367,7 +367,7 @@ pub fn requests_are_read_back_by_host_and_start(catalogue: &mut dyn Catalogue) {
     assert_eq!(reader.hops_to(job, &full.url, 10).unwrap(), [full.clone()]);
     assert!(reader.hops_to(job, &rows[0].url, 10).unwrap().is_empty(), "it was scheduled itself");
     assert!(reader.hops_to(other, &full.url, 10).unwrap().is_empty());
-    // Of two that started within one millisecond, the one that ended first came first.
+    // Of two that started in the same millisecond, the one that ended first came first.
     let third = new_job(catalogue, None, "k");
     let ending = |at| {
         let mut row = fetch_row(third, "c.test", "/", 50);
@@ -459,7 +459,7 @@ pub fn resources_are_stored_beside_pages_and_once(catalogue: &mut dyn Catalogue)
     assert_eq!(reader.resource(Some(job), &url("/full")).unwrap(), Some(full));
     assert_eq!(reader.resource(None, &url("/full")).unwrap().unwrap().job, other);
     assert_eq!(reader.resource(Some(other), &url("/missing")).unwrap(), None);
-    assert!(reader.page(Some(job), &url("/missing")).unwrap().is_none(), "it is no page");
+    assert!(reader.page(Some(job), &url("/missing")).unwrap().is_none(), "it is not a page");
     catalogue.delete_job(job).unwrap();
     assert!(collect(|each| reader.resources(Some(job), each)).is_empty());
 }
@@ -564,10 +564,10 @@ pub fn what_is_attempted_is_not_refused(catalogue: &mut dyn Catalogue) {
     assert_eq!(reader.skipped_url(Some(job), &url("/before")).unwrap(), None);
     let counts = reader.counts(job).unwrap();
     assert_eq!(counts.by_skip, [(SkipReason::Filtered, 1), (SkipReason::TooManyLinks, 169)].into());
-    assert_eq!(reader.counts(other).unwrap().skipped(), 1, "another job's refusal stands");
+    assert_eq!(reader.counts(other).unwrap().skipped(), 1, "another job's skipped URL stays");
 }
 
-/// What is said about a page has a key of its own.
+/// A row about a page has a key of its own.
 fn as_stored(row: SkippedRow) -> SkippedRow {
     SkippedRow { url_key: row.stored_key(), ..row }
 }

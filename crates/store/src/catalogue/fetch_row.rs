@@ -1,10 +1,10 @@
-//! The fetch history: one row for every request, whatever its purpose. `audit` checks politeness with it, and recovery learns
-//! which visits were recorded.
+//! The fetch history: one row for every request, of any kind. `audit` checks politeness with it, and recovery uses it
+//! to find which visits were recorded.
 
 use argiope_model::{FetchTimings, JobId, RequestKind};
 use serde::Serialize;
 
-/// What followed for the visit.
+/// How the visit continued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FetchOutcome {
@@ -65,10 +65,10 @@ pub struct FetchRow {
     pub address: Option<String>,
     /// None if no rule applied: robots.txt has none for this path, does not exist, or is itself the request.
     pub rule: Option<RobotsRule>,
-    /// The delay that politeness demanded before this request.
+    /// The required delay before this request.
     pub required_delay_ms: u64,
-    /// How many requests this host might have in flight. At 1 the delay runs from the end of the previous answer,
-    /// above from start to start.
+    /// The limit of requests in flight on this host. At 1 the delay runs from the end of the previous response, above
+    /// from start to start.
     pub per_host: u32,
     pub worker_id: Option<String>,
 }

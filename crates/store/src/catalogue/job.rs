@@ -1,4 +1,4 @@
-//! Jobs as the catalogue knows them: their state, their spec, and what they have counted.
+//! Jobs in the catalogue: their state, their spec, and their counts.
 
 use argiope_model::{JobId, Millis, SkipReason};
 use serde::Serialize;
@@ -54,11 +54,11 @@ impl fmt::Display for JobState {
     }
 }
 
-/// What a job is made from.
+/// What a job is created from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewJob {
     pub name: Option<String>,
-    /// Hash of the normalized seeds, list and spec: what finds an unnamed job again.
+    /// Hash of the normalized seeds, list and spec: identifies an unnamed job.
     pub seeds_hash: String,
     /// The spec as JSON.
     pub spec: String,
@@ -127,7 +127,7 @@ pub struct JobCounts {
     pub resources: u64,
     /// Those of them that are broken.
     pub broken_resources: u64,
-    /// Pages whose content was lost with the disk of a worker.
+    /// Pages whose content was lost with a worker's disk.
     pub content_lost: u64,
     pub by_status: BTreeMap<u16, u64>,
     pub by_error: BTreeMap<String, u64>,
@@ -136,7 +136,7 @@ pub struct JobCounts {
 }
 
 impl JobCounts {
-    /// Takes in one counter as catalogues store it: its class, its word and its count. Unknown ones are ignored.
+    /// Adds one counter as catalogues store it: its class, its name and its count. Unknown ones are ignored.
     pub fn take(&mut self, class: &str, word: &str, count: u64) {
         match (class, word) {
             ("total", "failed") => self.failed = count,

@@ -1,12 +1,12 @@
 //! The catalogue: pages, history, jobs, hosts, errors, statistics. The port and its rows; adapters are in `local` and
 //! `cluster`, and each passes [`contract`].
 //!
-//! One writer per data directory commits batches; any number of readers, in other processes too, read what is
-//! committed while it writes. What a batch holds is stored whole or not at all, and is durable when `commit` returns.
+//! One writer per data directory commits batches; any number of readers, in other processes too, read committed data
+//! meanwhile. A batch is stored completely or not at all, and is durable when `commit` returns.
 //!
-//! A visit may be committed twice, because recovery repeats what it is not sure of. So the same page (job, URL,
-//! round) is overwritten in place and keeps its sequence number, and so is the same resource; the same refusal (job, URL) and the same request
-//! (URL, start, attempt, hop) are stored once, and counters count each of them once.
+//! A visit may be committed twice, because recovery repeats uncertain ones. So the same page (job, URL, round) is
+//! overwritten in place and keeps its sequence number, and so is the same resource; the same skipped URL (job, URL) and
+//! the same request (URL, start, attempt, hop) are stored once, and counters count each of them once.
 
 mod batch;
 #[cfg(any(test, feature = "contract"))]
@@ -31,7 +31,7 @@ use argiope_model::{JobId, Millis};
 use serde::Serialize;
 use std::ops::ControlFlow;
 
-/// Called with each row of a stream; `Break` ends it. Nothing is held in memory but the row.
+/// Called with each row of a stream; `Break` ends it. Only the current row is in memory.
 pub type Each<'a, Row> = &'a mut dyn FnMut(Row) -> Result<ControlFlow<()>>;
 
 /// The writer. There is one at a time.
@@ -39,19 +39,19 @@ pub trait Catalogue: Send {
     /// Stores all of the batch in one durable transaction, or nothing of it.
     fn commit(&mut self, batch: &Batch) -> Result<Committed>;
 
-    /// A new job in state `pending`. Ids grow and are never used again. Names need not be unique: the latest job of
-    /// a name is the one meant.
+    /// A new job in state `pending`. Ids grow and are never reused. Names need not be unique: a name means its latest
+    /// job.
     fn create_job(&mut self, job: &NewJob) -> Result<Job>;
 
-    /// Removes a job with its pages, history, refusals, errors and statistics.
+    /// Removes a job with its pages, history, skipped URLs, errors and statistics.
     fn delete_job(&mut self, job: JobId) -> Result<()>;
 
-    /// How far the link segments are valid, as the last batch that grew them said.
+    /// How far the link segments are valid, by the last batch that extended them.
     fn links_position(&self) -> Result<Option<LinksPosition>> {
         self.reader()?.links_position()
     }
 
-    /// A reader of the same catalogue. It sees every batch that was committed before a call of one of its methods.
+    /// A reader of the same catalogue. It sees every batch that was committed before the call.
     fn reader(&self) -> Result<Box<dyn CatalogueReader>>;
 }
 
@@ -79,7 +79,7 @@ pub struct StoredPage {
     pub row: PageRow,
 }
 
-/// Figures of one host in one job.
+/// Counts of one host in one job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct HostFigures {
     pub host: String,
@@ -116,17 +116,17 @@ pub struct PageBrief {
 pub enum BriefKind {
     /// Slowest first.
     Slow,
-    /// Without answer, with a status of 400 and above, or with a redirect that led nowhere.
+    /// Without response, with a status of 400 and above, or with a redirect without target.
     Broken,
     Redirected,
     Duplicate,
 }
 
-/// Reads beside the writer. Streams come in a fixed order and with constant memory.
+/// Reads beside the writer. Streams have a fixed order and use constant memory.
 pub trait CatalogueReader: Send {
     /// The number of the last committed batch; 0 before the first.
     fn last_batch(&self) -> Result<u64>;
-    /// The number of the last page that was committed; 0 before the first. It may have left the catalogue since.
+    /// The number of the last page that was committed; 0 before the first. It may have been removed since.
     fn last_page(&self) -> Result<u64>;
     fn archive_positions(&self) -> Result<Vec<FilePosition>>;
     fn links_position(&self) -> Result<Option<LinksPosition>>;
@@ -137,13 +137,13 @@ pub trait CatalogueReader: Send {
     /// The first batch after `batch` that still has pages it has overwritten, and those pages in order of their numbers.
     fn overwritten_after(&self, batch: u64) -> Result<Option<(u64, Vec<StoredPage>)>>;
     /// Requests of the batches after `batch`, in the order they were committed. Batches older than the last
-    /// [`KEPT_BATCHES`] are not told apart: asking further back than that yields more, never less.
+    /// [`KEPT_BATCHES`] are not distinguished: asking further back returns more, never less.
     fn fetches_after_batch(&self, batch: u64, each: Each<'_, FetchRow>) -> Result<()>;
 
     /// All jobs, oldest first.
     fn jobs(&self) -> Result<Vec<Job>>;
     fn job(&self, id: JobId) -> Result<Option<Job>>;
-    /// The latest job of this name or, where none has it, with this hash of its seeds.
+    /// The latest job of this name or, if there is none, with this hash of its seeds.
     fn find_job(&self, name_or_hash: &str) -> Result<Option<Job>>;
     fn latest_job(&self) -> Result<Option<Job>>;
     fn counts(&self, job: JobId) -> Result<JobCounts>;
@@ -152,32 +152,32 @@ pub trait CatalogueReader: Send {
 
     /// In order of their sequence numbers.
     fn pages(&self, query: &PageQuery, each: Each<'_, StoredPage>) -> Result<()>;
-    /// The latest round of a URL; of all jobs, the latest one that has it. Any spelling finds it: `normal` is the URL's
-    /// normal form, here as below.
+    /// The latest round of a URL; over all jobs, the latest one that has it. Any spelling finds it: `normal` is the
+    /// URL's normal form, here as below.
     fn page(&self, job: Option<JobId>, normal: &str) -> Result<Option<StoredPage>>;
-    /// URLs that were refused before a request. A URL that the job has a page of is none of them, whichever came first.
+    /// URLs that were skipped before a request. A URL for which the job has a page is not among them, whichever came
+    /// first.
     fn skipped(&self, job: Option<JobId>, each: Each<'_, SkippedRow>) -> Result<()>;
     fn skipped_url(&self, job: Option<JobId>, normal: &str) -> Result<Option<SkippedRow>>;
     /// What limits have cut off a page or sitemap, see [`argiope_model::SkipReason::is_about_a_page`].
     fn notes(&self, job: JobId, normal: &str) -> Result<Vec<SkippedRow>>;
-    /// Those of [`argiope_model::SkipReason::CUTS`], in the order they were stored. Quick where there are few.
+    /// Those of [`argiope_model::SkipReason::CUTS`], in the order they were stored. Fast if there are few.
     fn cuts(&self, job: JobId, each: Each<'_, SkippedRow>) -> Result<()>;
-    /// What was asked for because pages are shown with it, in the order it was first stored.
+    /// Resources of pages, in the order they were first stored.
     fn resources(&self, job: Option<JobId>, each: Each<'_, ResourceRow>) -> Result<()>;
-    /// The latest round of a resource; of all jobs, the latest one that has it.
+    /// The latest round of a resource; over all jobs, the latest one that has it.
     fn resource(&self, job: Option<JobId>, normal: &str) -> Result<Option<ResourceRow>>;
     /// By host, then by start, then by end.
     fn fetches(&self, job: Option<JobId>, each: Each<'_, FetchRow>) -> Result<()>;
     /// Every request made for a URL as scheduled, oldest first, `limit` at most.
     fn fetches_of(&self, job: Option<JobId>, normal: &str, limit: usize) -> Result<Vec<FetchRow>>;
-    /// Requests for a URL, as it is spelled, that were made because another one had been redirected to it, oldest first,
-    /// `limit` at most.
-    /// For people who ask: it may have to look through all requests of the job.
+    /// Requests for a URL, in this spelling, that were made because another one redirected to it, oldest first, `limit`
+    /// at most. For interactive use: it may have to read all requests of the job.
     fn hops_to(&self, job: JobId, url: &str, limit: usize) -> Result<Vec<FetchRow>>;
     fn errors(&self, job: JobId, dead_letters_only: bool, each: Each<'_, ErrorRow>) -> Result<()>;
 
-    /// Runs of a job, or of all, that did not end by themselves, oldest first. Empty in a cluster: a worker that takes up
-    /// the shards of a dead one does not know whose requests were in flight.
+    /// Runs of a job, or of all, that did not end by themselves, oldest first. Empty in a cluster: a worker that takes
+    /// over the shards of a dead one does not know which requests were in flight.
     fn unclean_stops(&self, job: Option<JobId>) -> Result<Vec<UncleanStop>>;
 
     fn host(&self, host: &str) -> Result<Option<HostRow>>;
@@ -187,7 +187,7 @@ pub trait CatalogueReader: Send {
     /// The first `limit` hosts of a job in `order`.
     fn host_figures(&self, job: JobId, order: HostOrder, limit: usize) -> Result<Vec<HostFigures>>;
 
-    /// The longest delay, in milliseconds, that a request of the job kept to each host.
+    /// The longest delay, in milliseconds, that a request of the job waited, per host.
     fn host_delays(&self, job: JobId) -> Result<Vec<(String, u64)>>;
     fn host_count(&self, job: JobId) -> Result<u64>;
     /// The first `limit` pages of a kind.
@@ -197,5 +197,5 @@ pub trait CatalogueReader: Send {
     fn check(&self) -> Result<()>;
 }
 
-/// How many batches back an adapter must be able to tell batches apart.
+/// How many batches back an adapter must be able to distinguish batches.
 pub const KEPT_BATCHES: u64 = 10_000;

@@ -1,4 +1,4 @@
-//! The row of one page: the record users see, and what the catalogue keeps beside it.
+//! The row of one page: the record that users see, and what the catalogue stores with it.
 
 use argiope_model::{FetchTimings, Hop, JobId, Millis, Page};
 
@@ -44,7 +44,7 @@ pub struct PageRow {
     pub last_modified: Option<String>,
 }
 
-/// The longest texts that are stored, in bytes. Pages are hostile: a title of a megabyte is no title.
+/// The longest texts that are stored, in bytes. Pages may be malicious: a title of a megabyte is no title.
 pub mod limits {
     pub const TITLE: usize = 1024;
     pub const DESCRIPTION: usize = 4096;
@@ -103,7 +103,7 @@ impl PageRow {
     pub fn has_failed(&self) -> bool {
         match self.page.status {
             None | Some(429 | 500..) => true,
-            // A missing or forbidden page will be the same.
+            // A missing or forbidden page will stay so.
             Some(400..=499) => false,
             Some(_) => self.page.error.is_some(),
         }

@@ -1,4 +1,4 @@
-//! The smaller rows of a batch: refusals, hosts, robots.txt versions, errors, and how far the files beside the
+//! The smaller rows of a batch: skipped URLs, hosts, robots.txt versions, errors, and how far the files beside the
 //! catalogue are valid.
 
 use super::page_row::{cap, limits};
@@ -6,11 +6,11 @@ use argiope_model::{JobId, Millis, Skip, SkipReason, Url};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-/// At most this many refused URLs are stored per job; the rest is counted only.
+/// At most this many skipped URLs are stored per job; the rest is only counted.
 pub const SKIPPED_PER_JOB: u64 = 1_000_000;
 
-/// How many more are stored where a limit or a trap rule held something back ([`SkipReason::CUTS`]): links out of scope by
-/// the million must not hide those.
+/// How many more are stored for limits and trap rules ([`SkipReason::CUTS`]): millions of links out of scope must not
+/// hide those.
 pub fn limit_of_cuts(skipped_per_job: u64) -> u64 {
     skipped_per_job.saturating_add(skipped_per_job / 10)
 }
@@ -21,8 +21,8 @@ pub fn url_key(text: &str) -> u64 {
     Sha256::digest(text.as_bytes()).iter().take(8).fold(0, |key, byte| (key << 8) | u64::from(*byte))
 }
 
-/// A URL that was refused before a request. Stored once per job, with its first source: spellings of one URL are one,
-/// except where a spelling is what the row is about ([`SkipReason::Merged`]).
+/// A URL that was skipped before a request. Stored once per job, with its first source: spellings of one URL are one,
+/// except if the row is about the spelling ([`SkipReason::Merged`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SkippedRow {
     pub job: JobId,
@@ -32,8 +32,8 @@ pub struct SkippedRow {
     pub reason: SkipReason,
     pub detail: String,
     pub source: Option<String>,
-    /// Where it is said of a page, how much of it was cut: links, or bytes of the body as far as that is known. For a
-    /// URL that is too long, how many more such URLs of the page are not stored. Otherwise 0.
+    /// If it is about a page, how much of it was cut: links, or bytes of the body as far as known. For a URL that is
+    /// too long, how many more such URLs of the page are not stored. Otherwise 0.
     pub amount: u64,
 }
 
@@ -43,8 +43,8 @@ pub fn note_key(reason: SkipReason, page_key: u64) -> u64 {
 }
 
 impl SkippedRow {
-    /// What a new row adds to the job's count of its reason. A page over the link limit counts all the links beyond it,
-    /// and the sample of those counts nothing.
+    /// What a new row adds to the job's count of its reason. A page over the link limit counts all links beyond it; the
+    /// sample of those counts nothing.
     pub fn counted(&self) -> u64 {
         match self.reason {
             SkipReason::TooManyLinks => self.amount.max(1),
@@ -78,8 +78,8 @@ impl SkippedRow {
     }
 }
 
-/// The result of a resource: something that crawled pages are displayed with, on any host. (job, url, round) names it; a page
-/// of the same URL is a row of its own.
+/// The result of a resource: a part of crawled pages, on any host. (job, url, round) identifies it; a page of the same
+/// URL has its own row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResourceRow {
     pub job: JobId,
@@ -88,7 +88,7 @@ pub struct ResourceRow {
     /// As requested.
     pub url: String,
     pub round: u32,
-    /// Where redirects have led.
+    /// After redirects.
     pub final_url: Option<String>,
     /// None if there was no response.
     pub status: Option<u16>,
@@ -100,7 +100,7 @@ pub struct ResourceRow {
     pub source: Option<String>,
     pub fetched_at: Millis,
     pub fetch_ms: u32,
-    /// `FILE:OFFSET`, where it is kept.
+    /// `FILE:OFFSET`, if it is archived.
     pub archive: Option<String>,
 }
 
@@ -149,8 +149,7 @@ pub fn is_broken(status: Option<u16>) -> bool {
     status.is_none_or(|status| status >= 300 && status != 304)
 }
 
-/// What is known of a host, all jobs together. Replaces what was known before; a robots text that is None leaves the
-/// stored one.
+/// The state of a host, over all jobs. Replaces the previous one; a robots text that is None leaves the stored one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct HostRow {
     pub host: String,
@@ -158,7 +157,7 @@ pub struct HostRow {
     pub robots_text: Option<String>,
     pub robots_fetched_at: Option<Millis>,
     pub robots_status: Option<u16>,
-    /// What robots.txt asks for.
+    /// The delay in robots.txt.
     pub crawl_delay_ms: Option<u64>,
     /// The delay in effect.
     pub delay_ms: u64,
@@ -170,7 +169,7 @@ pub struct HostRow {
     pub last_request_at: Option<Millis>,
 }
 
-/// robots.txt as it was found at one time. All versions are kept, so that old requests can be judged by the rules of
+/// robots.txt as it was at one time. All versions are kept, so that old requests can be checked against the rules of
 /// their time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RobotsRow {
@@ -204,7 +203,7 @@ pub struct ErrorRow {
 /// A run that was killed, as the next start found it. Requests that were in flight left no record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct UncleanStop {
-    /// One that was running; none where no job was.
+    /// A job that was running; none if there was none.
     pub job: Option<JobId>,
     pub found_at: Millis,
     /// Visits that were completed from the archive.

@@ -1,22 +1,22 @@
-//! A file that is there whole, or not at all.
+//! A file that is written completely or not at all.
 
 use crate::error::{ErrorKind, Result, StoreError};
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-/// Lets `write` fill a temporary file beside `path` and renames it when all of it is on disk. A failure leaves what
-/// was at `path` before.
+/// Lets `write` fill a temporary file beside `path` and renames it when all of it is on disk. After a failure, the
+/// previous file at `path` is still there.
 pub fn write_atomically<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<T>) -> Result<T> {
     let subject = path.display().to_string();
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
-        return Err(StoreError::new(ErrorKind::Usage, subject, "is no name for a file"));
+        return Err(StoreError::new(ErrorKind::Usage, subject, "is not a file name"));
     };
     // The process id keeps two exports to one file from writing into each other's temporary.
     let temporary = path.with_file_name(format!(".{name}.{}.partial", std::process::id()));
     let outcome = fill(&temporary, path, write);
     if outcome.is_err() {
-        // The first error is the one to report; a temporary that cannot be removed either is only litter.
+        // The first error is reported; a temporary file that cannot be removed either is only litter.
         let _ = fs::remove_file(&temporary);
     }
     outcome

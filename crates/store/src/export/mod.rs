@@ -1,4 +1,4 @@
-//! Results for users: pages, links, refusals and more as JSON lines, JSON or CSV, streamed to any writer.
+//! Results for users: pages, links, skipped URLs and more as JSON lines, JSON or CSV, streamed to any writer.
 //! [`Output`] is the file of `crawl -o`, a sink of a follower ([`crate::follower`]).
 
 mod file;
@@ -41,7 +41,7 @@ pub fn export_pages(
     Ok(count)
 }
 
-/// Streams the URLs that were refused before a request. Returns how many there were.
+/// Streams the URLs that were skipped before a request. Returns how many there were.
 pub fn export_skipped(
     reader: &dyn CatalogueReader,
     job: Option<JobId>,

@@ -1,6 +1,6 @@
 //! The file of `crawl -o`: a follower's sink that writes the pages of one job in commit order.
 //!
-//! The position, (page number, byte length), is stored in the catalogue by whoever writes that: with its next batch
+//! The position, (page number, byte length), is stored by the writer of the catalogue with its next batch
 //! ([`OutputProgress::position`]). A resume cuts the file to the stored length and continues from the stored page, so
 //! the file has every page once. Standard output, pipes and devices cannot be cut: there a resume continues from the
 //! stored page, and a page may come twice.
@@ -21,7 +21,7 @@ pub const STDOUT: &str = "-";
 
 const BUFFER: usize = 1 << 18;
 
-/// Counts the bytes that have gone through it.
+/// Counts the bytes written through it.
 struct Counted {
     to: BufWriter<Box<dyn Write + Send>>,
     bytes: u64,
@@ -49,13 +49,13 @@ pub struct Output {
     include_noindex: bool,
     reached: Position,
     writer: RecordWriter<Page, Counted>,
-    /// None where the target is no regular file.
+    /// None if the target is not a regular file.
     file: Option<File>,
     format: Format,
     progress: Arc<OutputProgress>,
 }
 
-/// How far an output is, for whoever stores that while the output is written on another thread.
+/// The progress of an output, for the thread that stores it while another one writes the output.
 pub struct OutputProgress {
     job: JobId,
     path: String,
@@ -67,7 +67,7 @@ pub struct OutputProgress {
 struct State {
     page: u64,
     length: u64,
-    /// The file has records that are no longer true. It is written again at its end, or by whoever opens it next.
+    /// The file has outdated records. It is rewritten at its end, or by the next process that opens it.
     stale: bool,
 }
 
@@ -85,13 +85,13 @@ impl OutputProgress {
         &self.path
     }
 
-    /// The number of the last page it has passed.
+    /// The number of the last page written.
     pub fn page(&self) -> u64 {
         self.state().page
     }
 
-    /// A page that the file lists has changed, or leaves the catalogue with the next commit. What was written to a pipe
-    /// cannot be taken back.
+    /// A page in the file has changed, or leaves the catalogue with the next commit. What was written to a pipe cannot
+    /// be undone.
     pub fn out_of_date(&self) {
         self.state().stale = self.can_be_rewritten;
     }
@@ -105,8 +105,8 @@ impl OutputProgress {
 }
 
 impl Output {
-    /// Opens the output of `job`, cut to what the catalogue knows of it. The job's claim to a new file is committed
-    /// before the file is made, so that a crash in between leaves no file without an owner.
+    /// Opens the output of `job`, cut to the position in the catalogue. The job's claim to a new file is committed
+    /// before the file is created, so that a crash in between leaves no file without an owner.
     pub fn open(
         catalogue: &mut dyn Catalogue,
         job: JobId,
@@ -180,7 +180,7 @@ impl Output {
     fn start_over(&mut self) -> Result<()> {
         self.writer.flush().map_err(|error| self.about(error))?;
         let Some(kept) = &self.file else { return Ok(()) };
-        // Both handles have one place to write at.
+        // Both handles share one file position.
         let mut file = kept.try_clone().map_err(|error| self.about(error))?;
         file.set_len(0).map_err(|error| self.about(error))?;
         file.seek(SeekFrom::Start(0)).map_err(|error| self.about(error))?;
@@ -208,7 +208,7 @@ impl PageSink for Output {
         self.show()
     }
 
-    /// Makes the file durable. Its position is to be stored once more after that.
+    /// Makes the file durable. Its position must be stored once more after that.
     fn finish(&mut self) -> Result<Finished> {
         if self.progress.state().stale {
             self.start_over()?;

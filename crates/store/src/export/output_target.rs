@@ -1,4 +1,4 @@
-//! What `-o` names: a file, a pipe, a device or standard output.
+//! The target of `-o`: a file, a pipe, a device or standard output.
 
 use super::Format;
 use super::output::STDOUT;
@@ -17,9 +17,9 @@ pub(super) struct OutputTarget {
 /// A target that can be written to.
 pub(super) struct OpenTarget {
     pub(super) to: Box<dyn Write + Send>,
-    /// None where the target is no regular file and cannot be cut.
+    /// None if the target is not a regular file and cannot be cut.
     pub(super) file: Option<File>,
-    /// Where it was cut. None if the file has lost something before that, and is empty now.
+    /// Where it was cut. None if the file was shorter than that, and is empty now.
     pub(super) length: Option<u64>,
 }
 
@@ -37,7 +37,7 @@ impl OutputTarget {
         };
         let format = match Format::of_path(path) {
             Some(format @ (Format::Jsonl | Format::Csv)) => format,
-            // A device or a pipe has no extension to go by.
+            // A device or a pipe has no extension.
             None if !is_regular => Format::Jsonl,
             _ => {
                 return Err(usage(
@@ -46,7 +46,7 @@ impl OutputTarget {
             }
         };
         let absolute = std::path::absolute(path).map_err(|e| StoreError::io(&subject, e))?;
-        // The directory is resolved, so that two ways to write it are one file.
+        // The directory is resolved, so that two spellings of a path are one file.
         let resolved = match (absolute.parent().map(fs::canonicalize), absolute.file_name()) {
             (Some(Ok(directory)), Some(name)) => directory.join(name),
             (Some(Err(error)), _) => return Err(StoreError::io(subject, error)),
@@ -73,7 +73,7 @@ impl OutputTarget {
             .truncate(false)
             .open(path)
             .map_err(about)?;
-        // Shorter than what was stored: the machine lost it. The catalogue has it all, so the file is written again.
+        // Shorter than stored: the machine lost data. The catalogue has everything, so the file is rewritten.
         let is_whole = file.metadata().map_err(about)?.len() >= length;
         let kept = if is_whole { length } else { 0 };
         file.set_len(kept).map_err(about)?;

@@ -1,4 +1,4 @@
-//! What can be exported: a thing with named fields in a fixed order, as an object of JSON or a row of CSV.
+//! What can be exported: records with named fields in a fixed order, as a JSON object or a row of CSV.
 
 use super::row::CsvRow;
 use crate::broken::BrokenUrl;
@@ -45,7 +45,7 @@ impl Record for Page {
     }
 }
 
-/// A page with its content, where that is text and still there.
+/// A page with its content, if that is text and available.
 #[derive(Clone, Debug, Serialize)]
 pub struct PageWithHtml {
     #[serde(flatten)]
@@ -70,7 +70,7 @@ const fn with_html() -> [&'static str; Page::FIELDS.len() + 1] {
     fields
 }
 
-/// A refused URL as users see it.
+/// A skipped URL as users see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SkippedRecord {
     pub url: String,
@@ -161,7 +161,7 @@ impl Record for ResourceRecord {
 pub struct FailedRecord {
     pub url: String,
     pub error: Option<String>,
-    /// Requests that were made for it, the last one included.
+    /// The requests for it, including the last one.
     pub attempts: u32,
     pub depth: u32,
     pub source: Option<String>,
@@ -195,7 +195,7 @@ impl Record for FailedRecord {
     }
 }
 
-/// One redirect on the way of a URL.
+/// One redirect of a URL.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RedirectRecord {
     /// As scheduled.
@@ -210,8 +210,8 @@ pub struct RedirectRecord {
 }
 
 impl RedirectRecord {
-    /// Of the way that led to a page, in its order. The last one may be a redirect that was not followed: then the way
-    /// has no end, and where it leads is null if that is not known.
+    /// Of the redirects that led to a page, in order. The last one may be a redirect that was not followed; its target
+    /// is null if unknown.
     pub fn of(row: &PageRow) -> impl Iterator<Item = RedirectRecord> + '_ {
         let page = &row.page;
         let last = page.final_url.as_deref().unwrap_or(&page.url);
@@ -232,11 +232,11 @@ impl RedirectRecord {
     }
 }
 
-/// The status of a redirect that was not followed, and where it leads.
+/// The status of a redirect that was not followed, and its target.
 fn unfollowed(page: &Page) -> Option<(u16, Option<&str>)> {
     let status = page.status.filter(|status| matches!(status, 301 | 302 | 303 | 307 | 308))?;
     let error = page.error.as_deref().filter(|error| RedirectEnd::is_told_by(error))?;
-    // Without a Location it is no redirect.
+    // Without a Location it is not a redirect.
     (!error.ends_with(" without a Location")).then(|| (status, RedirectEnd::target_of(error, limits::ERROR)))
 }
 
@@ -264,17 +264,16 @@ pub struct HostRecord {
     pub bytes: u64,
     pub mean_fetch_ms: u64,
     pub max_fetch_ms: u64,
-    /// Of its robots.txt.
+    /// The status of its robots.txt.
     pub robots_status: Option<u16>,
-    /// What robots.txt asks for.
+    /// The delay in its robots.txt.
     pub crawl_delay_ms: Option<u64>,
-    /// The delay that was kept.
+    /// The delay that was used.
     pub delay_ms: Option<u64>,
 }
 
 impl HostRecord {
-    /// `known` is what all jobs together know of it.
-    /// `delay_ms` is the longest that was kept.
+    /// `known` is the state of the host over all jobs. `delay_ms` is the longest delay that was used.
     pub fn new(figures: HostFigures, known: Option<HostRow>, delay_ms: Option<u64>) -> HostRecord {
         HostRecord {
             host: figures.host,
@@ -320,7 +319,7 @@ pub struct LinkRecord {
     pub source: String,
     pub target: String,
     pub anchor: String,
-    /// Words of `rel` that matter, with blanks between them.
+    /// The relevant `rel` values, with blanks between them.
     pub rel: String,
     pub kind: &'static str,
 }
@@ -355,7 +354,7 @@ pub struct BrokenRecord {
     pub url: String,
     pub status: Option<u16>,
     pub error: Option<String>,
-    /// The page with the link; where no link is known, where the URL was first found, and none for a seed.
+    /// The page with the link. If no link is known, the page on which the URL was first found; none for a seed.
     pub source: Option<String>,
     pub anchor: Option<String>,
 }

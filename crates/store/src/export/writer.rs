@@ -210,7 +210,7 @@ mod tests {
             };
             assert_eq!(cell(CsvOptions::default()), format!("'{title}"));
             assert_eq!(cell(CsvOptions { guarded: false, ..CsvOptions::default() }), title);
-            // Programs that read JSON get what the page said.
+            // Programs that read JSON get the unchanged text.
             let read: Page =
                 serde_json::from_str(&written(Format::Jsonl, std::slice::from_ref(&page))).unwrap();
             assert_eq!(read.title.as_deref(), Some(title));

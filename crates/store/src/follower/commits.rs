@@ -1,8 +1,8 @@
-//! What a committer of this process tells followers: that there is more, and the pages themselves while they are fresh,
-//! so that a follower that keeps up need not read them back from the catalogue.
+//! How the committer of this process notifies followers: that there are new pages, and the pages themselves while they
+//! are fresh, so that a follower that keeps up need not read them from the catalogue.
 //!
-//! Publishing never waits. Fresh pages are held up to a bound; the oldest go first, and a follower that comes too late
-//! for them reads the catalogue.
+//! Publishing never waits. Fresh pages are kept up to a limit; the oldest are dropped first, and a follower that comes
+//! too late for them reads the catalogue.
 
 use super::{CommittedPages, PageSource, Position, Waker};
 use crate::catalogue::{Committed, PageRow, StoredPage};
@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Fresh pages that are held for followers. Two batches of the largest size.
+/// Fresh pages that are kept for followers. Two batches of the largest size.
 const HELD_PAGES: usize = 8000;
 
 #[derive(Default)]
@@ -23,13 +23,13 @@ pub struct Commits {
 #[derive(Default)]
 struct State {
     wakers: Vec<Waker>,
-    /// How far each reader of fresh pages has come, by its number.
+    /// The position of each reader of fresh pages, by its number.
     readers: Vec<(u64, Position)>,
     next_reader: u64,
-    /// The oldest first, without gaps.
+    /// Oldest first, without gaps.
     recent: VecDeque<Recent>,
     held: usize,
-    /// After the last batch that brought or changed pages.
+    /// After the last batch that added or changed pages.
     reached: Position,
 }
 
@@ -51,7 +51,7 @@ impl State {
         }
     }
 
-    /// Lets go of what every reader has passed.
+    /// Drops pages that every reader has passed.
     fn drop_passed(&mut self) {
         let slowest = self.readers.iter().map(|(_, at)| (at.page, at.batch)).min();
         while let Some(oldest) = self.recent.front() {
@@ -69,13 +69,13 @@ impl Commits {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes it now, and after every commit that brings or changes pages.
+    /// Wakes it now, and after every commit that adds or changes pages.
     pub fn wakes(&self, waker: Waker) {
         waker.wake();
         self.lock().wakers.push(waker);
     }
 
-    /// How far the catalogue is before the first batch of this process.
+    /// The position of the catalogue before the first batch of this process.
     pub fn begin_at(&self, reached: Position) {
         self.lock().reached = reached;
         self.last_page.store(reached.page, Ordering::Release);
@@ -86,7 +86,7 @@ impl Commits {
         self.last_page.load(Ordering::Acquire)
     }
 
-    /// For a follower that reads fresh pages from here. It reads those that are published from now on.
+    /// For a follower that reads fresh pages from here. It reads those published from now on.
     pub fn read_recent(self: &Arc<Self>, from: Position) -> RecentPages {
         let mut state = self.lock();
         let number = state.next_reader;
@@ -101,7 +101,7 @@ impl Commits {
         self.lock().held
     }
 
-    /// A batch was committed, and these are its pages.
+    /// A batch with these pages was committed.
     pub fn publish(&self, pages: Vec<PageRow>, committed: &Committed) {
         if pages.is_empty() {
             return;
@@ -136,7 +136,7 @@ impl Commits {
     }
 }
 
-/// One follower's way to the fresh pages.
+/// One follower's access to the fresh pages.
 pub struct RecentPages {
     commits: Arc<Commits>,
     number: u64,
@@ -165,9 +165,9 @@ impl RecentPages {
     }
 }
 
-/// What there is after a position.
+/// The pages after a position.
 enum Found {
-    /// The batch that begins right there.
+    /// The batch that begins exactly there.
     Held(Arc<CommittedPages>),
     InCatalogue,
     Nothing,
@@ -185,7 +185,7 @@ impl Drop for RecentPages {
     }
 }
 
-/// Fresh pages where they are held, the catalogue's otherwise. For the process that commits alone.
+/// Fresh pages while they are kept, the catalogue's otherwise. For a process that is the only writer.
 pub struct RecentSource<Catalogue> {
     recent: RecentPages,
     catalogue: Catalogue,

@@ -1,13 +1,9 @@
-//! The contract suites of followers. The tests of a catalogue say `argiope_store::page_source_contract!(open)`, with the
-//! same `open` as for [`crate::catalogue_contract!`]; those of a sink `argiope_store::page_sink_contract!(open)`, where
-//! `open()` gives a [`SinkFixture`]. Each check is one test. Where `open` gives `None`, for want of a server, it ends at
-//! once.
+//! The contract suites of followers. The tests of a catalogue call `argiope_store::page_source_contract!(open)`, with
+//! the same `open` as for [`crate::catalogue_contract!`]; those of a sink call
+//! `argiope_store::page_sink_contract!(open)`, where `open()` returns a [`SinkFixture`]. Each check is one test. If
+//! `open` returns `None`, because there is no server, it ends at once.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test suite: what is not as it should be ends the test"
-)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test suite: a violation ends the test")]
 
 use super::{
     CatalogueSource, Commits, CommittedPages, Finished, PageSink, PageSource, Position, RecentSource,
@@ -210,18 +206,18 @@ pub fn pages_of_other_jobs_are_passed(followed: &mut Followed<'_>) {
     assert_eq!((taken, at.page), (vec![0, 1, 40], last));
 }
 
-/// A sink with a reader behind it. Dropped sinks were killed.
+/// A sink with a reader of its output. Dropping the sink simulates a kill.
 pub trait SinkFixture {
     /// Opens the sink as a process does when it starts.
     fn open(&mut self) -> Box<dyn PageSink>;
 
-    /// Where the position goes with somebody else's next write: that write.
+    /// If the position is stored by another writer's next write: that write.
     fn store_position(&mut self) {}
 
-    /// The URLs that readers see, in their order.
+    /// The URLs that readers see, in order.
     fn taken(&mut self) -> Vec<String>;
 
-    /// Whose pages it takes.
+    /// The job whose pages it takes.
     fn job(&self) -> JobId;
 }
 
@@ -266,7 +262,7 @@ fn urls(numbers: std::ops::RangeInclusive<u32>) -> Vec<String> {
     numbers.map(|number| format!("https://a.test/{number}")).collect()
 }
 
-/// As a follower does: what is after the sink's position.
+/// Does what a follower does: writes everything after the sink's position.
 fn continue_from(sink: &mut dyn PageSink, batches: &[CommittedPages]) {
     let at = sink.position().unwrap();
     for batch in batches.iter().filter(|batch| batch.reached.page > at.page) {

@@ -1,5 +1,5 @@
-//! Followers: whatever reads what the catalogue committed, in commit order, and passes it on. The files of `crawl -o`,
-//! results for Kafka and uploads of finished archive files are followers.
+//! Followers read what the catalogue committed, in commit order, and pass it on. The files of `crawl -o`, results for
+//! Kafka and uploads of finished archive files are followers.
 //!
 //! ```text
 //!   committer --commit--> catalogue --PageSource--> PagesFollower --PageSink--> file, Kafka, index
@@ -7,13 +7,13 @@
 //!       +---- Commits: "there is more", recent pages -----+
 //! ```
 //!
-//! * A follower runs on a thread of its own ([`Follower`]). The crawl never waits for it: what it has not read yet
-//!   stays in the catalogue.
-//! * It resumes from a position that its sink stores together with what it wrote. After a crash it may pass on a page a
+//! * A follower has its own thread ([`Follower`]). The crawl never waits for it: what it has not read yet stays in the
+//!   catalogue.
+//! * It resumes from a position that its sink stores together with its output. After a crash it may pass on a page a
 //!   second time, but it skips none: at least once.
-//! * It sleeps until a commit wakes it. Where other processes commit, it also looks at a bounded interval
+//! * It sleeps until a commit wakes it. If other processes commit too, it also looks at a fixed interval
 //!   ([`Step::CaughtUp`]).
-//! * How far it is behind, and its last error, is its [`FollowerStatus`]; [`Followers`] has those of all.
+//! * [`FollowerStatus`] has its lag and its last error; [`Followers`] has those of all.
 //!
 //! Sources and sinks pass the suites in [`contract`].
 

@@ -1,5 +1,5 @@
-//! A follower from a source of pages to a sink. [`super::Follower`] gives it a thread; whoever has a loop of their own
-//! calls it directly.
+//! A follower from a source of pages to a sink. [`super::Follower`] gives it a thread; callers with their own loop call
+//! it directly.
 
 use super::{Finished, Follow, PageSink, PageSource, Position, Step, Turn};
 use crate::error::Result;
@@ -7,7 +7,7 @@ use crate::error::Result;
 pub struct PagesFollower<From, To> {
     source: From,
     sink: To,
-    /// None before the first step and after a failure: the sink knows.
+    /// None before the first step and after a failure: the sink knows its position.
     position: Option<Position>,
 }
 

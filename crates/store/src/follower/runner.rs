@@ -1,5 +1,5 @@
-//! The thread of a follower: it sleeps until it is woken, follows what there is, retries what may pass, and stops when
-//! it is told to, at once or after it has followed everything.
+//! The thread of a follower: it sleeps until woken, processes what there is, retries temporary errors, and stops on
+//! request, at once or after it has followed everything.
 
 use super::status::{Behind, Lag};
 use super::{Finished, FollowerStatus, LagUnit};
@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// Failures in a row after which a drain without a time limit is given up.
+/// Consecutive failures after which a drain without a time limit gives up.
 const DRAIN_TRIES: u32 = 8;
 
 /// What a follower does, one bounded step at a time.
 pub trait Follow: Send {
-    /// An error that may pass ([`StoreError::is_retryable`]) is retried after a pause; any other ends the follower.
+    /// A temporary error ([`StoreError::is_retryable`]) is retried after a pause; any other ends the follower.
     fn step(&mut self, turn: &Turn<'_>) -> Result<Step>;
 
     /// Called when the follower is to end and has followed everything.
@@ -24,7 +24,7 @@ pub trait Follow: Send {
         Ok(Finished::Yes)
     }
 
-    /// What it cannot follow although its last step succeeded.
+    /// Why it cannot continue although its last step succeeded.
     fn trouble(&self) -> Option<String> {
         None
     }
@@ -34,11 +34,11 @@ pub trait Follow: Send {
 pub enum Step {
     /// There may be more: step again at once.
     More,
-    /// Everything there was has been followed. Look again when woken, and after this time even if not.
+    /// Everything was followed. Look again when woken, or after this time.
     CaughtUp { look_within: Option<Duration> },
 }
 
-/// What a step may want to know of its thread.
+/// What a step may need to know about its thread.
 pub struct Turn<'a> {
     stop: &'a AtomicBool,
     drain: Option<Drain>,
@@ -50,12 +50,12 @@ impl Turn<'_> {
         self.drain.is_some()
     }
 
-    /// It is to end before anything new is begun.
+    /// It must end before it starts anything new.
     pub fn is_over(&self) -> bool {
         self.stop.load(Ordering::Acquire) || self.drain.is_some_and(|drain| drain.is_over())
     }
 
-    /// Set when it is to end at once, for what checks it in the middle of a step.
+    /// Set when it must end at once, for checks in the middle of a step.
     pub fn stop_flag(&self) -> &AtomicBool {
         self.stop
     }
@@ -74,13 +74,13 @@ pub enum Outcome {
 }
 
 pub struct FollowerOptions {
-    /// As people read it: `-o pages.jsonl`, `kafka results`.
+    /// The name that people see: `-o pages.jsonl`, `kafka results`.
     pub name: String,
     pub unit: LagUnit,
     pub behind: Behind,
     /// Called on the follower's thread with the error that ended it.
     pub on_failure: Box<dyn FnOnce(StoreError) + Send>,
-    /// After the first failure; it doubles with each further one.
+    /// The pause after the first failure; it doubles with each further one.
     pub first_pause: Duration,
     pub longest_pause: Duration,
 }
@@ -104,7 +104,7 @@ pub struct Follower {
     thread: Mutex<Option<JoinHandle<Outcome>>>,
 }
 
-/// Wakes a follower, as long as it is there.
+/// Wakes a follower, if it still exists.
 #[derive(Clone)]
 pub struct Waker(Weak<Shared>);
 
@@ -157,7 +157,7 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// Sleeps until it is woken, told to end, or the time is over.
+    /// Sleeps until it is woken, asked to end, or the time is over.
     fn sleep(&self, within: Option<Duration>) {
         let until = within.map(|within| Instant::now() + within);
         let mut state = self.lock();
@@ -175,7 +175,7 @@ impl Shared {
         state.woken = false;
     }
 
-    /// Sleeps after a failure. A commit does not cut it short; the end does, and so does the beginning of a drain.
+    /// Sleeps after a failure. A commit does not cut it short; the end does, and so does the start of a drain.
     fn pause(&self, time: Duration) {
         let until = Instant::now() + time;
         let mut state = self.lock();
@@ -233,7 +233,7 @@ impl Follower {
         &self.shared.lag
     }
 
-    /// Follows everything there is and ends; begins nothing new after `limit`.
+    /// Follows everything there is and ends; starts nothing new after `limit`.
     pub fn begin_drain(&self, limit: Option<Duration>) {
         self.shared.lock().drain = Some(Drain { until: limit.map(|limit| Instant::now() + limit) });
         self.shared.changed.notify_all();
@@ -270,7 +270,7 @@ impl Drop for Follower {
     }
 }
 
-/// What happens next.
+/// The next action.
 enum Next {
     Step,
     End(Outcome),
@@ -282,7 +282,7 @@ struct Run<Work> {
     first_pause: Duration,
     longest_pause: Duration,
     pause: Duration,
-    /// In a row.
+    /// Consecutive failures.
     failures: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Followers with sinks that fail, hang and crash. What has to wait waits for an event.
+//! Followers with sinks that fail, hang and crash. Tests wait for events, never for time.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
@@ -43,7 +43,7 @@ fn page(number: u64) -> PageRow {
     PageRow::new(JobId(1), url_key(&url), "a.test", Page { url, ..Page::default() })
 }
 
-/// What a sink does with a batch, before it takes it.
+/// How a sink treats a batch before it takes it.
 type Script = Box<dyn FnMut() -> Result<()> + Send>;
 
 /// What survives a crash of the sink's process.
@@ -102,7 +102,7 @@ fn options(first_pause: Duration) -> FollowerOptions {
 const SHORT: Duration = Duration::from_millis(1);
 const FOREVER: Duration = Duration::from_secs(1_000_000);
 
-/// Waits for each permit, and says that it waits.
+/// Waits for each permit, and reports that it waits.
 fn with_permits() -> (Script, Receiver<()>, SyncSender<()>) {
     let (waits, waiting) = sync_channel(100);
     let (permit, permits) = sync_channel::<()>(1000);
@@ -127,7 +127,7 @@ fn a_commit_wakes_the_follower() {
     commits.wakes(follower.waker());
     for _ in 0..3 {
         pages.commit(2, &commits);
-        // Without a wake this would wait forever: nothing looks by the clock.
+        // Without a wake-up this would wait forever: no timer is involved.
         dones.recv().unwrap();
     }
     assert_eq!(follower.drain(None), Outcome::CaughtUp);
@@ -161,7 +161,7 @@ fn an_outage_is_shown_while_it_lasts_and_a_drain_gives_up_in_time() {
     };
     let work = PagesFollower::new(pages, sink(&taken, Box::new(before)));
     let follower = Follower::start(options(SHORT), work).unwrap();
-    // The second failure comes after the first was noted.
+    // The second failure comes after the first was recorded.
     failures.recv().unwrap();
     failures.recv().unwrap();
     assert!(follower.status().error.unwrap().contains("does not answer"));
@@ -231,7 +231,7 @@ fn a_slow_sink_holds_up_no_commit_and_no_memory() {
     commits.wakes(follower.waker());
     pages.commit(200, &commits);
     waiting.recv().unwrap();
-    // The sink has the first batch and does not move. Every commit below returns all the same.
+    // The sink has the first batch and is blocked. Every commit below returns all the same.
     for _ in 0..200 {
         pages.commit(100, &commits);
         assert!(commits.held_pages() <= 8000);

@@ -1,4 +1,4 @@
-//! Lines of a CDXJ index: where in a WARC file which URL is, sorted by reversed host, for replay tools such as pywb.
+//! Lines of a CDXJ index: where each URL is in a WARC file, sorted by reversed host, for replay tools such as pywb.
 
 use super::visits::Capture;
 use argiope_model::Millis;
@@ -34,7 +34,7 @@ pub fn line(capture: &Capture, file: &str) -> String {
     String::from_utf8(line).unwrap_or_default()
 }
 
-/// `"name":"value",`; the writing of strings is left to the JSON library, which cannot fail on a Vec.
+/// `"name":"value",`; the JSON library writes the string, which cannot fail on a Vec.
 fn put(line: &mut Vec<u8>, name: &str, value: &str) {
     line.push(b'"');
     line.extend_from_slice(name.as_bytes());
@@ -70,7 +70,7 @@ pub fn surt(url: &str) -> String {
         key.push('?');
         key.push_str(&parameters.join("&"));
     }
-    // A blank would end the key for a reader of the line.
+    // A blank would end the key of the line.
     if key.contains(' ') { key.replace(' ', "%20") } else { key }
 }
 

@@ -1,4 +1,4 @@
-//! Digests of blocks and payloads, as they stand in record headers: `sha256:` and hexadecimal.
+//! Digests of blocks and payloads in record headers: `sha256:` and hexadecimal.
 
 use sha2::{Digest as _, Sha256};
 use std::fmt;
@@ -25,7 +25,7 @@ impl Digest {
         Digest(hasher.finalize().into())
     }
 
-    /// The reverse of `Display`.
+    /// The inverse of `Display`.
     pub fn parse(text: &str) -> Option<Digest> {
         let value = text.strip_prefix(LABEL)?;
         let mut bytes = [0u8; 32];
@@ -38,7 +38,7 @@ impl Digest {
         Some(Digest(bytes))
     }
 
-    /// Appends what `Display` shows, without the detour through formatting.
+    /// Appends the output of `Display` without going through formatting.
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(LABEL.as_bytes());
         for byte in self.0 {

@@ -1,9 +1,9 @@
 //! Gzip members: each record is one, so that a reader can begin at any record.
 //!
-//! A payload that came compressed is framed in stored blocks: deflate would spend its time to find nothing. The header
-//! before it is deflated by a code of its own ([`super::small_deflate`]), because setting up a general compressor costs
-//! more than all the rest of the append. Measured by the example `archive_costs` of the embedded adapters, microseconds on
-//! one core (bytes written):
+//! A payload that arrived compressed is framed in stored blocks, because deflate would spend time and save nothing. The
+//! header before it is deflated with a fixed code ([`super::small_deflate`]), because setting up a general compressor
+//! costs more than all the rest of the append. Measured by the example `archive_costs` of the local adapters,
+//! microseconds on one core (bytes written):
 //!
 //! | | stored | deflate level 1 |
 //! |---|---|---|
@@ -16,7 +16,7 @@ use libdeflater::{CompressionLvl, Compressor, Crc};
 
 const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
 const LONGEST_STORED_BLOCK: usize = 0xffff;
-/// Buffers that grew beyond this for one great page are given back.
+/// Buffers that grew beyond this for one large page are freed.
 const KEPT_BUFFER_BYTES: usize = 1 << 20;
 
 /// Writes members; holds the compressors and their buffer for the life of an appender.
@@ -35,12 +35,12 @@ impl GzipWriter {
         }
     }
 
-    /// Whether these bytes can be part of a text that is compressed as headers are.
+    /// Whether these bytes can be part of a text that is compressed like headers.
     pub(super) fn is_text(bytes: &[u8]) -> bool {
         SmallDeflate::takes(bytes)
     }
 
-    /// One member: a text as the headers of records are, compressed, and after it a body as it is.
+    /// One member: a text compressed like record headers, then a body unchanged.
     pub fn text_and_stored(&mut self, text: &[&[u8]], body: &[&[u8]], out: &mut Vec<u8>) {
         self.plain.clear();
         for part in text {
@@ -69,7 +69,7 @@ impl GzipWriter {
         out.extend_from_slice(&((self.plain.len() + body_length) as u32).to_le_bytes());
     }
 
-    /// One member with the parts as they are.
+    /// One member with the parts unchanged.
     pub fn stored(&self, parts: &[&[u8]], out: &mut Vec<u8>) {
         let length: usize = parts.iter().map(|part| part.len()).sum();
         let blocks = length.div_ceil(LONGEST_STORED_BLOCK).max(1);
@@ -96,7 +96,7 @@ impl GzipWriter {
         let target = out.get_mut(start..).unwrap_or_default();
         match self.compressor.gzip_compress(&self.plain, target) {
             Ok(length) => out.truncate(start + length),
-            // The bound promises room; were it ever broken, the member is no smaller for being stored but as valid.
+            // The bound guarantees room. If it were ever wrong, the member is stored instead, which is as valid.
             Err(_) => {
                 out.truncate(start);
                 self.stored(parts, out);
@@ -108,8 +108,8 @@ impl GzipWriter {
     }
 }
 
-/// The parts, which have this length together, in stored blocks, the last of which ends the stream. `begun` if the bits
-/// before the first block's length are there already.
+/// The parts, with this total length, in stored blocks; the last one ends the stream. `begun` if the bits before the
+/// first block's length are written already.
 fn stored_blocks(parts: &[&[u8]], length: usize, mut begun: bool, crc: &mut Crc, out: &mut Vec<u8>) {
     let mut left = length;
     let mut room = 0;

@@ -1,8 +1,8 @@
 //! Heads of HTTP responses on their way into the archive.
 //!
-//! The body is stored after transfer decoding, so the head must not promise chunks: `Transfer-Encoding` and a
-//! `Content-Length` that does not fit are kept under an `X-Crawler-` name and the true length is added. All else stays
-//! as it was received. Readers are strict about the first line and naive about empty ones; both are set right here.
+//! The body is stored after transfer decoding, so the head must not announce chunks: `Transfer-Encoding` and a wrong
+//! `Content-Length` are kept under an `X-Crawler-` name and the true length is added. All else stays as received. Some
+//! readers are strict about the first line and naive about empty ones, so both are normalized here.
 
 use memchr::memchr_iter;
 
@@ -71,7 +71,7 @@ fn is_compressed_type(media_type: &str) -> bool {
     }
 }
 
-/// Reads the facts of a head without rewriting it.
+/// Parses a head without rewriting it.
 pub fn facts(raw: &[u8]) -> HeadFacts<'_> {
     let mut facts = HeadFacts::default();
     for (number, line) in lines(raw).enumerate() {
@@ -84,7 +84,7 @@ pub fn facts(raw: &[u8]) -> HeadFacts<'_> {
     facts
 }
 
-/// Appends the head as it is stored before `body_length` bytes of body, with its empty line.
+/// Appends the head in its stored form before `body_length` bytes of body, with its empty line.
 pub fn rewrite<'h>(raw: &'h [u8], body_length: usize, out: &mut Vec<u8>) -> HeadFacts<'h> {
     let mut facts = HeadFacts::default();
     let mut true_length = false;
@@ -124,8 +124,8 @@ pub fn rewrite<'h>(raw: &'h [u8], body_length: usize, out: &mut Vec<u8>) -> Head
     facts
 }
 
-/// The lines without their ends. A line with nothing visible on it would end the head for some readers and not for
-/// others: it is left out.
+/// The lines without their ends. A line with only white space would end the head for some readers and not for others,
+/// so it is left out.
 fn lines(raw: &[u8]) -> impl Iterator<Item = &[u8]> {
     let ends = memchr_iter(b'\n', raw).chain(std::iter::once(raw.len()));
     let mut start = 0;
@@ -139,7 +139,7 @@ fn lines(raw: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Notes status and protocol; gives back what follows the protocol's name, with the space before it.
+/// Records status and protocol; returns what follows the protocol's name, with the space before it.
 fn read_status_line<'h>(line: &'h [u8], facts: &mut HeadFacts<'h>) -> &'h [u8] {
     let split = memchr::memchr(b' ', line).unwrap_or(line.len());
     let (protocol, rest) = line.split_at(split);

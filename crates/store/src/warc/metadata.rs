@@ -1,10 +1,10 @@
-//! The metadata of a visit: everything that is needed to complete it without a second request.
+//! The metadata of a visit: everything needed to complete it without a second request.
 
 use argiope_model::{FetchTimings, Millis, Truncation, Url, Visit, VisitKey};
 use serde::{Deserialize, Serialize};
 
-/// The block of a metadata record, or a field of the response's header, as JSON; what has its usual value is left out. A
-/// visit is in the archive exactly if the record with this is complete, because it is the visit's last or only one.
+/// The block of a metadata record, or a field of the response's header, as JSON; default values are left out. A visit
+/// is in the archive exactly if the record with this is complete, because it is the visit's last or only one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VisitMetadata {
     /// The visit as it was dispatched: job, kind, URL, round, attempt, depth, priority, redirects so far, source.
@@ -34,10 +34,10 @@ pub struct VisitMetadata {
     /// Where the frontier has the visit queued: what recovery removes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ticket: Option<String>,
-    /// The charset the body was decoded with, so that a replay decodes alike.
+    /// The charset the body was decoded with, so that a replay decodes it the same way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub charset: Option<String>,
-    /// Headers of a resource's response: its body may not be archived.
+    /// Headers of a resource's response, because its body may not be archived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<AnswerFacts>,
 }
@@ -56,7 +56,7 @@ impl VisitMetadata {
     }
 }
 
-/// What follows for the visit after this request.
+/// How the visit continues after this request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum VisitOutcome {

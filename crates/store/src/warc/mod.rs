@@ -1,10 +1,10 @@
 //! The WARC 1.1 codec: visits to records and back. Pure: bytes, time and chance come from the caller.
 //!
-//! A file is a sequence of gzip members, one per record: a warcinfo record, then the visits. Most visits are one record: a
-//! response (or a revisit that refers to an identical payload elsewhere) that has the visit's metadata in its header
-//! (`WARC-JSON-Metadata`) and names a request record of the same file that its own request is like, but for path and
-//! host. Where there is none like it yet, a visit is three records: response, request, and last a metadata record that
-//! makes it complete. A visit without a response has no response record, one that never connected only its metadata.
+//! A file is a sequence of gzip members, one per record: a warcinfo record, then the visits. Most visits are one
+//! record: a response (or a revisit that refers to an identical payload elsewhere) with the visit's metadata in its
+//! header (`WARC-JSON-Metadata`) and a reference to a request record of the same file that differs only in path and
+//! host. If there is none yet, a visit is three records: response, request, and last a metadata record that makes it
+//! complete. A visit without a response has no response record; one that never connected has only its metadata.
 
 pub mod cdxj;
 mod digest;
@@ -48,7 +48,7 @@ pub mod field {
     pub const BLOCK_DIGEST: &str = "WARC-Block-Digest";
     /// The visit's metadata, in the header of its response. Other crawlers use this name, too.
     pub const JSON_METADATA: &str = "WARC-JSON-Metadata";
-    /// The request record that the visit's request is like, but for path and host, which are those of the target.
+    /// A request record that differs from the visit's request only in path and host, which are those of the target.
     pub const REQUEST_LIKE: &str = "X-Argiope-Request-Like";
     pub const CONTENT_TYPE: &str = "Content-Type";
     pub const CONTENT_LENGTH: &str = "Content-Length";

@@ -1,7 +1,7 @@
 //! Reads records as a stream, from files that may be damaged or malicious.
 //!
-//! Memory is bounded: a record's header by [`LONGEST_HEADER`], its block by what the caller asks for; the rest is
-//! skipped in small pieces. Each record must be a gzip member of its own.
+//! Memory is bounded: a record's header by [`LONGEST_HEADER`], its block by the caller's limit; the rest is skipped in
+//! small pieces. Each record must be its own gzip member.
 
 use super::field;
 use flate2::bufread::GzDecoder;
@@ -10,7 +10,7 @@ use std::io::{self, BufRead, BufReader, Read};
 const LONGEST_HEADER: usize = 64 * 1024;
 const PIECE: usize = 8 * 1024;
 
-/// Damage or failure, with the offset of the record it was met in.
+/// Damage or failure, with the offset of the affected record.
 #[derive(Debug, thiserror::Error)]
 #[error("record at offset {offset}: {fault}")]
 pub struct WarcError {
@@ -90,7 +90,7 @@ impl RecordHead {
     }
 }
 
-/// Counts what is taken, so that members have offsets.
+/// Counts consumed bytes, so that members have offsets.
 struct Counted<R> {
     source: BufReader<R>,
     offset: u64,
@@ -118,14 +118,14 @@ impl<R: Read> BufRead for Counted<R> {
 enum State<R> {
     Between(Counted<R>),
     Within(Box<GzDecoder<Counted<R>>>),
-    /// After an error nothing more is read: what follows cannot be trusted to be a record.
+    /// After an error nothing more is read: the position of the next record is unknown.
     Failed,
 }
 
 /// Reads one record after the other.
 pub struct WarcReader<R> {
     state: State<R>,
-    /// Unpacked but not taken: `pending[taken..]`.
+    /// Unpacked but not consumed: `pending[taken..]`.
     pending: Vec<u8>,
     taken: usize,
     block_left: u64,
@@ -148,12 +148,12 @@ impl<R: Read> WarcReader<R> {
         }
     }
 
-    /// Where the last record that was read to its end ended.
+    /// Where the last fully read record ended.
     pub fn end(&self) -> u64 {
         self.end
     }
 
-    /// The next record's header. What is left of the record before is skipped and its checksum verified.
+    /// The next record's header. Skips the rest of the previous record and verifies its checksum.
     pub fn next_record(&mut self) -> Result<Option<RecordHead>, WarcError> {
         self.finish_record()?;
         let State::Between(mut input) = std::mem::replace(&mut self.state, State::Failed) else {
@@ -192,7 +192,7 @@ impl<R: Read> WarcReader<R> {
         Ok(self.block_left == 0)
     }
 
-    /// Reads the current record to its end and verifies its checksum; gives where it ended.
+    /// Reads the current record to its end and verifies its checksum; returns where it ended.
     pub fn finish_record(&mut self) -> Result<u64, WarcError> {
         if !matches!(self.state, State::Within(_)) {
             return Ok(self.end);
@@ -226,7 +226,7 @@ impl<R: Read> WarcReader<R> {
         Ok(self.end)
     }
 
-    /// Unpacks until the empty line after the header; gives where it begins.
+    /// Unpacks until the empty line after the header; returns where it begins.
     fn fill_header(&mut self) -> Result<usize, WarcError> {
         let mut searched = 0usize;
         loop {
@@ -245,7 +245,7 @@ impl<R: Read> WarcReader<R> {
         }
     }
 
-    /// What is unpacked and not taken, never empty within a block.
+    /// Unpacked bytes that are not consumed, never empty within a block.
     fn pending_piece(&mut self) -> Result<&[u8], WarcError> {
         if self.taken >= self.pending.len() {
             self.pending.clear();
@@ -257,7 +257,7 @@ impl<R: Read> WarcReader<R> {
         Ok(self.pending.get(self.taken..).unwrap_or_default())
     }
 
-    /// Appends a piece to `pending`; zero at the end of the member, whose checksum was then right.
+    /// Appends a piece to `pending`; zero at the end of the member, whose checksum was verified.
     fn unpack(&mut self) -> Result<usize, WarcError> {
         let State::Within(decoder) = &mut self.state else {
             return Ok(0);

@@ -1,17 +1,17 @@
-//! Requests that are alike: most requests of a crawl differ in path and host only, and both are those of the URL. One of
-//! each kind is written to a file; the visits after it name that record.
+//! Requests that are alike: most requests of a crawl differ only in path and host, which are those of the URL. One of
+//! each kind is written to a file; later visits refer to that record.
 
 use super::record_id::RecordId;
 use argiope_model::Url;
 
-/// Jobs have headers of their own; more kinds than these at a time are written again.
+/// Jobs have headers of their own; kinds beyond this number are written again.
 const MOST_KINDS: usize = 8;
 
 /// A request whose path and host are those of its URL.
 pub(super) struct RequestForm<'h> {
     /// `Host: `, as it is spelled.
     host: &'h [u8],
-    /// All after the host.
+    /// Everything after the host.
     rest: &'h [u8],
 }
 
@@ -29,7 +29,7 @@ impl<'h> RequestForm<'h> {
     }
 }
 
-/// The request records of a file that others may be like.
+/// The request records of a file that later visits can refer to.
 #[derive(Default)]
 pub(super) struct RequestsWritten {
     kinds: Vec<(Vec<u8>, RecordId)>,

@@ -1,14 +1,14 @@
-//! Deflate for record headers: about a kilobyte of text that is much the same from record to record.
+//! Deflate for record headers: about a kilobyte of text that is similar from record to record.
 //!
-//! A general compressor spends most of its time on clearing its tables and on making a Huffman code for each record. Here
-//! the code is made once, for the text that records of this program have (names of fields, hex digits, URLs, JSON), and
-//! written out with each block as deflate wants it: 76 bytes. Matches are looked for in one small table. Figures are in
+//! A general compressor spends most of its time on clearing its tables and on building a Huffman code for each record.
+//! Here the code is fixed, computed once for the text of this program's records (names of fields, hex digits, URLs,
+//! JSON), and written out with each block as deflate requires: 76 bytes. One small table finds matches. Figures are in
 //! `gzip.rs`.
 
 use super::gzip::Bits;
 
-/// How many bits each literal, the end of the block and each length code has: of header texts as they are written,
-/// counted over visits of many kinds. Zero for bytes that are not text; what has such a byte is compressed otherwise.
+/// The code length of each literal, the end of the block and each length code, from frequencies in header texts of many
+/// kinds of visits. Zero for bytes that are not text; a text with such a byte is compressed differently.
 const LITERAL_LENGTHS: [u8; 286] = [
     0, 0, 0, 0, 0, 0, 0, 0, 0, 13, 6, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 13,
     5, 13, 13, 13, 12, 13, 11, 11, 13, 13, 6, 5, 6, 6, 5, 5, 5, 6, 6, 6, 6, 6, 5, 6, 5, 8, 10, 8, 10, 11, 13,
@@ -22,7 +22,7 @@ const LITERAL_LENGTHS: [u8; 286] = [
 ];
 const DISTANCE_LENGTHS: [u8; 24] =
     [10, 9, 10, 10, 9, 10, 6, 8, 3, 5, 4, 5, 3, 3, 4, 3, 3, 5, 4, 4, 10, 10, 10, 10];
-/// Both codes as they stand at the beginning of a block, the three bits of the block included.
+/// Both codes as written at the beginning of a block, including the block's three header bits.
 const TABLES: [u8; 76] = [
     236, 119, 123, 127, 220, 56, 150, 221, 223, 225, 239, 199, 239, 128, 32, 201, 102, 38, 33, 72, 0, 124,
     129, 80, 171, 39, 21, 201, 110, 171, 45, 89, 74, 169, 60, 238, 116, 30, 10, 72, 92, 178, 208, 98, 145,
@@ -33,21 +33,21 @@ const TABLE_BITS: u32 = 604;
 const HASH_BITS: u32 = 10;
 const SHORTEST_MATCH: usize = 4;
 const LONGEST_MATCH: usize = 258;
-/// What the distance codes above reach.
+/// The largest distance of the codes above.
 const FARTHEST: usize = 4096;
 /// Positions are kept in 16 bits.
 pub(super) const LONGEST_TEXT: usize = 0xfff0;
 
-/// Bits and how many they are.
+/// Bits and their number.
 type Code = (u32, u32);
 
 pub(super) struct SmallDeflate {
     literals: [Code; 256],
     end_of_block: Code,
-    /// By the length of a match less the shortest that deflate has, extra bits included.
+    /// By match length minus deflate's minimum, including extra bits.
     lengths: Vec<Code>,
     distances: [Code; DISTANCE_LENGTHS.len()],
-    /// Where four bytes with this hash were seen last, plus one.
+    /// The last position of four bytes with this hash, plus one.
     seen: [u16; 1 << HASH_BITS],
 }
 
@@ -73,13 +73,13 @@ impl SmallDeflate {
         SmallDeflate { literals, end_of_block: code(256), lengths, distances, seen: [0; 1 << HASH_BITS] }
     }
 
-    /// Whether the text can be written by this code.
+    /// Whether this code can write the text.
     pub(super) fn takes(text: &[u8]) -> bool {
         text.len() <= LONGEST_TEXT
             && text.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\t' | b'\r' | b'\n'))
     }
 
-    /// One block with the text, which must be one that it [takes](SmallDeflate::takes).
+    /// One block with the text, which it must [take](SmallDeflate::takes).
     pub(super) fn block(&mut self, text: &[u8], is_last: bool, out: &mut Bits<'_>) {
         out.put(u32::from(is_last), 1);
         // Without its first bit, which says whether it is the last block.
@@ -102,7 +102,7 @@ impl SmallDeflate {
                     let (symbol, extra, extra_bits) = distance_code(distance);
                     let (bits, count) = self.distances.get(symbol).copied().unwrap_or_default();
                     out.put(bits | extra << count, count + extra_bits);
-                    // Every second place within a match is enough to find it again.
+                    // Every second position within a match is enough to find it again.
                     for within in (at + 1..at + length).step_by(2) {
                         self.note(text, within);
                     }
@@ -117,7 +117,7 @@ impl SmallDeflate {
         out.put(self.end_of_block.0, self.end_of_block.1);
     }
 
-    /// Notes the place and gives the one noted before under the same hash, plus one.
+    /// Records the position and returns the previous one with the same hash, plus one.
     fn note(&mut self, text: &[u8], at: usize) -> Option<u16> {
         let four = text.get(at..)?.first_chunk::<4>()?;
         let hash = u32::from_le_bytes(*four).wrapping_mul(0x9E37_79B1) >> (32 - HASH_BITS);
@@ -125,7 +125,7 @@ impl SmallDeflate {
         Some(std::mem::replace(seen, at as u16 + 1))
     }
 
-    /// Length and distance of an earlier place that reads the same from here on.
+    /// Length and distance of an earlier position with the same text.
     fn find(&mut self, text: &[u8], at: usize) -> Option<(usize, usize)> {
         let before = usize::from(self.note(text, at)?).checked_sub(1)?;
         let distance = at - before;
@@ -138,7 +138,7 @@ impl SmallDeflate {
     }
 }
 
-/// How many bytes both begin with, up to the longest match; eight at a time.
+/// The length of the common prefix, up to the longest match; eight bytes at a time.
 fn common(earlier: &[u8], here: &[u8]) -> usize {
     let most = here.len().min(LONGEST_MATCH);
     let (earlier, here) = (earlier.get(..most).unwrap_or_default(), here.get(..most).unwrap_or_default());
@@ -154,7 +154,7 @@ fn common(earlier: &[u8], here: &[u8]) -> usize {
     length + rest.take_while(|(a, b)| a == b).count()
 }
 
-/// The symbol of a length, its extra bits, and how many those are.
+/// The symbol of a length, its extra bits, and their number.
 fn length_code(length: usize) -> (usize, u32, u32) {
     match length {
         LONGEST_MATCH => (285, 0, 0),
@@ -181,7 +181,7 @@ fn by_halves(value: u32, kept: u32) -> (usize, u32, u32) {
     (symbol as usize, value & ((1 << extra_bits) - 1), extra_bits)
 }
 
-/// The canonical code with these lengths, in the order of bits in which deflate writes it.
+/// The canonical code with these lengths, in deflate's bit order.
 fn codes_of(lengths: &[u8]) -> Vec<Code> {
     let mut codes = vec![(0, 0); lengths.len()];
     let mut next = 0u32;
@@ -225,7 +225,7 @@ mod tests {
             (state >> 33) as usize % most
         };
         for length in [0, 1, 2, 3, 4, 5, 100, 257, 258, 259, 260, 4000, 4096, 5000, 20_000, LONGEST_TEXT] {
-            // Pieces of what was there before, at all distances, and new bytes.
+            // Pieces of earlier text, at all distances, and new bytes.
             let mut text: Vec<u8> = Vec::new();
             while text.len() < length {
                 let from = chance(text.len() + 1);

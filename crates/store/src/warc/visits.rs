@@ -1,4 +1,4 @@
-//! Groups records into visits: what recovery, indexing and reading back go by.
+//! Groups records into visits, for recovery, indexing and reading back.
 
 use super::digest::Digest;
 use super::metadata::VisitMetadata;
@@ -9,9 +9,9 @@ use crate::archive::ArchiveRef;
 use argiope_model::{Millis, Url};
 use std::io::Read;
 
-/// A metadata block has a few URLs and numbers; what is longer was not written by this program.
+/// A metadata block has a few URLs and numbers; a longer one was not written by this program.
 const LONGEST_METADATA: usize = 1 << 20;
-/// As much of a stored HTTP head as is looked at for status and type.
+/// The part of a stored HTTP head that is searched for status and type.
 const LONGEST_HTTP_HEAD: usize = 256 * 1024;
 
 /// The response or revisit record of a visit.
@@ -52,13 +52,13 @@ impl<R: Read> VisitReader<R> {
         VisitReader { records: WarcReader::new(source, offset), complete: offset }
     }
 
-    /// Up to here the file holds complete visits only.
+    /// The file holds only complete visits up to here.
     pub fn complete(&self) -> u64 {
         self.complete
     }
 
     /// The next complete visit. `None` at the end of the file, also if it ends with records of a visit that lacks its
-    /// metadata: then [`VisitReader::complete`] is short of the file's end.
+    /// metadata: then [`VisitReader::complete`] is before the file's end.
     pub fn next_visit(&mut self) -> Result<Option<StoredVisit>, WarcError> {
         let mut start = None;
         let mut capture = None;
@@ -131,8 +131,8 @@ fn parse_metadata(head: &RecordHead, json: &[u8]) -> Result<VisitMetadata, WarcE
         .map_err(|error| damaged(head, format!("has metadata that cannot be read: {error}")))
 }
 
-/// What a revisit record says of the record at `at`, which `head` is the header of; `None` for other records than
-/// responses with a digest.
+/// The details that a revisit record needs of the record at `at` with the header `head`; `None` unless that is a
+/// response with a digest.
 pub fn read_referred(head: &RecordHead, at: &ArchiveRef) -> Option<Referred> {
     if head.kind() != "response" {
         return None;
@@ -154,7 +154,8 @@ fn required<'h>(head: &'h RecordHead, name: &str) -> Result<&'h str, WarcError> 
 
 fn date_of(head: &RecordHead) -> Result<Millis, WarcError> {
     let text = required(head, field::DATE)?;
-    Millis::parse_rfc3339(text).ok_or_else(|| damaged(head, format!("has a {} that is no date", field::DATE)))
+    Millis::parse_rfc3339(text)
+        .ok_or_else(|| damaged(head, format!("has a {} that is not a date", field::DATE)))
 }
 
 fn damaged(head: &RecordHead, what: String) -> WarcError {
@@ -204,7 +205,7 @@ mod tests {
 
     #[test]
     fn visits_of_archives_of_old_are_read() {
-        // As earlier versions wrote them: three stored records, and nothing left out of the metadata.
+        // In the form of earlier versions: three stored records, with all metadata fields.
         let records = [
             "WARC/1.1\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:uuid:1ebdb229-7b1f-4c89-b52d-7ff361f32e9c>\r\n\
              WARC-Date: 2026-11-18T08:06:35.212Z\r\nWARC-Target-URI: http://a.example/x\r\n\

@@ -12,15 +12,15 @@ use crate::error::{ErrorKind, Result, StoreError};
 use argiope_model::{Millis, Url};
 use std::io::Write;
 
-/// What the warcinfo record at the start of each file says of the crawl.
+/// The contents of the warcinfo record at the start of each file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WarcInfo {
     /// Name and version of this program.
     pub software: String,
-    /// `obey`, or what else the crawl does with robots.txt.
+    /// `obey`, or how else the crawl treats robots.txt.
     pub robots: String,
     pub user_agent: Option<String>,
-    /// Who runs the crawl and how to reach them.
+    /// Who runs the crawl and how to contact them.
     pub operator: Option<String>,
 }
 
@@ -31,14 +31,14 @@ pub struct Referred {
     /// With its angle brackets.
     pub record_id: String,
     pub target: String,
-    /// As it stands in the record.
+    /// In the form of the record.
     pub date: String,
     /// The URL its page was scheduled under.
     pub page: Url,
     pub digest: Digest,
 }
 
-/// What was built for a visit.
+/// The records built for a visit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EncodedVisit {
     /// Of the response or revisit record, compressed; zero if there is none.
@@ -79,8 +79,8 @@ impl VisitEncoder {
         }
     }
 
-    /// Whether a response gets a digest of its whole block beside that of its payload. It says nothing that payload
-    /// digest and the member's checksum do not, and hashing the body a second time is a third of an append's cost. All
+    /// Whether a response gets a digest of its whole block in addition to that of its payload. It adds nothing to the
+    /// payload digest and the member's checksum, and hashing the body a second time is a third of an append's cost. All
     /// other records have one.
     pub fn with_block_digests(mut self, on: bool) -> VisitEncoder {
         self.block_digests = on;
@@ -115,12 +115,12 @@ impl VisitEncoder {
         self.gzip.text_and_stored(&[&self.header, &self.block, b"\r\n\r\n"], &[], out);
     }
 
-    /// No request is referred to that was written before this: its file is over, or it did not get there.
+    /// Requests written before this are not referred to: their file is finished, or they were not written.
     pub fn forget_requests(&mut self) {
         self.requests = RequestsWritten::default();
     }
 
-    /// Appends the visit's records to `out`. `digest` is the payload's, where there is a response; with `referred` a
+    /// Appends the visit's records to `out`. `digest` is the payload's, if there is a response; with `referred` a
     /// revisit record takes the response's place.
     pub fn visit(
         &mut self,
@@ -234,7 +234,7 @@ impl VisitEncoder {
                 if facts.body_is_compressed() {
                     self.gzip.text_and_stored(&[&self.header, &self.block], &[body, END], out);
                 } else if body.len() < SMALLEST_DEFLATED_BODY {
-                    // Small enough to be text like the header; if it is not, it is stored.
+                    // Small enough to be compressed like the header; if that is not possible, it is stored.
                     match GzipWriter::is_text(body) {
                         true => self.gzip.text_and_stored(&[&self.header, &self.block, body, END], &[], out),
                         false => self.gzip.text_and_stored(&[&self.header, &self.block], &[body, END], out),
@@ -282,8 +282,8 @@ impl VisitEncoder {
 
 /// After the block of each record.
 const END: &[u8] = b"\r\n\r\n";
-/// Longer metadata, of a visit with many redirects, has a record of its own: programs that read archives may have a limit on
-/// header lines.
+/// Longer metadata, of a visit with many redirects, has its own record: programs that read archives may limit header
+/// lines.
 const LONGEST_JSON_IN_HEADER: usize = 4096;
 
 /// Below this, setting up the compressor costs more than the bytes it saves.

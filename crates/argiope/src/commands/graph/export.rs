@@ -1,19 +1,16 @@
 //! `graph export`: the graph as a file for other programs.
 
-use super::groups::{GroupBy, groups};
-use super::source::{Source, SourceArgs};
-use crate::commands::export::write_to;
+use super::source::SourceArgs;
+use crate::commands::output::{is_stdout, write_to};
 use crate::progress::Display;
 use argiope_config::{Failure, GlobalOptions};
-use argiope_graph::export::{Document, Format, write, write_csv_nodes};
 use argiope_model::display::{count, counted};
-use argiope_store::error::StoreError;
+use argiope_service::link_graph::{GraphFormat, GraphPart, GroupBy, LinkGraph};
 use clap::{Args, ValueEnum, ValueHint};
-use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum GraphFormat {
+enum FormatArg {
     /// For Gephi, yEd, Cytoscape, NetworkX, igraph
     Graphml,
     /// For Gephi, with sizes by rank and colours by domain
@@ -41,7 +38,7 @@ pub(crate) struct ExportArgs {
     source: SourceArgs,
     /// Output format (default: by the extension of FILE)
     #[arg(short, long, value_enum)]
-    format: Option<GraphFormat>,
+    format: Option<FormatArg>,
     /// Output file; - is stdout
     #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     output: PathBuf,
@@ -55,58 +52,57 @@ pub(crate) struct ExportArgs {
 
 pub(super) fn run(global: &GlobalOptions, args: &ExportArgs, display: &Display) -> Result<(), Failure> {
     let format = args.format()?;
-    let source = Source::gather(global, &args.source)?;
-    let whole = &source.ranked;
-    let ranked = match args.limit {
-        Some(limit) if limit < whole.graph.node_count() => Cow::Owned(whole.of_nodes(&whole.top(limit))),
-        _ => Cow::Borrowed(whole),
-    };
-    let groups = groups(&source, &ranked.graph, Some(GroupBy::Domain))?;
-    let document = Document { ranked: &ranked, groups: &groups };
-    let unwritten = |e| StoreError::io("export", e);
-    write_to(&args.output, |to| write(format, &document, to).map_err(unwritten))?;
+    let graph = args.source.read(global)?;
+    let limit = args.limit.filter(|limit| *limit < graph.node_count());
+    let part = graph.part(limit, Some(GroupBy::Domain))?;
+    write_to(&args.output, |to| part.export(format, to))?;
     if let Some(path) = &args.nodes {
-        write_to(path, |to| write_csv_nodes(&document, to).map_err(unwritten))?;
+        write_to(path, |to| part.export_nodes(to))?;
     }
-    if args.output != Path::new("-") {
-        let (nodes, all) = (ranked.graph.node_count(), whole.graph.node_count());
-        let of = if nodes < all { format!("{} of ", count(nodes as u64)) } else { String::new() };
+    if !is_stdout(&args.output) {
         display.message(&format!(
-            "{of}{} with {} written to {}",
-            counted(all as u64, source.level.one(), source.level.many()),
-            counted(ranked.graph.edge_count() as u64, "link", "links"),
+            "{} with {} written to {}",
+            shown_nodes(&graph, &part),
+            counted(part.edge_count() as u64, "link", "links"),
             args.output.display()
         ));
     }
     Ok(())
 }
 
+/// "5 pages", or "2 of 5 pages" of a part
+pub(super) fn shown_nodes(graph: &LinkGraph, part: &GraphPart<'_>) -> String {
+    let (nodes, all) = (part.node_count(), graph.node_count());
+    let of = if nodes < all { format!("{} of ", count(nodes as u64)) } else { String::new() };
+    format!("{of}{}", counted(all as u64, graph.level.one(), graph.level.many()))
+}
+
 impl ExportArgs {
-    fn format(&self) -> Result<Format, Failure> {
+    fn format(&self) -> Result<GraphFormat, Failure> {
         let ending = self.output.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         let format = match (self.format, ending) {
             (Some(format), _) => format,
-            (None, "graphml") => GraphFormat::Graphml,
-            (None, "gexf") => GraphFormat::Gexf,
-            (None, "dot" | "gv") => GraphFormat::Dot,
-            (None, "csv") => GraphFormat::Csv,
-            (None, "json") => GraphFormat::Json,
+            (None, "graphml") => FormatArg::Graphml,
+            (None, "gexf") => FormatArg::Gexf,
+            (None, "dot" | "gv") => FormatArg::Dot,
+            (None, "csv") => FormatArg::Csv,
+            (None, "json") => FormatArg::Json,
             _ => {
-                return Err(Failure::usage("no format was given, and the output's name has none")
+                return Err(Failure::usage("no format was given, and the output has no known extension")
                     .hint("-f graphml, gexf, dot, csv or json; or a FILE with one of these endings"));
             }
         };
-        if self.nodes.is_some() && format != GraphFormat::Csv {
+        if self.nodes.is_some() && format != FormatArg::Csv {
             return Err(Failure::usage(
                 "--nodes is for csv: the other formats have nodes and edges in one file",
             ));
         }
         Ok(match format {
-            GraphFormat::Graphml => Format::GraphMl,
-            GraphFormat::Gexf => Format::Gexf,
-            GraphFormat::Dot => Format::Dot,
-            GraphFormat::Csv => Format::Csv,
-            GraphFormat::Json => Format::Json,
+            FormatArg::Graphml => GraphFormat::GraphMl,
+            FormatArg::Gexf => GraphFormat::Gexf,
+            FormatArg::Dot => GraphFormat::Dot,
+            FormatArg::Csv => GraphFormat::Csv,
+            FormatArg::Json => GraphFormat::Json,
         })
     }
 }

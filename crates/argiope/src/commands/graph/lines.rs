@@ -1,16 +1,16 @@
-//! What is said on standard output while a graph grows, a line each.
+//! Lines on standard output while a graph grows.
 
-use argiope_local::graph::Happening;
 use argiope_model::SkipReason;
+use argiope_service::host_graph::{GraphEvent, GraphFigures, Happening};
 use argiope_store::catalogue::error_kind;
 use std::fmt;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Shared by the threads that have something to say.
+/// Shared by the threads that print.
 pub(super) struct Lines {
     silent: AtomicBool,
-    /// How often a request is tried again.
+    /// How often a request is retried.
     retries: u32,
 }
 
@@ -33,12 +33,33 @@ impl Lines {
         }
         let mut out = std::io::stdout().lock();
         if writeln!(out, "[{level}] {text}").and_then(|()| out.flush()).is_err() {
-            // Nobody listens any more; the graph is in its file all the same.
+            // The reader of standard output is gone; the graph is in its file all the same.
             self.silent.store(true, Ordering::Relaxed);
         }
     }
 
-    pub(super) fn tell(&self, happening: &Happening<'_>) {
+    pub(super) fn size(&self, queued: u64, figures: &GraphFigures) {
+        self.info(format_args!("Queue: {queued} | Nodes: {} | Edges: {}", figures.nodes, figures.edges));
+    }
+
+    pub(super) fn tell(&self, event: &GraphEvent<'_>) {
+        match event {
+            GraphEvent::Starting { host } => self.info(format_args!("Starting crawl from {host}")),
+            GraphEvent::Resuming { nodes, most } => {
+                self.info(format_args!("Resuming with {nodes} nodes below {most} crawls"));
+            }
+            GraphEvent::Host(happening) => self.host(happening),
+            GraphEvent::Flushing { nodes } => {
+                self.info(format_args!("Flushing {nodes} in-memory nodes to DB"));
+            }
+            GraphEvent::Size { queued, figures } => self.size(*queued, figures),
+            GraphEvent::MetricsWritten { path } => {
+                self.info(format_args!("Metrics written to {}", path.display()));
+            }
+        }
+    }
+
+    fn host(&self, happening: &Happening<'_>) {
         match happening {
             Happening::Fetched { worker, host, depth, links } => {
                 let links = if *links == 1 {
@@ -69,13 +90,13 @@ impl Lines {
             Happening::Refused { url, reason: SkipReason::RobotsUnreachable, detail } => {
                 self.warn(format_args!("Skipped {url} ({detail})"));
             }
-            // Over a limit of the graph: that is what limits are for.
+            // Over a limit of the graph, which is intended.
             Happening::Refused { .. } => {}
         }
     }
 }
 
-/// A name that does not resolve is no worker's failure.
+/// A name that does not resolve is not a worker's failure.
 fn who(worker: Option<u32>) -> String {
     worker.map_or_else(|| String::from("Crawler "), |number| format!("Worker {number} "))
 }

@@ -1,13 +1,10 @@
-//! `graph`: who links to whom. A crawl maps how hosts link to each other; `rank` lists the most important nodes of that
-//! or of any crawl's links, `export` writes files for other programs, `view` a picture.
+//! `graph`: the link graph. A crawl maps how hosts link to each other; `rank` lists the most important nodes of that or
+//! of any crawl's links, `export` writes files for other programs, `view` a picture.
 
 mod crawl;
 mod export;
-mod groups;
 mod lines;
-mod metrics;
 mod rank;
-mod settings;
 mod source;
 mod view;
 

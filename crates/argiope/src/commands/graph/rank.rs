@@ -1,11 +1,11 @@
-//! `graph rank`: the nodes of the highest PageRank.
+//! `graph rank`: the nodes with the highest PageRank.
 
-use super::source::{Source, SourceArgs};
-use crate::commands::selection::{print, print_json};
+use super::source::SourceArgs;
+use crate::commands::output::{print, print_json};
 use argiope_config::{Failure, GlobalOptions};
 use argiope_model::display::{count, counted, printable};
+use argiope_service::link_graph::{LinkGraph, Ranking};
 use clap::Args;
-use serde::Serialize;
 use std::fmt::Write;
 
 #[derive(Debug, Args)]
@@ -27,45 +27,13 @@ pub(crate) struct RankArgs {
     json: bool,
 }
 
-#[derive(Serialize)]
-struct Ranking<'a> {
-    level: &'static str,
-    nodes: usize,
-    edges: usize,
-    iterations: u32,
-    converged: bool,
-    ranking: Vec<Row<'a>>,
-}
-
-#[derive(Serialize)]
-struct Row<'a> {
-    name: &'a str,
-    rank: f64,
-    in_degree: u32,
-    out_degree: u32,
-}
-
 pub(super) fn run(global: &GlobalOptions, args: &RankArgs) -> Result<(), Failure> {
-    let source = Source::gather(global, &args.source)?;
-    let ranked = &source.ranked;
-    let rows = ranked.top(args.limit).into_iter().map(|node| Row {
-        name: ranked.graph.name(node),
-        rank: ranked.rank(node),
-        in_degree: ranked.in_degree(node),
-        out_degree: ranked.out_degree(node),
-    });
-    let ranking = Ranking {
-        level: source.level.one(),
-        nodes: ranked.graph.node_count(),
-        edges: ranked.graph.edge_count(),
-        iterations: ranked.iterations,
-        converged: ranked.converged,
-        ranking: rows.collect(),
-    };
-    if args.json { print_json(&ranking) } else { print(&text(&ranking, &source)) }
+    let graph = args.source.read(global)?;
+    let ranking = graph.ranking(args.limit);
+    if args.json { print_json(&ranking) } else { print(&text(&ranking, &graph)) }
 }
 
-fn text(ranking: &Ranking<'_>, source: &Source) -> String {
+fn text(ranking: &Ranking<'_>, source: &LinkGraph) -> String {
     let mut text = format!(
         "{}: {}, {}\n\n",
         printable(&source.title),
@@ -75,7 +43,7 @@ fn text(ranking: &Ranking<'_>, source: &Source) -> String {
     if !ranking.converged {
         let _ = writeln!(
             text,
-            "Ranks have not settled after {} rounds: they are near, not exact.\n",
+            "Ranks have not converged after {} rounds: they are approximate.\n",
             ranking.iterations
         );
     }

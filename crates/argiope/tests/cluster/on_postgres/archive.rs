@@ -185,7 +185,7 @@ fn what_a_worker_could_not_upload_its_next_start_does_on_s3() {
     assert!(store.keys("", "").is_empty());
     store.server("stop");
     assert_eq!(worker.leave(), 0, "{}", worker.said());
-    assert!(worker.said().contains("stay on this disk"), "{}", worker.said());
+    assert!(worker.said().contains("remain on this disk"), "{}", worker.said());
     assert!(files_of(&site, "one") > 0);
     assert_eq!(site.status()["archive_files_on_disks"], files_of(&site, "one"));
     store.server("start");
@@ -316,7 +316,7 @@ fn a_store_that_cannot_be_used_ends_a_worker_before_it_begins_on_s3() {
     refused(&site, "AWS_SECRET_ACCESS_KEY");
     site.environment = credentials;
     store.server("stop");
-    refused(&site, "cannot be reached");
+    refused(&site, "is unreachable");
     store.server("start");
     // Those who read no content need no store.
     site.environment.clear();
@@ -346,13 +346,13 @@ fn a_list_may_be_an_object_on_s3() {
     };
     for _ in 0..2 {
         let said = ingest("lists/july.txt.gz", "july").ok().stdout;
-        assert!(said.starts_with("12 URLs sent to job 1, 0 left out"), "{said}");
+        assert!(said.starts_with("12 URLs sent to job 1, 0 skipped"), "{said}");
     }
     let said = ingest("lists/plain.txt", "plain").ok().stdout;
     assert!(said.starts_with("1 URL sent to job 2"), "{said}");
     let run = ingest("lists/none.txt", "none");
     assert_eq!(run.code, 1);
-    assert!(run.stderr.contains("s3://argiope-test/lists/none.txt is not there"), "{}", run.stderr);
+    assert!(run.stderr.contains("s3://argiope-test/lists/none.txt does not exist"), "{}", run.stderr);
     let run = ingest("", "none");
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("s3://BUCKET/KEY"), "{}", run.stderr);

@@ -27,7 +27,7 @@ fn a_worker_whose_files_cannot_leave_stops_fetching_and_goes_on_by_itself_on_s3(
     assert!(health.starts_with("HTTP/1.1 200") && health.contains("storage.upload_backlog"), "{health}");
     site.wait_until("the cluster's status to tell", || {
         let status = site.run(&["cluster", "status"]).ok().stdout;
-        status.contains("nothing new is asked for") && status.contains("storage.html_bucket")
+        status.contains("no new requests") && status.contains("storage.html_bucket")
     });
     site.wait_until("what is under way to end", || metric(&port, "crawler_worker_active_fetches") == Some(0));
     let asked = lab.access_log().len();
@@ -110,7 +110,7 @@ fn what_went_with_a_disk_is_told_and_comes_back_with_it_on_s3() {
     site.submit(&second, &[]);
     site.wait_for_end();
     assert_eq!(worker.leave(), 0, "{}", worker.said());
-    assert!(worker.said().contains("are gone"), "{}", worker.said());
+    assert!(worker.said().contains("are lost"), "{}", worker.said());
     assert_whole(&site, &second, DELAY);
     let segments = store.keys("links/", ".zst");
     assert!(segments.iter().all(|key| key.starts_with("links/one-00000001-")), "{segments:?}");

@@ -52,7 +52,9 @@ fn cookies_work_as_far_as_workers_have_them_and_the_rest_is_refused_on_postgres(
         words.extend(more);
         site.run(&words)
     };
-    for (more, why) in [(&["--cookie-jar", "on"], "keeps no cookies"), (&["--ca-file", "x.pem"], "x.pem")] {
+    for (more, why) in
+        [(&["--cookie-jar", "on"], "does not store cookies"), (&["--ca-file", "x.pem"], "x.pem")]
+    {
         let refused = crawl(&[&more[..], &[seeds[0].as_str()]].concat());
         assert_eq!(refused.code, 2, "{}", refused.stderr);
         assert!(refused.stderr.contains(why), "{}", refused.stderr);
@@ -115,7 +117,7 @@ fn what_limits_hold_back_is_told_on_postgres() {
         wanted.map(|row| row["url"].as_str().unwrap().to_owned()).collect::<Vec<String>>()
     };
     let said = site.run(&["crawl", archive, "--max-links", "2", "--max-pages", "20"]).ok().stdout;
-    assert!(said.contains("Held back by limits") && said.contains("fetch with --max-links N"), "{said}");
+    assert!(said.contains("Skipped by limits") && said.contains("fetch with --max-links N"), "{said}");
     let beyond = skipped("over_link_limit");
     let why = site.run(&["why", &beyond[0]]).ok().stdout;
     assert!(why.starts_with("filtered\n") && why.contains("over the link limit of http"), "{why}");
@@ -154,7 +156,7 @@ fn a_worker_that_hangs_for_longer_than_its_lease_does_no_harm_on_postgres() {
     [&hung, &stopped].iter().for_each(|worker| worker.resume());
     // One that is to end does not join again.
     assert_eq!(stopped.code(), 0, "{}", stopped.said());
-    assert!(stopped.said().contains("others take the shards"), "{}", stopped.said());
+    assert!(stopped.said().contains("other workers take the shards"), "{}", stopped.said());
     site.wait_for_end();
     assert_whole(&site, &lab, DELAY);
     assert!(hung.is_alive(), "{}", hung.said());
@@ -267,6 +269,6 @@ fn a_name_that_is_up_is_refused_to_a_second_worker_on_postgres() {
     site.wait_until("the first", || site.shares().contains_key("twin"));
     let run = site.run(&["worker", "--name", "twin", "--data", "elsewhere"]);
     assert_eq!(run.code, 1, "{}", run.stderr);
-    assert!(run.stderr.contains("named twin is up already"), "{}", run.stderr);
+    assert!(run.stderr.contains("named twin is already running"), "{}", run.stderr);
     assert!(first.is_alive());
 }

@@ -81,7 +81,7 @@ fn a_worker_starts_while_redis_is_away_and_uses_it_when_it_is_back_on_redis() {
     assert_eq!(is_up(&address, "redis"), Some(false));
     let said = worker.said();
     assert_eq!(said.matches("WARN").count(), 1, "{said}");
-    assert!(said.contains("Redis is unreachable; going on without it"), "{said}");
+    assert!(said.contains("Redis is unreachable; continuing without it"), "{said}");
     site.one_server("start", "redis");
     site.wait_until("redis to be there", || is_up(&address, "redis") == Some(true));
     site.wait_until("live figures", || site.status()["live"]["one"]["memory_bytes"].as_u64() > Some(0));
@@ -169,7 +169,7 @@ fn an_outage_of_the_database_beyond_the_lease_repeats_no_request_on_postgres() {
         let missed = worker.said().matches("PostgreSQL is unreachable; no new requests").count();
         assert!((1..=2).contains(&missed), "{}", worker.said());
         assert!(worker.said().matches("inboxes cannot be read").count() <= 2, "{}", worker.said());
-        assert!(!worker.said().contains("joins again"), "{}", worker.said());
+        assert!(!worker.said().contains("joining again"), "{}", worker.said());
     }
     assert_eq!(site.sql("SELECT count(*) FROM former_members"), "0");
 }
@@ -214,7 +214,7 @@ fn a_command_waits_for_the_database_as_long_as_it_is_told_on_postgres() {
     let follow = |name: &str, limit: &str| {
         site.write("cluster.yaml", &limited(limit));
         let follower = site.start(name, &words);
-        site.wait_until("it to follow", || follower.said().contains("no worker is up"));
+        site.wait_until("it to follow", || follower.said().contains("no worker is running"));
         follower
     };
     let (mut hasty, mut patient) = (follow("hasty", "2s"), follow("patient", "null"));
@@ -250,7 +250,7 @@ fn a_command_that_is_stopped_while_the_database_hangs_does_not_wait_for_it_on_po
     words.extend(seeds.iter().map(String::as_str));
     let follow = |name: &str| {
         let follower = site.start(name, &words);
-        site.wait_until("it to follow", || follower.said().contains("no worker is up"));
+        site.wait_until("it to follow", || follower.said().contains("no worker is running"));
         follower
     };
     let (mut once, mut twice) = (follow("once"), follow("twice"));
@@ -278,7 +278,7 @@ struct Server {
 
 const POSTGRES: Server =
     Server { name: "postgres", dependency: "postgresql", noted_as: "storage.metadata_db_url" };
-const REDIS: Server = Server { name: "redis", dependency: "redis", noted_as: "redis does not answer" };
+const REDIS: Server = Server { name: "redis", dependency: "redis", noted_as: "Redis does not respond" };
 const KAFKA: Server = Server { name: "kafka", dependency: "kafka", noted_as: "cluster.kafka_brokers" };
 const S3: Server = Server { name: "s3", dependency: "object_store", noted_as: "storage.html_bucket" };
 
@@ -411,7 +411,7 @@ fn a_worker_that_is_stopped_while_a_server_is_away_waits_no_longer_than_it_has_t
     assert!(first.is_alive(), "{}", first.said());
     site.one_server("start", "kafka");
     assert_eq!(first.code(), 0, "{}", first.said());
-    assert!(first.said().contains("all is stored"), "{}", first.said());
+    assert!(first.said().contains("everything is stored"), "{}", first.said());
     site.wait_until("the others to have all", || {
         let shares = site.shares();
         shares.get("second") == Some(&8) && shares.get("third") == Some(&8)
@@ -421,11 +421,11 @@ fn a_worker_that_is_stopped_while_a_server_is_away_waits_no_longer_than_it_has_t
     site.one_server("stop", "postgres");
     [&second, &third].iter().for_each(|worker| worker.stop());
     // And told twice it does not wait for that.
-    site.wait_until("it to be stopping", || third.said().contains("once more stops at once"));
+    site.wait_until("it to be stopping", || third.said().contains("a second signal stops at once"));
     third.stop();
     assert_eq!(third.code(), 130, "{}", third.said());
     assert_eq!(second.code(), 0, "{}", second.said());
-    assert!(second.said().contains("others take the shards"), "{}", second.said());
+    assert!(second.said().contains("other workers take the shards"), "{}", second.said());
     site.one_server("start", "postgres");
     let mut fourth = site.worker("fourth");
     site.wait_for_end();

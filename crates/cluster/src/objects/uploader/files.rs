@@ -1,8 +1,8 @@
-//! The upload of one file: as it is, or page by page. What is there already is verified and not uploaded again.
+//! Uploads one file: as it is, or page by page. Existing objects are verified and not uploaded again.
 
 use super::{Kind, Source};
 use crate::objects::reader::file_key;
-use crate::objects::{Facts, Layout, Objects, Stored, pages};
+use crate::objects::{Layout, ObjectMetadata, Objects, Stored, pages};
 use argiope_store::archive::{ArchiveSpool, Position};
 use argiope_store::error::{ErrorKind, Result, StoreError};
 use sha2::{Digest, Sha256};
@@ -16,12 +16,12 @@ const SHA256: &str = "sha256";
 pub(super) struct FileUpload<'a> {
     pub(super) objects: &'a dyn Objects,
     pub(super) layout: Layout,
-    /// Ends it between two pages.
+    /// Stops it between two pages.
     pub(super) stop: &'a AtomicBool,
 }
 
 impl FileUpload<'_> {
-    /// Gives what the store has of the file then.
+    /// Returns what the store then has of the file.
     pub(super) fn run(&self, source: &Source, file: &Position) -> Result<Vec<Stored>> {
         let path = source.spool.path(&file.file);
         Ok(match (&source.kind, self.layout) {
@@ -44,7 +44,7 @@ impl FileUpload<'_> {
 
     fn links(&self, worker: &str, position: &Position, path: &Path) -> Result<Stored> {
         let hash = hash_of(position, path)?;
-        // A catalogue that was restored may give the number of a segment that is in the store to another one.
+        // A restored catalogue may assign the number of a stored segment to another one.
         let key = format!("links/{worker}-{:0>8}-{}.zst", position.file, hash.get(..16).unwrap_or(&hash));
         if !self.is_there(&key, position, &hash)? {
             self.put(&key, path, hash)?;
@@ -63,15 +63,15 @@ impl FileUpload<'_> {
         self.objects.put_file(key, path, &vec![(SHA256.to_owned(), hash)])
     }
 
-    /// True if it was uploaded before, and not reported.
+    /// True if it was uploaded before, but not recorded.
     fn is_there(&self, key: &str, position: &Position, hash: &str) -> Result<bool> {
         match self.objects.head(key)? {
             None => Ok(false),
             Some(head) if head.length == position.length && head.fact(SHA256) == Some(hash) => Ok(true),
             Some(_) => {
                 let message = format!(
-                    "another file of this name is in {}: two workers have the same name, or one of them lost its disk; \
-                     start each worker with a --name of its own",
+                    "another file of this name is in {}: two workers have the same name, or one of them lost its \
+                     disk; give each worker its own --name",
                     self.objects.place()
                 );
                 Err(StoreError::new(ErrorKind::Usage, key, message))
@@ -79,16 +79,20 @@ impl FileUpload<'_> {
         }
     }
 
-    /// Uploads the index beside the file, where it has one.
+    /// Uploads the index beside the file, if it has one.
     fn index(&self, position: &Position, path: &Path) -> Result<()> {
         let Some(name) = position.file.strip_suffix(".warc.gz") else { return Ok(()) };
         let name = format!("{name}.cdxj");
         let index = path.with_file_name(&name);
-        if index.exists() { self.objects.put_file(&file_key(&name), &index, &Facts::new()) } else { Ok(()) }
+        if index.exists() {
+            self.objects.put_file(&file_key(&name), &index, &ObjectMetadata::new())
+        } else {
+            Ok(())
+        }
     }
 }
 
-/// The hash of a file that is as long as it should be.
+/// The hash of a file that has the expected length.
 fn hash_of(position: &Position, path: &Path) -> Result<String> {
     let failed = |error| StoreError::io(path.display().to_string(), error);
     let length = std::fs::metadata(path).map_err(failed)?.len();

@@ -30,7 +30,7 @@ struct Source {
 #[derive(Clone)]
 enum Kind {
     Archive(Arc<dyn ArchiveSpool>),
-    /// Of this worker.
+    /// Files of this worker.
     Links(String),
 }
 
@@ -48,7 +48,7 @@ fn waiting(sources: &[Source]) -> (u64, u64) {
     waiting.fold((0, 0), |(files, bytes), file| (files + 1, bytes + file.length))
 }
 
-/// What the thread has counted.
+/// The counters of the thread.
 #[derive(Default)]
 struct Figures(Mutex<UploadStatus>);
 
@@ -89,8 +89,8 @@ impl Uploader {
         UploadStatus { waiting_files, waiting_bytes, ..self.figures.lock().clone() }
     }
 
-    /// Ends all files and uploads them, but begins none after `limit`; for a worker that leaves, when its appenders are
-    /// closed and everything is committed. What is left stays on the disk for the next start.
+    /// Finishes all files and uploads them, but starts none after `limit`; for a worker that stops, when its appenders
+    /// are closed and everything is committed. The rest stays on the disk for the next start.
     pub fn begin_drain(&self, limit: Duration) {
         self.follower.begin_drain(Some(limit));
     }

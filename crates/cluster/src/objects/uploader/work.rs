@@ -1,4 +1,4 @@
-//! What the uploader does at each step: end old files, upload one that is finished, check that the store is there.
+//! Each step of the uploader: finish old files, upload one finished file, check that the store is reachable.
 
 use super::files::FileUpload;
 use super::{Figures, Source};
@@ -12,13 +12,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// After a file that could not be ended.
+/// After a file that could not be finished.
 const RETRY_ENDING: Duration = Duration::from_secs(30);
-/// A file that cannot be uploaded for a reason of its own is tried again after this.
+/// A file that fails for its own reason is retried after this time.
 const SET_ASIDE: Duration = Duration::from_secs(600);
-/// How often a store that is not used is checked.
+/// How often an unused store is checked.
 const CHECK_EVERY: Duration = Duration::from_secs(5);
-/// Pages reported at once.
+/// Pages recorded at once.
 const REPORTED_AT_ONCE: usize = 500;
 
 pub(super) struct Uploading {
@@ -27,9 +27,9 @@ pub(super) struct Uploading {
     options: UploadOptions,
     on_stored: OnStored,
     figures: Arc<Figures>,
-    /// Files that cannot be uploaded, and when they are tried again.
+    /// Files that failed, and when they are retried.
     set_aside: HashMap<Arc<str>, Instant>,
-    /// When the store last answered.
+    /// When the store last responded.
     answered: Instant,
 }
 
@@ -45,11 +45,11 @@ impl Uploading {
         Uploading { sources, objects, options, on_stored, figures, set_aside, answered }
     }
 
-    /// Ends files that have been open for long, or all of them. Gives how long until the next one is old enough.
+    /// Finishes files that have been open for long, or all of them. Returns how long until the next one is old enough.
     fn end_old_files(&self, all: bool) -> Option<Duration> {
         let age = if all { Duration::ZERO } else { self.options.rotate_after };
         let now = now();
-        // One millisecond more, for a file that was begun in this very one.
+        // One millisecond more, for a file that was started in this very one.
         let begun_before = now.0.saturating_sub(millis(age)) + u64::from(all);
         let looks = self.sources.iter().map(|source| match source.spool.end_files(Millis(begun_before)) {
             Ok(oldest) => oldest.map(|begun| {
@@ -57,14 +57,14 @@ impl Uploading {
                 Duration::from_millis(due.saturating_sub(now.0))
             }),
             Err(error) => {
-                tracing::error!(%error, "cannot end a file");
+                tracing::error!(%error, "cannot finish a file");
                 Some(RETRY_ENDING)
             }
         });
         looks.flatten().min()
     }
 
-    /// The oldest file that is finished and not set aside.
+    /// The oldest finished file that is not waiting for a retry.
     fn next_file(&mut self) -> Result<Option<(Source, Position)>> {
         self.set_aside.retain(|_, until| *until > Instant::now());
         let mut is_anything_left = false;
@@ -82,7 +82,7 @@ impl Uploading {
         Ok(None)
     }
 
-    /// Uploads a file, reports it and deletes it here.
+    /// Uploads a file, records it and deletes it here.
     fn upload(&mut self, source: &Source, file: &Position, turn: &Turn<'_>) -> Result<()> {
         let upload =
             FileUpload { objects: &*self.objects, layout: self.options.layout, stop: turn.stop_flag() };
@@ -108,7 +108,7 @@ impl Uploading {
         Ok(())
     }
 
-    /// So that an outage is known before something waits for the store.
+    /// Detects an outage before a file waits for the store.
     fn check_store(&mut self) -> Result<()> {
         if self.answered.elapsed() >= CHECK_EVERY {
             self.objects.check()?;
@@ -117,7 +117,7 @@ impl Uploading {
         Ok(())
     }
 
-    /// A file that is set aside is trouble all the same.
+    /// A file that waits for a retry still counts as a problem.
     fn note_answer(&mut self) {
         self.answered = Instant::now();
         if self.set_aside.is_empty() {
@@ -159,9 +159,9 @@ impl Follow for Uploading {
     fn step(&mut self, turn: &Turn<'_>) -> Result<Step> {
         let answered = self.answered;
         self.advance(turn).map_err(|error| {
-            // A store that has just taken something is there: then that could not be reported.
+            // The store has just accepted an object, so recording it failed.
             self.note_failure(&error, self.answered == answered);
-            // Whatever is wrong, files wait until an operator has solved it.
+            // Whatever is wrong, files wait until an operator has fixed it.
             StoreError { kind: ErrorKind::Unreachable, ..error }
         })
     }

@@ -84,7 +84,7 @@ fn what_is_written_for_a_shard_that_another_has_is_left_out() {
     first.write(vec![host(3, b"late"), host(4, b"later"), Change::Received { shard: 3, offset: 9 }]);
     assert_eq!(hosts(&scratch), ["3 mine", "4 later"]);
     assert_eq!(scratch.number("SELECT applied FROM shards WHERE shard = 3"), 0);
-    let lost = first.wait("loss", |news| match news {
+    let lost = first.wait("loss", |events| match events {
         MemberEvent::Lost { shard } => Some(*shard),
         _ => None,
     });

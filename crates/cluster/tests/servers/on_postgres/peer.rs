@@ -26,14 +26,14 @@ pub(crate) struct Peer {
     pub(crate) state: PostgresState,
     /// The shards it has, and how their last owners ended.
     pub(crate) shards: BTreeMap<u16, LastStop>,
-    news: Receiver<Vec<MemberEvent>>,
+    events: Receiver<Vec<MemberEvent>>,
     waiting: Vec<MemberEvent>,
 }
 
 impl Peer {
     pub(crate) fn join(scratch: &Scratch, worker: &str) -> Peer {
         let owner = format!("{worker}#1");
-        let (tell, news) = channel();
+        let (on_events, events) = channel();
         let epochs = Arc::new(Epochs::default());
         let options = MemberOptions {
             worker: worker.into(),
@@ -46,30 +46,30 @@ impl Peer {
         let sender = MessageSender::new(&Transport::Inbox, worker, "test").unwrap();
         let state =
             PostgresState::open(&scratch.database(), worker, Arc::clone(&epochs), sender, None).unwrap();
-        let tell = Arc::new(move |news| {
-            let _ = tell.send(news);
+        let on_events = Arc::new(move |events| {
+            let _ = on_events.send(events);
         });
         let (members, membership) =
-            Members::join(&scratch.database(), options, Arc::clone(&epochs), tell).unwrap();
+            Members::join(&scratch.database(), options, Arc::clone(&epochs), on_events).unwrap();
         let Membership { member, lease } = membership;
         let (shards, waiting) = (BTreeMap::new(), Vec::new());
-        Peer { owner, members, says: member, lease, epochs, state, shards, news, waiting }
+        Peer { owner, members, says: member, lease, epochs, state, shards, events, waiting }
     }
 
-    /// The next of its news that `is_it` takes; those before it are gone. Shards that others are to have go at once.
+    /// The next of its events that `is_it` takes; those before it are gone. Shards that others are to have go at once.
     pub(crate) fn wait<T>(&mut self, what: &str, mut is_it: impl FnMut(&MemberEvent) -> Option<T>) -> T {
         let until = Instant::now() + PATIENCE;
         loop {
             while !self.waiting.is_empty() {
-                let news = self.waiting.remove(0);
-                self.hear(&news);
-                if let Some(found) = is_it(&news) {
+                let events = self.waiting.remove(0);
+                self.note_event(&events);
+                if let Some(found) = is_it(&events) {
                     return found;
                 }
             }
             let left = until.saturating_duration_since(Instant::now());
             self.waiting =
-                self.news.recv_timeout(left).unwrap_or_else(|_| panic!("{}: no {what}", self.owner));
+                self.events.recv_timeout(left).unwrap_or_else(|_| panic!("{}: no {what}", self.owner));
         }
     }
 
@@ -78,15 +78,15 @@ impl Peer {
         let until = Instant::now() + PATIENCE;
         while !is_so() {
             assert!(Instant::now() < until, "{}: waited for {what}", self.owner);
-            let more = self.news.recv_timeout(Duration::from_millis(100)).unwrap_or_default();
-            for news in std::mem::take(&mut self.waiting).into_iter().chain(more) {
-                self.hear(&news);
+            let more = self.events.recv_timeout(Duration::from_millis(100)).unwrap_or_default();
+            for events in std::mem::take(&mut self.waiting).into_iter().chain(more) {
+                self.note_event(&events);
             }
         }
     }
 
-    fn hear(&mut self, news: &MemberEvent) {
-        match news {
+    fn note_event(&mut self, events: &MemberEvent) {
+        match events {
             MemberEvent::Taken { shard, last_stop } => {
                 assert_eq!(self.shards.insert(*shard, *last_stop), None, "{} has {shard} twice", self.owner);
             }
@@ -105,9 +105,9 @@ impl Peer {
     /// Until it has so many shards.
     pub(crate) fn wait_for_shards(&mut self, count: usize) {
         while self.shards.len() != count {
-            self.wait("change of shards", |news| {
+            self.wait("change of shards", |events| {
                 matches!(
-                    news,
+                    events,
                     MemberEvent::Taken { .. } | MemberEvent::HandOver { .. } | MemberEvent::Lost { .. }
                 )
                 .then_some(())
@@ -116,7 +116,7 @@ impl Peer {
     }
 
     pub(crate) fn wait_for_messages(&mut self) -> (u16, Vec<(u64, Vec<u8>)>) {
-        self.wait("messages", |news| match news {
+        self.wait("messages", |events| match events {
             MemberEvent::Delivery { shard, messages } => Some((*shard, messages.clone())),
             _ => None,
         })
@@ -125,7 +125,7 @@ impl Peer {
     /// Asks for pages until it has an answer.
     pub(crate) fn take_pages(&mut self, job: JobId) -> u64 {
         self.says.wants_pages(job);
-        self.wait("pages", |news| match news {
+        self.wait("pages", |events| match events {
             MemberEvent::Granted { pages, .. } => Some(*pages),
             _ => None,
         })
