@@ -492,7 +492,7 @@ const CLUSTER: &[Key] = &[
         .example("/etc/argiope/kafka-ca.pem")
         .otherwise("the system's"),
     Key::new("kafka_sasl_mechanism", Kind::Word(&["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]))
-        .about("How the username and password are proved, for the protocols that begin with SASL."),
+        .about("SASL mechanism of SASL_PLAINTEXT and SASL_SSL."),
     Key::new("kafka_sasl_username", Kind::Text)
         .or_null()
         .about("Required for SASL_PLAINTEXT and SASL_SSL.")
@@ -504,7 +504,7 @@ const CLUSTER: &[Key] = &[
         .example("\"${KAFKA_PASSWORD}\"")
         .otherwise("none"),
     Key::new("kafka_compression", Kind::Word(&["none", "gzip", "snappy", "lz4", "zstd"]))
-        .about("Compression of what is written to Kafka; all of them are read."),
+        .about("Compression of written records; all of these can be read."),
     Key::new("shards", Kind::Whole { least: 1, most: 65_535 })
         .about("Number of shards that root domains are spread over; fixed when a data directory or cluster is created.")
         .unit("shards")

@@ -263,6 +263,7 @@ fn bad_deliveries_are_as_bad_as_announced() {
         client.more().unwrap();
     }
 
+    // Silence is what is asked for: there is no event in it.
     let mut client = Client::connect(&lab, 0);
     client.stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
     let silence = client.get("/t/never", "").err().map(|error| error.kind());

@@ -10,7 +10,6 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use serde_json::json;
 use std::sync::Arc;
 
 /// Returns the state of the process; called for each request.
@@ -25,25 +24,13 @@ pub(crate) fn routes(source: VitalsSource) -> Router {
 }
 
 async fn health(State(source): State<VitalsSource>) -> Response {
-    let vitals = source();
-    let all_up = vitals.dependencies.iter().all(|dependency| dependency.up);
-    let dependencies: serde_json::Map<_, _> = vitals
-        .dependencies
-        .iter()
-        .map(|it| (it.name.to_owned(), json!({"up": it.up, "detail": it.detail})))
-        .collect();
-    Json(json!({
-        "status": if all_up { "ok" } else { "degraded" },
-        "state": vitals.lifecycle,
-        "dependencies": dependencies,
-    }))
-    .into_response()
+    Json(source().health()).into_response()
 }
 
 async fn ready(State(source): State<VitalsSource>) -> Response {
-    let lifecycle = source().lifecycle;
-    let status = if lifecycle.is_ready() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, Json(json!({"ready": lifecycle.is_ready(), "state": lifecycle}))).into_response()
+    let readiness = source().readiness();
+    let status = if readiness.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, Json(readiness)).into_response()
 }
 
 async fn metrics(State(source): State<VitalsSource>) -> Response {

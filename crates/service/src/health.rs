@@ -3,6 +3,7 @@
 use argiope_cluster::objects::UploadStatus;
 use argiope_engine::Status;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// The phase of a process between its start and its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -60,4 +61,68 @@ pub struct Vitals {
     pub dependencies: Vec<Dependency>,
     pub status: Status,
     pub worker: Option<WorkerVitals>,
+}
+
+/// The answer to a probe for health.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Health {
+    /// `ok`, or `degraded` while something that the process needs is away.
+    pub status: &'static str,
+    pub state: Lifecycle,
+    /// By name.
+    pub dependencies: BTreeMap<&'static str, DependencyHealth>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DependencyHealth {
+    pub up: bool,
+    pub detail: Option<String>,
+}
+
+/// The answer to a probe for readiness.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Readiness {
+    pub ready: bool,
+    pub state: Lifecycle,
+}
+
+impl Vitals {
+    pub fn health(self) -> Health {
+        let all_up = self.dependencies.iter().all(|dependency| dependency.up);
+        let dependencies = self.dependencies.into_iter();
+        Health {
+            status: if all_up { "ok" } else { "degraded" },
+            state: self.lifecycle,
+            dependencies: dependencies
+                .map(|Dependency { name, up, detail }| (name, DependencyHealth { up, detail }))
+                .collect(),
+        }
+    }
+
+    pub fn readiness(&self) -> Readiness {
+        Readiness { ready: self.lifecycle.is_ready(), state: self.lifecycle }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_degraded_while_anything_it_needs_is_away() {
+        let vitals = |up| Vitals {
+            lifecycle: Lifecycle::Member,
+            dependencies: vec![
+                Dependency { name: "disk", up: true, detail: None },
+                Dependency { name: "redis", up, detail: None },
+            ],
+            status: Status::default(),
+            worker: None,
+        };
+        assert_eq!(vitals(true).health().status, "ok");
+        assert!(vitals(false).readiness().ready);
+        let health = vitals(false).health();
+        assert_eq!(health.status, "degraded");
+        assert!(health.dependencies["disk"].up && !health.dependencies["redis"].up);
+    }
 }

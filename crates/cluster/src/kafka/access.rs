@@ -1,4 +1,4 @@
-//! How to connect to brokers: addresses, TLS, login, and the codec for writing.
+//! How to connect to brokers: addresses, encryption, login; and the codec of what is written to them.
 
 use super::SETTING;
 use super::codecs::Codec;

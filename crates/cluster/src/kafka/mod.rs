@@ -9,7 +9,7 @@
 //! | `robots_cache_miss` | 1 | 7 days | notices: a robots.txt was not known |
 //!
 //! There is no consumer group: partitions are assigned by lease, and offsets are stored with what was applied. Every
-//! write waits for all in-sync replicas, and a retried write is stored once ([`producer`]). An unreachable broker is a
+//! write waits for all in-sync replicas and is idempotent: a retried write is stored once. An unreachable broker is a
 //! [`ServerErrorKind::Unavailable`], and the next call tries again: connections, leaders and brokers are looked up again
 //! automatically.
 //!

@@ -1,8 +1,8 @@
 //! The idempotent producer: Kafka stores a batch once, however often it is sent.
 //!
-//! Each client has a number from the cluster, and the batches of each partition are numbered in their order. A broker
-//! answers a batch that it has already as it answered the first time. A number must not be used for other records than
-//! those it was given to: after a write that failed, nobody knows which batches are stored, and a new producer begins.
+//! Each client gets a producer id from the cluster, and numbers the records of each partition. A broker that receives a batch
+//! again returns the response of the first time. A sequence number must not be used for other records: after a failed
+//! write it is unknown which batches are stored, so the next write uses a new producer id.
 
 use super::brokers::{Kafka, refused};
 use super::connection::{ANSWER_LIMIT, Question};
@@ -18,7 +18,7 @@ impl Question for InitProducerIdRequest {
     type Answer = InitProducerIdResponse;
 }
 
-/// Who writes a batch, and the number of its first record among those of its partition.
+/// The producer of a batch, and the sequence number of its first record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     pub(super) producer_id: i64,
@@ -30,7 +30,7 @@ pub(super) struct Stamp {
 pub(super) struct Producer {
     id: i64,
     epoch: i16,
-    /// The next number of each partition, by topic.
+    /// The next sequence number of each partition, by topic.
     next: HashMap<String, HashMap<i32, i32>>,
 }
 
@@ -39,7 +39,7 @@ impl Producer {
         Producer { id, epoch, next: HashMap::new() }
     }
 
-    /// For the next batch of the partition, of so many records.
+    /// For the next batch of the partition.
     pub(super) fn stamp(&mut self, topic: &str, partition: i32, records: usize) -> Stamp {
         if !self.next.contains_key(topic) {
             self.next.insert(topic.to_owned(), HashMap::new());
@@ -53,7 +53,7 @@ impl Producer {
     }
 }
 
-/// Numbers go on from 0 after the greatest one.
+/// After the greatest number comes 0.
 fn after(sequence: i32, records: usize) -> i32 {
     let records = i64::try_from(records).unwrap_or(i64::MAX);
     let next = i64::from(sequence).saturating_add(records) % (i64::from(i32::MAX) + 1);
@@ -61,10 +61,10 @@ fn after(sequence: i32, records: usize) -> i32 {
 }
 
 impl Kafka {
-    /// A number for a producer, from any broker.
+    /// A new producer id, from any broker.
     pub(super) fn new_producer(&mut self) -> Result<Producer> {
         let timeout = i32::try_from(ANSWER_LIMIT.as_millis()).unwrap_or(i32::MAX);
-        // Without a transaction it has no number to go on with, and asks for a new one.
+        // No transaction, and no earlier producer id to continue.
         let request = InitProducerIdRequest::default()
             .with_transactional_id(None)
             .with_transaction_timeout_ms(timeout)

@@ -58,7 +58,7 @@ impl Kafka {
         if records.is_empty() {
             return Ok(LastOffsets::new());
         }
-        // It is put back when all is written: after an error nobody knows which of its numbers are used up.
+        // It is put back after all is written: after an error, it is unknown which sequence numbers are used.
         let mut producer = match self.producer.take() {
             Some(producer) => producer,
             None => self.retried(topic, Kafka::new_producer)?,
@@ -89,7 +89,7 @@ impl Kafka {
                     if !error.is_retryable() || tried == TRIES {
                         return Err(error);
                     }
-                    tracing::debug!(%error, topic, "write is tried again");
+                    tracing::debug!(%error, topic, "write failed; retrying");
                 }
             }
             std::thread::sleep(pause);
@@ -182,7 +182,7 @@ fn batched<'a>(
     Ok(unwritten)
 }
 
-/// Packs the batches, with the next numbers of this producer.
+/// Packs the batches with the next sequence numbers of this producer.
 fn pack(topic: &str, unwritten: &mut Unwritten<'_>, producer: &mut Producer, codec: Codec) -> Result<()> {
     let now = i64::try_from(now().0).unwrap_or(i64::MAX);
     for (partition, batches) in unwritten {
@@ -197,7 +197,7 @@ fn pack(topic: &str, unwritten: &mut Unwritten<'_>, producer: &mut Producer, cod
     Ok(())
 }
 
-/// Whether the broker does not go on with the numbers of this producer, because it has lost what it knew of it.
+/// Whether the broker rejects the sequence numbers of this producer, because it lost its state.
 fn is_out_of_sequence(error: &ServerError) -> bool {
     let cause = std::error::Error::source(error).and_then(|source| source.downcast_ref::<ResponseError>());
     cause.is_some_and(is_of_the_sequence)
@@ -214,7 +214,7 @@ fn is_of_the_sequence(error: &ResponseError) -> bool {
     )
 }
 
-/// One at least.
+/// At least one.
 fn as_many_as_fit(records: &[&Outgoing<'_>]) -> usize {
     let mut bytes = 0;
     let fitting = records.iter().take_while(|record| {

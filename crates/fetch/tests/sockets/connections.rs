@@ -95,7 +95,7 @@ fn a_host_that_keeps_connections_for_a_moment_only_gets_a_new_one_after_it() {
             server.get("/").from(&fetcher).await.unwrap();
         }
         assert_eq!(fetcher.idle_connections(), 2);
-        // Half of its second is left to the host.
+        // Half of its second is left to the host. It is a time that the fetcher keeps, on the clock.
         tokio::time::sleep(Duration::from_millis(600)).await;
         assert!(!short.get("/").from(&fetcher).await.unwrap().reused);
         assert!(long.get("/").from(&fetcher).await.unwrap().reused);

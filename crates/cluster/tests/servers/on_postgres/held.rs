@@ -60,6 +60,8 @@ fn ten_thousand_ended_visits_are_held_while_kafka_does_not_answer_and_then_fetch
         says.send(()).unwrap();
         state.sync().unwrap();
     });
+    // A thread that is held back says nothing, and nothing else happens here that could be waited for. What is not held back
+    // says so within the second.
     assert!(said.recv_timeout(Duration::from_secs(1)).is_err(), "one more was not waited for");
     open(listener, kafka);
     applying.join().unwrap();
