@@ -208,7 +208,7 @@ fn brokers_that_are_not_there_are_named_with_the_setting() {
         Topics { prefix: String::new(), shards: 1 }.verify(&mut Kafka::new(&brokers).unwrap()).unwrap_err();
     assert_eq!(error.kind, ServerErrorKind::Unavailable);
     let text = error.to_string();
-    assert!(text.starts_with("cluster.kafka_brokers: Kafka cannot be reached"), "{text}");
+    assert!(text.starts_with("cluster.kafka_brokers: Kafka is unreachable"), "{text}");
     assert!(brokers.split(',').all(|broker| text.contains(broker)), "{text}");
 }
 

@@ -1,7 +1,7 @@
 //! [`Engine`]: a running crawl, from start to end. [`crate::handle`] reads its status and controls it.
 
 use crate::blocked::Blocked;
-use crate::committer::CommitQueue;
+use crate::commit_queue::CommitQueue;
 use crate::config::{EngineConfig, Ports};
 use crate::error::EngineError;
 use crate::handle::EngineHandle;

@@ -1,6 +1,6 @@
 //! [`EngineHandle`]: how other threads read the status of a running crawl and control it.
 
-use crate::committer::CommitQueue;
+use crate::commit_queue::CommitQueue;
 use crate::engine::Stop;
 use crate::error::EngineError;
 use crate::job::JobStart;

@@ -13,6 +13,7 @@
 
 mod blocked;
 mod classify;
+mod commit_queue;
 mod committer;
 mod config;
 mod content;

@@ -8,7 +8,7 @@
 //! | scheduler -> syncer | there is something to make durable | 1 |
 
 use crate::blocked;
-use crate::committer::CommitQueue;
+use crate::commit_queue::CommitQueue;
 use crate::config::EngineConfig;
 use crate::engine::{Ended, JobOutcome, Stop};
 use crate::error::EngineError;

@@ -11,7 +11,8 @@
 //! or a hop may be there beside the visit it follows; then the last one of them counts.
 
 use crate::classify::{self, Decision};
-use crate::committer::{Committer, Load};
+use crate::commit_queue::Load;
+use crate::committer::Committer;
 use crate::error::EngineError;
 use crate::job::{JobContext, Jobs};
 use crate::robots;

@@ -1,6 +1,7 @@
 //! Everything before the threads of a crawl start: opens stores, restores the frontier, queues seeds.
 
-use crate::committer::{CommitQueue, Committer};
+use crate::commit_queue::CommitQueue;
+use crate::committer::Committer;
 use crate::config::{EngineConfig, Ports};
 use crate::duplicate_bodies::DuplicateBodies;
 use crate::engine::OutputFile;

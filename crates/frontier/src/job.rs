@@ -1,13 +1,18 @@
 //! The frontier's state of a job: its limits, its counts, and its record on disk. The job's rules (scope, filters) are
 //! applied earlier; see [`crate::admission`].
 
+mod evictions;
+mod subdomains;
+
+pub(crate) use evictions::Evictions;
+pub(crate) use subdomains::Subdomains;
+
 use crate::codec::{CodecError, Reader, put_number, put_text};
-use crate::hash::{FastMap, FastSet};
+use crate::hash::FastMap;
 use crate::queue::OrderKey;
 use crate::ready::HostIndex;
 use argiope_model::{JobId, JobSpec, NewUrlRate, NormalForm, NormalRules, Resources, TrapRules};
 use std::collections::{HashMap, VecDeque};
-use std::hash::BuildHasher;
 use std::time::Duration;
 
 /// 2: counts per shard. Version 1 had one record for all of them.
@@ -311,104 +316,6 @@ impl Job {
     }
 }
 
-/// The hosts of a job, counted by root domain, in one set, because most domains have one host. Root domains are
-/// identified by their keyed hash, like URLs in the seen-set.
-#[derive(Debug, Default)]
-pub(crate) struct Subdomains {
-    hosts: FastSet<HostIndex>,
-    by_root: FastMap<u64, u32>,
-}
-
-impl Subdomains {
-    pub(crate) fn count(&self, root: &str) -> u32 {
-        self.by_root.get(&self.key(root)).copied().unwrap_or(0)
-    }
-
-    pub(crate) fn contains(&self, host: HostIndex) -> bool {
-        self.hosts.contains(&host)
-    }
-
-    pub(crate) fn insert(&mut self, root: &str, host: HostIndex) {
-        if !self.hosts.insert(host) {
-            return;
-        }
-        *self.by_root.entry(self.key(root)).or_default() += 1;
-    }
-
-    pub(crate) fn remove(&mut self, root: &str, host: HostIndex) {
-        if self.hosts.remove(&host)
-            && let Some(count) = self.by_root.get_mut(&self.by_root.hasher().hash_one(root))
-        {
-            *count = count.saturating_sub(1);
-        }
-    }
-
-    fn key(&self, root: &str) -> u64 {
-        self.by_root.hasher().hash_one(root)
-    }
-}
-
-/// Lazy eviction from a capped queue: an evicted entry stays where it is and is skipped when it reaches the head.
-#[derive(Debug)]
-pub(crate) struct Evictions {
-    queued: [u64; 102],
-    evicted: [u64; 102],
-    total: u64,
-}
-
-impl Default for Evictions {
-    fn default() -> Evictions {
-        Evictions { queued: [0; 102], evicted: [0; 102], total: 0 }
-    }
-}
-
-impl Evictions {
-    pub(crate) fn queued(&mut self, rank: u8) {
-        if let Some(count) = self.queued.get_mut(usize::from(rank)) {
-            *count += 1;
-        }
-    }
-
-    /// Makes room for an entry of `rank`; false if nothing queued is worse.
-    pub(crate) fn make_room(&mut self, rank: u8) -> bool {
-        let worse = (usize::from(rank) + 1)..self.queued.len();
-        for at in worse.rev() {
-            if let (Some(queued), Some(evicted)) = (self.queued.get_mut(at), self.evicted.get_mut(at))
-                && *queued > 0
-            {
-                *queued -= 1;
-                *evicted += 1;
-                self.total += 1;
-                return true;
-            }
-        }
-        false
-    }
-
-    /// An entry of `rank` reaches the head: whether it is one of the evicted.
-    pub(crate) fn take_evicted(&mut self, rank: u8) -> bool {
-        match self.evicted.get_mut(usize::from(rank)) {
-            Some(evicted) if *evicted > 0 => {
-                *evicted -= 1;
-                self.total -= 1;
-                true
-            }
-            _ => false,
-        }
-    }
-
-    /// An entry of `rank` that was not evicted leaves the queue.
-    pub(crate) fn served(&mut self, rank: u8) {
-        if let Some(queued) = self.queued.get_mut(usize::from(rank)) {
-            *queued = queued.saturating_sub(1);
-        }
-    }
-
-    pub(crate) fn total(&self) -> u64 {
-        self.total
-    }
-}
-
 impl JobShard {
     /// `sequence` is the last one used; the next owner of the shard continues after it.
     fn encode(&self, sequence: u64) -> Vec<u8> {
@@ -516,19 +423,5 @@ mod tests {
         assert_eq!((job.counts.queued, job.reserved), (5, 2));
         assert_eq!(job.take_records(1).map(|(shard, _)| shard).collect::<Vec<_>>(), [4]);
         assert!(!job.take_promise(3, OrderKey::CONTINUATION));
-    }
-
-    #[test]
-    fn the_worst_entry_is_evicted_and_only_for_a_better_one() {
-        let mut evictions = Evictions::default();
-        evictions.queued(50);
-        evictions.queued(80);
-        assert!(!evictions.make_room(80));
-        assert!(evictions.make_room(60));
-        assert!(evictions.make_room(49));
-        assert!(!evictions.make_room(10));
-        assert_eq!(evictions.total(), 2);
-        assert!(evictions.take_evicted(80));
-        assert!(!evictions.take_evicted(80));
     }
 }

@@ -122,7 +122,7 @@ mod tests {
             ("", "r", "", "storage.html_bucket: ''"),
             ("a/b", "r", "", "storage.html_bucket: 'a/b'"),
             ("hdfs://x", "", "", "storage.html_bucket: 'hdfs'"),
-            ("x", "", "", "storage.html_bucket_region: is needed"),
+            ("x", "", "", "storage.html_bucket_region: is required"),
             ("x", "", "ftp://x", "storage.html_endpoint: "),
             ("x", "", "nonsense", "storage.html_endpoint: "),
         ] {

@@ -17,7 +17,7 @@ pub(crate) use jobs::JobCommand;
 pub(crate) use reports::Report;
 pub(crate) use settling::{CATALOGUE, marks, offer_sitemaps, refused_rows, settle};
 
-use crate::committer::CommitQueue;
+use crate::commit_queue::CommitQueue;
 use crate::engine::Stop;
 use crate::error::EngineError;
 use crate::handle::CommandError;

@@ -1,7 +1,8 @@
 //! A scheduler without threads: the test carries out its orders and makes its reports.
 
 use super::*;
-use crate::committer::{Load, Stored};
+use crate::commit_queue::Load;
+use crate::committer::Stored;
 use crate::cookies::Session;
 use crate::job::JobStart;
 use crate::sample;

@@ -19,7 +19,7 @@ mod responses;
 mod robots;
 pub(crate) mod rows;
 
-use crate::committer::CommitQueue;
+use crate::commit_queue::CommitQueue;
 use crate::error::EngineError;
 use crate::job::Jobs;
 use crate::request_starts::RequestStarts;

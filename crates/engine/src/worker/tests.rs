@@ -1,7 +1,7 @@
 //! A worker with a fetcher that returns prepared results, on a real archive.
 
 use super::*;
-use crate::committer::Load;
+use crate::commit_queue::Load;
 use crate::job::JobContext;
 use crate::sample::{self, response, visit};
 use crate::visit_record::VisitRecord;
