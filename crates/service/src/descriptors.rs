@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn fewer_requests_than_wanted_are_warned_of_with_both_numbers() {
         let warning = Room::of(128, 100, 2, Keeper::Local).and_then(|room| room.warning()).unwrap();
-        for part in ["ulimit -n", "128", "27 requests", "not 100"] {
+        for part in ["ulimit -n", "128", "27 concurrent requests", "not 100"] {
             assert!(warning.contains(part), "{warning}");
         }
         assert_eq!(Room::of(1024, 100, 2, Keeper::Local).unwrap().warning(), None);
