@@ -37,7 +37,7 @@ pub(crate) fn assert_quiet_beyond_the_lease(site: &Site, lab: &Lab, workers: &[W
 
 #[test]
 fn redis_that_goes_away_and_is_wiped_slows_nothing_down_on_redis() {
-    let Some(site) = Site::with_own_redis("doorbell") else { return };
+    let Some(site) = Site::with_own_redis("notify") else { return };
     site.run(&["cluster", "init"]).ok();
     let lab = lab(12, 60, 20);
     let address = free_address();
