@@ -1,5 +1,7 @@
 //! The large part of [`crate::NearIndex`]: four tables that are built at once and only read from then on.
 
+use argiope_model::SimHash;
+
 /// Fingerprints are cut into as many blocks. Two that differ in at most three bits are equal in at least one of four.
 pub(crate) const BLOCKS: usize = 4;
 
@@ -11,12 +13,22 @@ pub(crate) fn block(fingerprint: u64, number: usize) -> usize {
     (fingerprint >> (16 * number)) as usize & (VALUES - 1)
 }
 
+/// The other three blocks, one over the other: no more bits of two sketches differ than of the two fingerprints. Of
+/// fingerprints that are not near, one in a hundred has a sketch that is; only those are looked at, each a read from
+/// somewhere in memory.
+fn sketch(fingerprint: u64, number: usize) -> u16 {
+    let others = fingerprint.rotate_right(16 * number as u32) >> 16;
+    (others ^ (others >> 16) ^ (others >> 32)) as u16
+}
+
 /// Positions of fingerprints, ordered by one block and then by age.
 #[derive(Default)]
 struct Table {
     /// Where the positions of each value begin, and where the last ones end.
     starts: Vec<u32>,
     positions: Vec<u32>,
+    /// Beside each position.
+    sketches: Vec<u16>,
 }
 
 impl Table {
@@ -37,24 +49,35 @@ impl Table {
         self.positions.clear();
         self.positions.reserve_exact(fingerprints.len());
         self.positions.resize(fingerprints.len(), 0);
+        self.sketches.clear();
+        self.sketches.reserve_exact(fingerprints.len());
+        self.sketches.resize(fingerprints.len(), 0);
         let mut next = self.starts.clone();
         for (position, fingerprint) in (0u32..).zip(fingerprints) {
             if let Some(next) = next.get_mut(block(*fingerprint, number))
                 && let Some(place) = self.positions.get_mut(*next as usize)
+                && let Some(beside) = self.sketches.get_mut(*next as usize)
             {
                 *place = position;
+                *beside = sketch(*fingerprint, number);
                 *next += 1;
             }
         }
     }
 
-    /// Oldest first.
-    fn with(&self, value: usize) -> &[u32] {
-        let range = self.starts.get(value..value + 2).and_then(|bounds| {
-            let [from, to] = bounds else { return None };
-            self.positions.get(*from as usize..*to as usize)
-        });
-        range.unwrap_or_default()
+    /// Those that a near fingerprint may have, oldest first.
+    fn candidates(&self, fingerprint: u64, number: usize) -> impl Iterator<Item = u32> {
+        let value = block(fingerprint, number);
+        let range = match self.starts.get(value..value + 2) {
+            Some([from, to]) => *from as usize..*to as usize,
+            _ => 0..0,
+        };
+        let own = sketch(fingerprint, number);
+        let positions = self.positions.get(range.clone()).unwrap_or_default();
+        let sketches = self.sketches.get(range).unwrap_or_default();
+        let near =
+            positions.iter().zip(sketches).filter(move |(_, of)| (own ^ **of).count_ones() <= SimHash::NEAR);
+        near.map(|(position, _)| *position)
     }
 }
 
@@ -87,13 +110,13 @@ impl Frozen {
     ) -> Option<u32> {
         let mut oldest = None;
         for (number, table) in self.tables.iter().enumerate() {
-            for position in table.with(block(fingerprint, number)) {
-                if oldest.is_some_and(|oldest| oldest <= *position) {
+            for position in table.candidates(fingerprint, number) {
+                if oldest.is_some_and(|oldest| oldest <= position) {
                     break;
                 }
-                let Some(candidate) = fingerprints.get(*position as usize) else { continue };
-                if matches(*position, *candidate) {
-                    oldest = Some(*position);
+                let Some(candidate) = fingerprints.get(position as usize) else { continue };
+                if matches(position, *candidate) {
+                    oldest = Some(position);
                     break;
                 }
             }
@@ -102,7 +125,10 @@ impl Frozen {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        let cells = |table: &Table| table.starts.capacity() + table.positions.capacity();
-        self.tables.iter().map(cells).sum::<usize>() * size_of::<u32>()
+        let of = |table: &Table| {
+            (table.starts.capacity() + table.positions.capacity()) * size_of::<u32>()
+                + table.sketches.capacity() * size_of::<u16>()
+        };
+        self.tables.iter().map(of).sum()
     }
 }

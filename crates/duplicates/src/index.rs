@@ -66,6 +66,21 @@ impl DuplicateIndex {
         }
     }
 
+    /// After the last of them.
+    pub fn restored(&mut self) {
+        self.texts.restored();
+    }
+
+    /// Remembers a page that somebody else has stored as an original, unless it is near to one that is known.
+    pub fn learn(&mut self, facts: &Facts) {
+        if let Some(content) = facts.content {
+            self.contents.add(content, facts.page);
+        }
+        if let Some(text) = facts.text() {
+            self.texts.insert(text, facts.page);
+        }
+    }
+
     /// Originals that are remembered.
     pub fn len(&self) -> usize {
         self.contents.len().max(self.texts.len())
@@ -158,6 +173,7 @@ mod tests {
                 for (facts, _) in pages[..stop].iter().zip(&answers).filter(|(_, answer)| answer.is_none()) {
                     restored.restore(facts);
                 }
+                restored.restored();
                 for (facts, answer) in pages[stop..].iter().zip(&answers[stop..]) {
                     assert_eq!(
                         restored.judge(facts),

@@ -56,6 +56,7 @@ impl NearIndex {
     pub fn of(limit: usize, originals: impl IntoIterator<Item = (SimHash, u64)>) -> NearIndex {
         let mut index = NearIndex::new(limit);
         originals.into_iter().for_each(|(fingerprint, page)| index.restore(fingerprint, page));
+        index.restored();
         index
     }
 
@@ -93,13 +94,11 @@ impl NearIndex {
             return;
         }
         self.restore(fingerprint, page);
-        let (frozen, recent) = (self.frozen.len(), self.recent.len());
-        if recent >= (frozen / 8).clamp(SOME, MANY) {
-            self.freeze();
-        }
+        self.restored();
     }
 
     /// As [`NearIndex::add`], for many one after the other: tables are built less often than is good for looking up.
+    /// [`NearIndex::restored`] makes up for that.
     pub fn restore(&mut self, fingerprint: SimHash, page: u64) {
         if self.limit == 0 {
             return;
@@ -112,6 +111,13 @@ impl NearIndex {
         push(&mut self.pages, page);
         self.recent.push(fingerprint.0);
         if self.recent.len() >= self.frozen.len().clamp(SOME, 4 * MANY) {
+            self.freeze();
+        }
+    }
+
+    /// Builds the tables if it is time to.
+    pub fn restored(&mut self) {
+        if self.recent.len() >= (self.frozen.len() / 8).clamp(SOME, MANY) {
             self.freeze();
         }
     }
@@ -144,8 +150,8 @@ impl NearIndex {
         lists * size_of::<u64>() + self.frozen.memory_bytes() + self.recent.memory_bytes()
     }
 
-    /// What one more takes in the tables: fingerprint, page and four positions.
-    pub const BYTES_PER_ENTRY: usize = 2 * size_of::<u64>() + 4 * size_of::<u32>();
+    /// What one takes in the tables: fingerprint, page, and in each table its position and sketch.
+    pub const BYTES_PER_ENTRY: usize = 2 * size_of::<u64>() + 4 * (size_of::<u32>() + size_of::<u16>());
 }
 
 #[cfg(test)]
