@@ -14,6 +14,7 @@ mod cuts;
 mod demo;
 mod descriptors;
 mod desk;
+mod duplicates;
 mod graph;
 mod handover;
 mod limits;
