@@ -73,6 +73,9 @@ impl DuplicateIndex {
 
     /// Remembers a page that somebody else has stored as an original, unless it is near to one that is known.
     pub fn learn(&mut self, facts: &Facts) {
+        if facts.content.and_then(|content| self.contents.find(content)) == Some(facts.page) {
+            return;
+        }
         if let Some(content) = facts.content {
             self.contents.add(content, facts.page);
         }

@@ -51,7 +51,9 @@ impl SortedLines {
         self.lines.sort_unstable();
         let last = std::mem::take(&mut self.lines).into_iter().map(Ok);
         let mut pieces: Vec<Box<dyn Iterator<Item = io::Result<String>>>> = vec![Box::new(last)];
-        pieces.extend(self.pieces.into_iter().map(|file| Box::new(BufReader::new(file).lines()) as Box<_>));
+        for file in self.pieces {
+            pieces.push(Box::new(BufReader::new(file).lines()));
+        }
         let mut next = BinaryHeap::new();
         for (number, piece) in pieces.iter_mut().enumerate() {
             next.extend(piece.next().transpose()?.map(|line| Reverse((line, number))));

@@ -93,10 +93,6 @@ impl<W: Write> WarcFile<W> {
         Ok(())
     }
 
-    pub fn get_mut(&mut self) -> &mut W {
-        &mut self.to
-    }
-
     pub fn finish(mut self) -> io::Result<W> {
         self.to.flush()?;
         Ok(self.to)
@@ -143,10 +139,11 @@ pub(crate) mod tests {
         assert_eq!(plain.offset + plain.length, coded.offset);
         for (capture, body) in [(plain, &b"<p>one"[..]), (coded, &[0x1f, 0x8b, 1, 2])] {
             let member = &bytes[capture.offset as usize..(capture.offset + capture.length) as usize];
-            let mut reader = WarcReader::new(member);
+            let mut reader = WarcReader::new(member, 0);
             let head = reader.next_record().unwrap().unwrap();
-            assert_eq!(head.target(), Some(capture.target.as_str()));
-            let block = reader.block(1 << 20).unwrap();
+            assert_eq!(head.get(field::TARGET_URI), Some(capture.target.as_str()));
+            let mut block = Vec::new();
+            assert!(reader.read_block(1 << 20, &mut block).unwrap(), "all of it");
             assert!(block.starts_with(b"HTTP/1.1 200 OK\r\n") && block.ends_with(body));
             assert_eq!(capture.digest, Some(Digest::of(&[body])));
         }
