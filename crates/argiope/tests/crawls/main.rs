@@ -15,6 +15,7 @@ mod demo;
 mod descriptors;
 mod desk;
 mod duplicates;
+mod export_files;
 mod graph;
 mod handover;
 mod limits;
