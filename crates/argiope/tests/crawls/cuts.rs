@@ -171,7 +171,7 @@ fn retry_fetches_a_truncated_body_again() {
         "{detail}"
     );
     let why = desk.run(&["why", &broken]).ok().stdout;
-    assert!(why.contains("'argiope retry' fetches it again") && !why.contains("--max-body"), "{why}");
+    assert!(why.contains("'argiope retry'") && !why.contains("--max-body"), "{why}");
     let report = desk.run(&["report"]).ok().stdout;
     assert!(report.contains("argiope retry") && !report.contains("--max-body"), "{report}");
     let retried = desk.run(&["retry", &broken]).ok().stdout;
