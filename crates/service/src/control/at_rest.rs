@@ -79,10 +79,10 @@ impl JobControl for DirectoryAtRest {
 mod tests {
     use super::*;
     use crate::place::Place;
+    use argiope_frontier::QueueCounts;
     use argiope_frontier::queue::{Entry, OrderKey};
     use argiope_frontier::state::{HostKey, QueueAt};
     use argiope_frontier::stored_job_counts;
-    use argiope_frontier::{QueueCounts, state::ShardState};
     use argiope_model::{Fingerprint, Page};
     use argiope_store::catalogue::{
         Batch, CatalogueReader, JobState, NewJob, OutputPosition, PageQuery, PageRow, url_key,

@@ -9,7 +9,7 @@ mod hand_in;
 mod in_cluster;
 mod owner;
 mod running;
-mod stored;
+pub(crate) mod stored;
 
 pub use at_rest::DirectoryAtRest;
 pub use client::OwnerClient;

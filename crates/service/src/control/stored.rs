@@ -11,7 +11,7 @@ use argiope_store::error::StoreError;
 pub(super) const PAUSED: &str = "paused by a user";
 pub(super) const CANCELLED: &str = "cancelled by a user";
 
-pub(super) fn job(reader: &dyn CatalogueReader, job: JobId) -> Result<Job, ControlError> {
+pub(crate) fn job(reader: &dyn CatalogueReader, job: JobId) -> Result<Job, ControlError> {
     reader.job(job).map_err(|error| of_store(&error))?.ok_or_else(|| not_found(job))
 }
 
@@ -90,7 +90,7 @@ pub(super) fn internal(error: &dyn std::error::Error) -> ControlError {
     ControlError::new(ControlErrorKind::Internal, error.to_string())
 }
 
-pub(super) fn of_store(error: &StoreError) -> ControlError {
+pub(crate) fn of_store(error: &StoreError) -> ControlError {
     of_failure(directory::store_failure(error))
 }
 
