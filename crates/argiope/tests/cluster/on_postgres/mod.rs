@@ -6,6 +6,7 @@ mod disks;
 mod door;
 mod encryption;
 mod kafka;
+mod metrics;
 mod outages;
 mod reruns;
 
