@@ -18,6 +18,7 @@ mod duplicates;
 mod export_files;
 mod graph;
 mod handover;
+mod job_changes;
 mod limits;
 mod log;
 mod network;

@@ -5,7 +5,9 @@ mod archive;
 mod disks;
 mod door;
 mod encryption;
+mod job_changes;
 mod kafka;
+mod metrics;
 mod outages;
 mod reruns;
 
