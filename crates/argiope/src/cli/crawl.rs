@@ -141,7 +141,7 @@ impl From<&CrawlArgs> for CrawlOptions {
             max_links: args.max_links,
             max_body: args.max_body,
             no_traps: args.no_traps,
-            no_follow_duplicates: args.skip_duplicates,
+            no_follow_duplicates: args.no_follow_duplicates,
             resources: args.resources,
             delay: args.delay,
             concurrency: args.concurrency,
