@@ -69,6 +69,9 @@ impl Duplicates {
             }
             let job = row.job;
             let Some(context) = contexts.entry(job).or_insert_with(|| jobs.get(job)) else { continue };
+            if context.spec.duplicate_limit == 0 {
+                continue;
+            }
             let index = match self.jobs.get_mut(&job) {
                 Some(index) if in_cluster && index.read_at.elapsed() >= LEARN_EVERY => {
                     index.read(self.reader.as_ref(), job, DuplicateIndex::learn)?;

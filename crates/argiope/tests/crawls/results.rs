@@ -87,9 +87,9 @@ fn pages_are_exported_with_their_content() {
     assert!(run.stderr.contains("files of archive/ are missing"), "{}", run.stderr);
     assert!(run.json_lines().iter().all(|page| page["html"].is_null()));
     assert_eq!(desk.run(&["export", "--html", "--what", "skipped"]).code, 2);
-    let run = desk.run(&["export", "-o", "pages.parquet"]);
+    let run = desk.run(&["export", "-o", "pages.docx"]);
     assert!(run.code == 2 && run.stderr.contains("unknown format"), "{}", run.stderr);
-    assert!(!desk.path("pages.parquet").exists());
+    assert!(!desk.path("pages.docx").exists());
     desk.run(&["export", "-f", "jsonl", "-o", "pages.txt"]).ok();
 }
 
