@@ -13,6 +13,7 @@
 
 mod archiving;
 mod fetching;
+pub(crate) mod pending;
 pub(crate) mod processing;
 mod resolving;
 mod responses;
@@ -32,7 +33,8 @@ use argiope_model::FingerprintKey;
 use argiope_store::archive::Appender;
 use crossbeam_channel::Sender;
 use fetching::LateResponse;
-use processing::{PendingResponses, ResponseProcessor};
+use pending::PendingResponses;
+use processing::ResponseProcessor;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
