@@ -13,10 +13,10 @@ use argiope_engine::{JobActivity, Stop};
 use argiope_lab::{Lab, LabConfig, PageSize, SiteKind};
 use argiope_model::{JobId, JobSpec};
 use argiope_server::SocketServer;
-use argiope_service::control::{Control, ControlErrorKind, OwnerClient, RetryRequest};
-use argiope_service::directory;
+use argiope_service::control::{Control, ControlErrorKind, OwnerClient, RetryRequest, job_control};
 use argiope_service::job_request::JobRequest;
 use argiope_service::local_crawl::LocalCrawl;
+use argiope_service::{Place, directory};
 use argiope_store::catalogue::{CatalogueReader, Job, JobState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -209,6 +209,41 @@ fn a_job_that_is_stopped_can_be_resumed_and_a_cancelled_one_starts_anew() {
         assert_eq!(error.kind, ControlErrorKind::Conflict);
         assert!(control.submit(site.request("cancelled", 1, 0)).unwrap().is_new);
     });
+}
+
+#[test]
+fn a_job_that_does_not_run_is_changed_in_the_catalogue_and_resumed_here() {
+    on_both(|site, control| {
+        let job = site.start(control, "rests", 0, 100);
+        wait("its first pages", || site.pages(job) > 2);
+        control.stop(job).unwrap();
+        site.wait_for(job, JobState::Paused);
+        control.pause(job).unwrap();
+        let mut spec = site.request("rests", 0, 0).spec;
+        spec.max_pages = Some(20);
+        control.change(job, spec).unwrap();
+        assert!(site.stored(job).unwrap().spec.contains("\"max_pages\":20"));
+        control.resume(job).unwrap();
+        site.wait_for(job, JobState::Completed);
+        assert_eq!(site.pages(job), 20);
+        for refused in [control.pause(job), control.resume(job), control.cancel(job)] {
+            assert_eq!(refused.unwrap_err().kind, ControlErrorKind::Conflict);
+        }
+    });
+}
+
+#[test]
+fn jobs_of_a_directory_are_controlled_by_its_owner() {
+    let site = Site::new();
+    let control: Arc<dyn Control> = site.crawl.control();
+    let server = SocketServer::start(&site.data(), Arc::clone(&control), Arc::new(site.crawl.vitals()));
+    let place = Place::Directory(site.data());
+    job_control(&place).pause(FIRST).unwrap();
+    assert_eq!(activity(control.as_ref(), FIRST), Some(JobActivity::Paused));
+    job_control(&place).resume(FIRST).unwrap();
+    assert_eq!(activity(control.as_ref(), FIRST), Some(JobActivity::Running));
+    drop((control, server));
+    site.end();
 }
 
 #[test]

@@ -33,6 +33,14 @@ impl KeptCookies {
                 .hint("delete the file to continue without them")
         })
     }
+
+    /// With the job.
+    pub fn delete(&self) -> io::Result<()> {
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl CookieKeeper for KeptCookies {
@@ -64,5 +72,8 @@ mod tests {
         kept.keep(&mut cookies.iter()).unwrap();
         assert_eq!(kept.read(&suffixes).unwrap(), cookies);
         assert_eq!(fs::metadata(&kept.path).unwrap().permissions().mode() & 0o777, 0o600);
+        kept.delete().unwrap();
+        kept.delete().unwrap();
+        assert_eq!(kept.read(&suffixes).unwrap(), []);
     }
 }

@@ -28,6 +28,7 @@ pub mod job_status;
 pub mod jobs;
 pub mod kept_cookies;
 pub mod link_graph;
+pub mod listing;
 pub mod local_crawl;
 pub mod outage;
 pub mod page_bodies;

@@ -14,7 +14,8 @@ pub(crate) use crawl::CrawlArgs;
 pub(crate) use graph::{GraphArgs, GraphCrawlArgs};
 pub(crate) use inspect::{InspectCommand, InspectFetch, PageArgs, RobotsArgs, SitemapArgs, UrlArgs};
 pub(crate) use results::{
-    AuditArgs, ExportArgs, ExportFormat, ExportWhat, JobsArgs, ReportArgs, RetryArgs, StatusArgs, WhyArgs,
+    AuditArgs, ExportArgs, ExportFormat, ExportWhat, JobArg, JobChange, JobsArgs, ReportArgs, RetryArgs,
+    StatusArgs, WhyArgs,
 };
 
 use argiope_config::GlobalOptions;
@@ -112,7 +113,7 @@ pub(crate) enum Command {
     Demo,
     /// Serve a synthetic web for tests
     Lab(LabArgs),
-    /// List jobs
+    /// List jobs; pause, resume, cancel or delete one
     Jobs(JobsArgs),
     /// Show the progress of a job
     Status(StatusArgs),

@@ -2,14 +2,48 @@
 
 use argiope_config::Failure;
 use argiope_service::export::CsvOptions;
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct JobsArgs {
     /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) change: Option<JobChange>,
+}
+
+const JOBS_HELP: &str = "\
+With a cluster's --config the workers follow at once. In a data directory it is done by the process that crawls there;
+without one it is stored, and the next crawl of the job finds it.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum JobChange {
+    /// Send no more requests for a job until it is resumed
+    #[command(after_help = JOBS_HELP)]
+    Pause(JobArg),
+    /// Go on with a paused job
+    #[command(
+        after_help = "Where no process crawls in the data directory, 'argiope crawl' resumes a job instead."
+    )]
+    Resume(JobArg),
+    /// End a job for good; its pages stay
+    #[command(after_help = JOBS_HELP)]
+    Cancel(JobArg),
+    /// Remove a job with its pages and its queue; archived content and links stay
+    #[command(
+        after_help = "In a cluster a job is cancelled first, and can be deleted when its workers have stored the last \
+                      responses: after its timeout and a minute."
+    )]
+    Delete(JobArg),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct JobArg {
+    /// Name or number of the job
+    pub(crate) job: String,
 }
 
 #[derive(Debug, Args)]

@@ -1,17 +1,22 @@
-//! `jobs`: the list of jobs, as a table or as JSON.
+//! `jobs`: the list of jobs, as a table or as JSON; and changes of one.
 
 use super::output::{print, print_json};
-use crate::cli::JobsArgs;
+use crate::cli::{JobArg, JobChange, JobsArgs};
 use argiope_config::{Failure, GlobalOptions};
 use argiope_model::display::{count, fit, printable};
 use argiope_service::Access;
+use argiope_service::control::job_control;
 use argiope_service::jobs::{ListedJob, list};
-use argiope_service::selection::seeds_in_short;
+use argiope_service::selection::{self, seeds_in_short};
 
 const WIDEST: usize = 60;
 
 pub(crate) fn run(global: &GlobalOptions, args: &JobsArgs) -> Result<(), Failure> {
-    let listed = list(&Access::open(global)?)?;
+    let access = Access::open(global)?;
+    if let Some(wanted) = &args.change {
+        return change(&access, wanted);
+    }
+    let listed = list(&access)?;
     if args.json {
         return listed.iter().try_for_each(print_json);
     }
@@ -19,6 +24,30 @@ pub(crate) fn run(global: &GlobalOptions, args: &JobsArgs) -> Result<(), Failure
         return print("no jobs yet; 'argiope crawl URL' starts one\n");
     }
     print(&table(&listed))
+}
+
+fn change(access: &Access, wanted: &JobChange) -> Result<(), Failure> {
+    let (JobChange::Pause(JobArg { job })
+    | JobChange::Resume(JobArg { job })
+    | JobChange::Cancel(JobArg { job })
+    | JobChange::Delete(JobArg { job })) = wanted;
+    let job = selection::job(access.reader()?.as_ref(), Some(job))?;
+    let control = job_control(&access.place);
+    let (done, word) = match wanted {
+        JobChange::Pause(_) => (control.pause(job.id), "paused"),
+        JobChange::Resume(_) => (control.resume(job.id), "resumed"),
+        JobChange::Cancel(_) => (control.cancel(job.id), "cancelled"),
+        JobChange::Delete(_) => (control.delete(job.id), "deleted"),
+    };
+    done.map_err(|error| {
+        let failure = Failure::failed(&error.detail);
+        match &error.hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    })?;
+    let name = job.name.unwrap_or_else(|| job.id.to_string());
+    print(&format!("Job {} is {word}.\n", printable(&name)))
 }
 
 fn table(jobs: &[ListedJob]) -> String {

@@ -116,7 +116,7 @@ impl Shown {
         if *workers == 0 && self.said_at.is_none_or(|at| at.elapsed() >= SAY_EVERY) {
             self.said_at = Some(Instant::now());
             display.message(&format!(
-                "no worker is up on {place}; the job waits for one ('argiope worker' starts it)"
+                "no worker is running on {place}; the job waits for one (start it with 'argiope worker')"
             ));
         }
         let elapsed = self.began.elapsed();

@@ -16,6 +16,7 @@ mod descriptors;
 mod desk;
 mod graph;
 mod handover;
+mod job_changes;
 mod limits;
 mod log;
 mod network;

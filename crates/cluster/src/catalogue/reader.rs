@@ -215,9 +215,10 @@ impl CatalogueReader for PostgresReader {
         Ok(found.map(|(_, page)| page))
     }
 
-    fn skipped(&self, job: Option<JobId>, each: Each<'_, SkippedRow>) -> Result<()> {
+    fn skipped_after(&self, job: Option<JobId>, after: u64, each: Each<'_, (u64, SkippedRow)>) -> Result<()> {
         let sql = include_str!("sql/skipped_select.sql");
-        in_pieces(&self.session, sql, 0, &[&number_of(job)], skipped_row, each)?;
+        let numbered = |row: &Row| Ok(skipped_row(row)?.map(|(id, row)| (id, (id, row))));
+        in_pieces(&self.session, sql, after, &[&number_of(job)], numbered, each)?;
         Ok(())
     }
 

@@ -11,10 +11,14 @@ const MOST: i64 = 1_000;
 const SHARE: i64 = 4;
 
 /// The row from which pages are granted. Safe to call again: increases of the limit are added, decreases subtracted;
-/// the value is negative while more is granted than the limit allows.
+/// the value is negative while more is granted than the limit allows. A job that had no limit may have stored pages:
+/// they count.
 pub fn set_budget(session: &mut Session, job: JobId, old_max: Option<u64>, max: u64) -> Result<()> {
     session.query(
-        "INSERT INTO budgets (job, left_over, max_pages) VALUES ($1, $2, $2)
+        "INSERT INTO budgets (job, left_over, max_pages)
+         VALUES ($1, $2 - (
+             SELECT coalesce(sum(count), 0) FROM job_counts WHERE job = $1 AND class = 'status'
+         )::bigint, $2)
          ON CONFLICT (job) DO UPDATE
          SET left_over = budgets.left_over + $2 - coalesce(budgets.max_pages, $3, $2), max_pages = $2",
         &[&id(job), &signed(max), &old_max.map(signed)],

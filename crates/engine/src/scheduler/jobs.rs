@@ -102,6 +102,7 @@ impl Scheduler {
         self.scope.widen(&job, &self.frontier);
         self.jobs.insert(Arc::clone(&job));
         self.run.ended.remove(&start.id);
+        self.run.draining.remove(&start.id);
         self.frontier.forget_robots_failures(self.state.as_ref(), at).map_err(EngineError::from)?;
         if forget_failures {
             self.frontier.forget_failures(at);
@@ -140,14 +141,40 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Responses to requests in flight are still stored.
+    /// Responses to requests in flight are still stored. Until then the job is only paused in the frontier, which
+    /// would otherwise not count them and drop their links.
     fn end_job(&mut self, job: JobId, end: JobEnd, at: Millis) -> Result<(), CommandError> {
         self.open_job(job)?;
-        self.frontier.end_job(job);
+        self.frontier.set_activity(job, Activity::Paused);
         self.run.ended.insert(job, end);
+        self.run.draining.insert(job);
         let (state, message) = end.stored();
         self.commit_queue.put_job(JobUpdate { job, state, message, spec: None, at });
         Ok(())
+    }
+
+    /// Jobs that were stopped or cancelled leave the frontier when their last response is stored.
+    pub(super) fn finish_drained(&mut self) -> Result<(), EngineError> {
+        if self.run.draining.is_empty() {
+            return Ok(());
+        }
+        let drained: Vec<JobId> =
+            self.run.draining.iter().copied().filter(|job| self.is_job_idle(*job)).collect();
+        if drained.is_empty() {
+            return Ok(());
+        }
+        // Their counts are written with their last changes.
+        self.apply(Vec::new())?;
+        for job in drained {
+            self.run.draining.remove(&job);
+            self.frontier.end_job(job);
+        }
+        Ok(())
+    }
+
+    /// Nothing of the job is in flight or waits to be stored.
+    fn is_job_idle(&self, job: JobId) -> bool {
+        self.frontier.progress(job).is_none_or(|progress| progress.in_progress == 0)
     }
 
     fn change_spec(&mut self, job: JobId, spec: JobSpec, at: Millis) -> Result<(), CommandError> {
@@ -174,13 +201,14 @@ impl Scheduler {
         if self.run.deleting.is_empty() {
             return Ok(());
         }
-        let is_idle = |job: &JobId| self.frontier.progress(*job).is_none_or(|p| p.in_progress == 0);
-        let idle: Vec<JobId> = self.run.deleting.keys().copied().filter(is_idle).collect();
+        let idle: Vec<JobId> =
+            self.run.deleting.keys().copied().filter(|job| self.is_job_idle(*job)).collect();
         for job in idle {
             self.frontier.forget_job(job);
             self.apply(Vec::new())?;
             self.jobs.remove(job);
             self.run.ended.remove(&job);
+            self.run.draining.remove(&job);
             let answers = self.run.deleting.remove(&job).unwrap_or_default();
             self.publish(at);
             self.commit_queue.put_task(Box::new(move |catalogue| {

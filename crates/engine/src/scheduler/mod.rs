@@ -35,7 +35,7 @@ use argiope_store::follower::Followers;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use publishing::{Meters, STATUS_EVERY};
 use settling::Settling;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -76,6 +76,8 @@ pub(crate) struct RunState {
     pub(crate) hold: Option<String>,
     pub(crate) give_up_at: Millis,
     pub(crate) ended: HashMap<JobId, JobEnd>,
+    /// Jobs that were stopped or cancelled, and have responses that are not stored yet.
+    pub(crate) draining: BTreeSet<JobId>,
     /// Jobs that are deleted when their last request has ended, and the callers who wait for that.
     pub(crate) deleting: HashMap<JobId, Vec<Sender<Result<(), CommandError>>>>,
     /// A flush was requested and its batch is not stored yet.
@@ -127,6 +129,7 @@ impl Scheduler {
         loop {
             let at = now();
             self.keep_membership(at)?;
+            self.finish_drained()?;
             self.finish_deletes(at)?;
             if self.frontier.has_changes() {
                 // No request is sent that a killed process would not find in its queue again.

@@ -145,6 +145,18 @@ impl Bench {
         self.scheduler.frontier.answered(dispatch.token, &answer, self.at);
     }
 
+    /// Links of its page.
+    fn found_on(&self, dispatch: &Dispatch, links: &[&str]) -> Discovery {
+        let found = |text: &&str| {
+            let url = sample::url(text);
+            let fingerprint = self.scheduler.key.of(url.normal(), 0);
+            Found { fingerprint, priority: 0, url, kind: RequestKind::Page, previous: None }
+        };
+        let found = links.iter().map(found).collect();
+        let source = Some(dispatch.visit.url.clone());
+        Discovery { job: JOB, round: 0, depth: 1, source, found, not_before: None }
+    }
+
     /// The committer has stored these visits.
     fn stored(&mut self, settled: Vec<Settlement>) {
         let positions = vec![Position { file: "one.warc.gz".into(), length: 700 }];
@@ -272,6 +284,45 @@ fn a_job_that_is_stopped_or_cancelled_takes_no_more_commands_and_its_responses_a
         bench.scheduler.settle_all().unwrap();
         assert!(bench.scheduler.is_over(bench.at));
         assert_eq!(bench.scheduler.run.ended.get(&JOB), Some(&end));
+    }
+}
+
+#[test]
+fn a_job_that_is_stopped_with_a_request_in_flight_goes_on_with_its_links_and_its_counts() {
+    // Added again after the response was stored, or before.
+    for is_stored_first in [true, false] {
+        let mut bench = Bench::with_job(JobSpec { max_depth: Some(1), ..JobSpec::default() });
+        let sent = bench.dispatched();
+        bench.job(|answer| JobCommand::Stop { job: JOB, answer }).unwrap().unwrap();
+        bench.scheduler.finish_drained().unwrap();
+        assert!(bench.scheduler.frontier.progress(JOB).is_some(), "its response is to come");
+        let again = || start(JOB, &[], JobSpec { max_depth: Some(1), ..JobSpec::default() });
+        if !is_stored_first {
+            bench.add(again()).unwrap();
+        }
+        bench.answered(&sent[0]);
+        let discovery = bench.found_on(&sent[0], &["http://a.test/x", "http://a.test/2"]);
+        bench.stored(vec![Settlement { discoveries: vec![discovery], ..done(&sent[0]) }]);
+        bench.scheduler.settle_all().unwrap();
+        bench.scheduler.finish_drained().unwrap();
+        assert_eq!(bench.scheduler.frontier.progress(JOB).is_none(), is_stored_first);
+        if is_stored_first {
+            bench.add(again()).unwrap();
+        }
+        let progress = bench.scheduler.frontier.progress(JOB).unwrap();
+        assert_eq!((progress.queued, progress.in_progress, progress.pages), (2, 0, 1));
+        let mut pages = Vec::new();
+        for _ in 0..2 {
+            bench.later(HOUR);
+            let sent = bench.dispatched();
+            bench.answered(&sent[0]);
+            pages.extend(sent.iter().map(|dispatch| dispatch.visit.url.as_str().to_owned()));
+            bench.stored(sent.iter().map(done).collect());
+            bench.scheduler.settle_all().unwrap();
+        }
+        pages.sort();
+        assert_eq!(pages, ["http://a.test/2", "http://a.test/x"]);
+        assert_eq!(bench.scheduler.end_of(JOB, bench.at), Some(JobEnd::Done));
     }
 }
 
@@ -469,16 +520,9 @@ fn links_are_queued_with_the_end_of_their_page() {
     let mut bench = Bench::with_job(JobSpec { max_depth: Some(1), ..JobSpec::default() });
     let sent = bench.dispatched();
     bench.answered(&sent[0]);
-    let found = |text: &str| {
-        let url = sample::url(text);
-        let fingerprint = bench.scheduler.key.of(url.normal(), 0);
-        Found { fingerprint, priority: 0, url, kind: RequestKind::Page, previous: None }
-    };
     // One of them twice, and one that is known already.
-    let found =
-        ["http://a.test/x", "http://a.test/y", "http://a.test/x", "http://a.test/2"].map(found).into();
-    let source = Some(sent[0].visit.url.clone());
-    let discovery = Discovery { job: JOB, round: 0, depth: 1, source, found, not_before: None };
+    let links = ["http://a.test/x", "http://a.test/y", "http://a.test/x", "http://a.test/2"];
+    let discovery = bench.found_on(&sent[0], &links);
     bench.stored(vec![Settlement { discoveries: vec![discovery], ..done(&sent[0]) }]);
     bench.scheduler.settle_all().unwrap();
     let progress = bench.scheduler.frontier.progress(JOB).unwrap();

@@ -275,12 +275,11 @@ impl CatalogueReader for SqliteReader {
             .map_err(|e| self.error(e))
     }
 
-    fn skipped(&self, job: Option<JobId>, each: Each<'_, SkippedRow>) -> Result<()> {
-        let mut row_only = |(_, row): (u64, SkippedRow)| each(row);
+    fn skipped_after(&self, job: Option<JobId>, after: u64, each: Each<'_, (u64, SkippedRow)>) -> Result<()> {
         self.in_pieces(
-            0,
+            i64::try_from(after).unwrap_or(i64::MAX),
             |(id, _)| *id,
-            &mut row_only,
+            each,
             |after, each| {
                 let parameters = params![after, job.map(|job| job.0), PIECE];
                 self.stream(include_str!("sql/skipped_select.sql"), parameters, skipped_row, each)

@@ -1,6 +1,6 @@
 //! The API of the process that owns a data directory, over the Unix socket in that directory.
 
-use super::{AcceptedJob, Control, ControlError, ControlErrorKind, Retried, RetryRequest};
+use super::{AcceptedJob, Control, ControlError, ControlErrorKind, JobControl, Retried, RetryRequest};
 use crate::directory::socket_path;
 use crate::job_request::JobRequest;
 use argiope_engine::{Status, Why};
@@ -120,6 +120,28 @@ fn unavailable(detail: impl Into<String>) -> ControlError {
     ControlError::new(ControlErrorKind::Unavailable, detail)
 }
 
+impl JobControl for OwnerClient {
+    fn pause(&self, job: JobId) -> Result<(), ControlError> {
+        self.command(job, "pause")
+    }
+
+    fn resume(&self, job: JobId) -> Result<(), ControlError> {
+        self.command(job, "resume")
+    }
+
+    fn cancel(&self, job: JobId) -> Result<(), ControlError> {
+        self.command(job, "cancel")
+    }
+
+    fn delete(&self, job: JobId) -> Result<(), ControlError> {
+        self.request(Method::DELETE, &format!("/api/jobs/{job}"), Bytes::new(), LONG_LIMIT)
+    }
+
+    fn change(&self, job: JobId, spec: JobSpec) -> Result<(), ControlError> {
+        self.post(&format!("/api/jobs/{job}/spec"), &spec, REQUEST_LIMIT)
+    }
+}
+
 impl Control for OwnerClient {
     fn status(&self) -> Result<Status, ControlError> {
         self.get("/api/status", STATUS_LIMIT)
@@ -137,28 +159,8 @@ impl Control for OwnerClient {
         self.post(&format!("/api/jobs/{job}/start"), &(), LONG_LIMIT)
     }
 
-    fn pause(&self, job: JobId) -> Result<(), ControlError> {
-        self.command(job, "pause")
-    }
-
-    fn resume(&self, job: JobId) -> Result<(), ControlError> {
-        self.command(job, "resume")
-    }
-
     fn stop(&self, job: JobId) -> Result<(), ControlError> {
         self.command(job, "stop")
-    }
-
-    fn cancel(&self, job: JobId) -> Result<(), ControlError> {
-        self.command(job, "cancel")
-    }
-
-    fn delete(&self, job: JobId) -> Result<(), ControlError> {
-        self.request(Method::DELETE, &format!("/api/jobs/{job}"), Bytes::new(), LONG_LIMIT)
-    }
-
-    fn change(&self, job: JobId, spec: JobSpec) -> Result<(), ControlError> {
-        self.post(&format!("/api/jobs/{job}/spec"), &spec, REQUEST_LIMIT)
     }
 
     fn retry(&self, job: JobId, wanted: RetryRequest) -> Result<Retried, ControlError> {

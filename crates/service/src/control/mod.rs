@@ -1,24 +1,55 @@
-//! Control of a process that crawls: the port [`Control`], and its implementations. [`RunningCrawl`] is the process
-//! itself, [`OwnerClient`] is another process that connects through the socket in its data directory. The types here,
-//! as JSON, are the wire format of the API.
+//! Control of jobs. [`JobControl`] is what can be done with a stored job wherever it is; [`job_control`] chooses the
+//! implementation: [`DirectoryAtRest`], [`OwnerClient`] or [`ClusterJobs`]. [`Control`] is the port of a process that
+//! crawls: [`RunningCrawl`] is the process itself, [`OwnerClient`] is another process that connects through the socket
+//! in its data directory. The types here, as JSON, are the wire format of the API.
 
+mod at_rest;
 mod client;
 mod hand_in;
+mod in_cluster;
 mod owner;
 mod running;
+pub(crate) mod stored;
 
+pub use at_rest::DirectoryAtRest;
 pub use client::OwnerClient;
 pub use hand_in::{hand_in, refused};
+pub use in_cluster::ClusterJobs;
 pub use owner::{Owner, named};
 pub use running::{ProcessTerms, RunningCrawl};
 
 use crate::job_request::JobRequest;
+use crate::place::Place;
 use argiope_engine::{Status, Why};
 use argiope_model::{JobId, JobSpec};
 use serde::{Deserialize, Serialize};
 
-/// The operations of a process that crawls. Calls block until they are done, or for a bounded time.
-pub trait Control: Send + Sync {
+/// What can be done with a stored job. Calls block until they are done, or for a bounded time.
+pub trait JobControl: Send + Sync {
+    /// Nothing more is requested for the job until it is resumed.
+    fn pause(&self, job: JobId) -> Result<(), ControlError>;
+    fn resume(&self, job: JobId) -> Result<(), ControlError>;
+    /// Ends the job for good; what it has stored stays.
+    fn cancel(&self, job: JobId) -> Result<(), ControlError>;
+    /// Removes the job with its queue and its rows in the catalogue. Its links and archived content stay.
+    fn delete(&self, job: JobId) -> Result<(), ControlError>;
+    /// Changes limits, delay and other settings that do not change the job's identity.
+    fn change(&self, job: JobId, spec: JobSpec) -> Result<(), ControlError>;
+}
+
+/// Of the jobs there: by the process that owns the directory, if one does.
+pub fn job_control(place: &Place) -> Box<dyn JobControl + '_> {
+    match place {
+        Place::Directory(path) => match OwnerClient::connect(path) {
+            Some(owner) => Box::new(owner),
+            None => Box::new(DirectoryAtRest::new(path)),
+        },
+        Place::Cluster(place) => Box::new(ClusterJobs::new(place)),
+    }
+}
+
+/// The operations of a process that crawls.
+pub trait Control: JobControl {
     fn status(&self) -> Result<Status, ControlError>;
 
     /// Creates a job, or finds the matching unfinished one. It starts with [`Control::start`]. A job that is already
@@ -28,16 +59,8 @@ pub trait Control: Send + Sync {
     fn add_seeds(&self, job: JobId, seeds: Vec<String>) -> Result<(), ControlError>;
     fn start(&self, job: JobId) -> Result<(), ControlError>;
 
-    fn pause(&self, job: JobId) -> Result<(), ControlError>;
-    fn resume(&self, job: JobId) -> Result<(), ControlError>;
     /// Ends the job in this process; it can be resumed.
     fn stop(&self, job: JobId) -> Result<(), ControlError>;
-    /// Ends the job for good; what it has stored stays.
-    fn cancel(&self, job: JobId) -> Result<(), ControlError>;
-    /// Removes the job with its queue and its rows in the catalogue.
-    fn delete(&self, job: JobId) -> Result<(), ControlError>;
-    /// Changes limits, delay and other settings that do not change the job's identity.
-    fn change(&self, job: JobId, spec: JobSpec) -> Result<(), ControlError>;
     fn retry(&self, job: JobId, wanted: RetryRequest) -> Result<Retried, ControlError>;
     /// `url` is in normal form.
     fn why(&self, job: JobId, url: &str) -> Result<Why, ControlError>;

@@ -1,12 +1,13 @@
 //! Control of the crawl that this process runs.
 
-use super::{AcceptedJob, Control, ControlError, ControlErrorKind, Retried, RetryRequest};
+use super::stored::{self, internal, invalid, not_found, of_failure};
+use super::{AcceptedJob, Control, ControlError, ControlErrorKind, JobControl, Retried, RetryRequest};
 use crate::directory;
 use crate::empty_crawl::EmptyCrawl;
 use crate::job_request::{JobRequest, find_or_create};
 use crate::kept_cookies::KeptCookies;
 use crate::selection;
-use argiope_config::{Failure, FailureClass, compare_for_resume, parse_cookies};
+use argiope_config::parse_cookies;
 use argiope_engine::{
     CommandError, EngineError, EngineHandle, JobActivity, JobStart, Session, Status, Why, failures_after,
 };
@@ -140,8 +141,8 @@ impl RunningCrawl {
         status.job(job).is_some_and(|job| job.activity != JobActivity::Ended)
     }
 
-    fn job_start(&self, job: JobId, pending: &Pending) -> Result<JobStart, ControlError> {
-        let spec = &pending.request.spec;
+    /// With the seeds of its settings, and others.
+    fn job_start(&self, job: JobId, spec: &JobSpec, others: &[Url]) -> Result<JobStart, ControlError> {
         let kept = KeptCookies::of(&self.directory, job);
         let mut cookies = match &spec.cookies_text {
             Some(text) => parse_cookies(text, &self.suffixes).map_err(invalid)?,
@@ -151,7 +152,7 @@ impl RunningCrawl {
             cookies.extend(kept.read(&self.suffixes).map_err(of_failure)?);
         }
         let mut seeds: Vec<Url> = spec.seed_urls().collect();
-        seeds.extend(pending.seeds.iter().cloned());
+        seeds.extend(others.iter().cloned());
         let session = Session { cookies, keeper: Some(Arc::new(kept)), login: None };
         Ok(JobStart { id: job, spec: spec.clone(), seeds, graph: None, session })
     }
@@ -164,10 +165,32 @@ impl RunningCrawl {
         committed.map_err(|error| internal(&error))
     }
 
-    /// A job that does not run here: its stored state decides.
-    fn stored_state(&self, job: JobId) -> Result<JobState, ControlError> {
-        let stored = self.reader()?.job(job).map_err(|error| internal(&error))?;
-        stored.map(|job| job.state).ok_or_else(|| not_found(job))
+    /// A job that does not run here.
+    fn in_catalogue(
+        &self,
+        task: impl FnOnce(&mut dyn Catalogue) -> Result<(), ControlError> + Send + 'static,
+    ) -> Result<(), ControlError> {
+        self.with_catalogue(task).and_then(|done| done)
+    }
+
+    /// A job that does not run here goes on with its stored settings.
+    fn resume_stored(&self, job: JobId) -> Result<(), ControlError> {
+        // After this, the end of a job that has just ended is committed.
+        self.with_catalogue(|_| ())?;
+        let stored = stored::unfinished(&self.reader()?, job)?;
+        let spec = selection::spec(&stored).map_err(of_failure)?;
+        if spec.seeds.is_empty() || stored.name.as_ref().is_some_and(|name| *name != stored.seeds_hash) {
+            return Err(ControlError::new(
+                ControlErrorKind::Conflict,
+                format!("job {job} was started with a list of URLs, which is not stored"),
+            )
+            .hint("give the same list with --list FILE to resume"));
+        }
+        self.check_terms(&spec)?;
+        let start = self.job_start(job, &spec, &[])?;
+        self.engine.add_job(start, false).map_err(of_command)?;
+        self.lock_added().push(job);
+        Ok(())
     }
 
     fn requeue_failed(&self, job: JobId) -> Result<u64, ControlError> {
@@ -178,6 +201,52 @@ impl RunningCrawl {
             let Some(last) = pages.last() else { return Ok(queued) };
             after = last.seq;
             queued += self.engine.requeue(job, pages).ok_or_else(ending)?;
+        }
+    }
+}
+
+/// The engine changes the jobs that it runs; others are changed in the catalogue.
+impl JobControl for RunningCrawl {
+    fn pause(&self, job: JobId) -> Result<(), ControlError> {
+        match self.engine.pause(job) {
+            Err(CommandError::UnknownJob(_)) => {
+                self.in_catalogue(move |catalogue| stored::pause(catalogue, job))
+            }
+            done => done.map_err(of_command),
+        }
+    }
+
+    fn resume(&self, job: JobId) -> Result<(), ControlError> {
+        match self.engine.resume(job) {
+            Err(CommandError::UnknownJob(_)) => self.resume_stored(job),
+            done => done.map_err(of_command),
+        }
+    }
+
+    fn cancel(&self, job: JobId) -> Result<(), ControlError> {
+        match self.engine.cancel(job) {
+            Err(CommandError::UnknownJob(_)) => {
+                self.in_catalogue(move |catalogue| stored::cancel(catalogue, job))
+            }
+            done => done.map_err(of_command),
+        }
+    }
+
+    fn delete(&self, job: JobId) -> Result<(), ControlError> {
+        stored::job(&self.reader()?, job)?;
+        self.pending().remove(&job);
+        self.engine.delete(job).map_err(of_command)?;
+        KeptCookies::of(&self.directory, job).delete().map_err(|error| internal(&error))
+    }
+
+    fn change(&self, job: JobId, spec: JobSpec) -> Result<(), ControlError> {
+        self.check_terms(&spec)?;
+        stored::check_change(&stored::job(&self.reader()?, job)?, &spec)?;
+        match self.engine.change_spec(job, spec.clone()) {
+            Err(CommandError::UnknownJob(_)) => {
+                self.in_catalogue(move |catalogue| stored::change(catalogue, job, &spec))
+            }
+            done => done.map_err(of_command),
         }
     }
 }
@@ -214,7 +283,7 @@ impl Control for RunningCrawl {
 
     fn start(&self, job: JobId) -> Result<(), ControlError> {
         let pending = self.pending().remove(&job).ok_or_else(|| not_found(job))?;
-        let start = self.job_start(job, &pending)?;
+        let start = self.job_start(job, &pending.request.spec, &pending.seeds)?;
         self.engine.add_job(start, pending.request.fresh).map_err(of_command)?;
         self.lock_added().push(job);
         if pending.request.retry_failed {
@@ -223,44 +292,8 @@ impl Control for RunningCrawl {
         Ok(())
     }
 
-    fn pause(&self, job: JobId) -> Result<(), ControlError> {
-        self.engine.pause(job).map_err(of_command)
-    }
-
-    fn resume(&self, job: JobId) -> Result<(), ControlError> {
-        self.engine.resume(job).map_err(of_command)
-    }
-
     fn stop(&self, job: JobId) -> Result<(), ControlError> {
         self.engine.stop_job(job).map_err(of_command)
-    }
-
-    fn cancel(&self, job: JobId) -> Result<(), ControlError> {
-        if self.is_running(job) {
-            return self.engine.cancel(job).map_err(of_command);
-        }
-        match self.stored_state(job)? {
-            state if state.is_finished() => {
-                Err(ControlError::new(ControlErrorKind::Conflict, format!("job {job} is already {state}")))
-            }
-            _ => self.set_state(job, JobState::Cancelled, "cancelled by a user"),
-        }
-    }
-
-    fn delete(&self, job: JobId) -> Result<(), ControlError> {
-        self.stored_state(job)?;
-        self.engine.delete(job).map_err(of_command)
-    }
-
-    fn change(&self, job: JobId, spec: JobSpec) -> Result<(), ControlError> {
-        self.check_terms(&spec)?;
-        let stored = self.reader()?.job(job).map_err(|error| internal(&error))?;
-        let old = selection::spec(&stored.ok_or_else(|| not_found(job))?).map_err(of_failure)?;
-        compare_for_resume(&old, &spec).map_err(|differences| {
-            let words: Vec<String> = differences.iter().map(ToString::to_string).collect();
-            invalid(words.join("; ")).hint("limits, delay and timeouts can be changed")
-        })?;
-        self.engine.change_spec(job, spec).map_err(of_command)
     }
 
     fn retry(&self, job: JobId, wanted: RetryRequest) -> Result<Retried, ControlError> {
@@ -290,29 +323,8 @@ impl Control for RunningCrawl {
     }
 }
 
-fn invalid(detail: impl Into<String>) -> ControlError {
-    ControlError::new(ControlErrorKind::Invalid, detail)
-}
-
-fn not_found(job: JobId) -> ControlError {
-    ControlError::new(ControlErrorKind::NotFound, format!("there is no job {job}"))
-}
-
 fn ending() -> ControlError {
     ControlError::new(ControlErrorKind::Unavailable, "the crawl is ending")
-}
-
-fn internal(error: &dyn std::error::Error) -> ControlError {
-    ControlError::new(ControlErrorKind::Internal, error.to_string())
-}
-
-fn of_failure(failure: Failure) -> ControlError {
-    let kind = match failure.class {
-        FailureClass::Usage => ControlErrorKind::Invalid,
-        _ if failure.may_pass => ControlErrorKind::Unavailable,
-        _ => ControlErrorKind::Internal,
-    };
-    ControlError { kind, detail: failure.messages.join("; "), hint: failure.hint }
 }
 
 fn of_command(error: CommandError) -> ControlError {

@@ -2,16 +2,17 @@
 
 use super::MissingContent;
 use crate::broken_links;
+use crate::listing::host_records;
 use crate::page_bodies::{Bodies, Content, ReadAhead};
 use crate::stored_links::StoredLinks;
 use argiope_store::catalogue::{CatalogueReader, HostOrder, Job, PageQuery};
 use argiope_store::error::{Result as Stored, StoreError};
 use argiope_store::export::{
-    BrokenRecord, CsvOptions, FailedRecord, Format, HostRecord, LinkRecord, PageWithHtml, Record,
-    RecordWriter, RedirectRecord, ResourceRecord, SkippedRecord,
+    BrokenRecord, CsvOptions, FailedRecord, Format, LinkRecord, PageWithHtml, Record, RecordWriter,
+    RedirectRecord, ResourceRecord, SkippedRecord,
 };
+use std::collections::HashSet;
 use std::collections::hash_map::RandomState;
-use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -185,12 +186,9 @@ pub(super) fn hosts(
 ) -> Stored<u64> {
     let mut document = Document::new(format, to)?;
     for job in jobs {
-        let delays: HashMap<String, u64> = reader.host_delays(job.id)?.into_iter().collect();
-        for figures in reader.host_figures(job.id, HostOrder::MostPages, usize::MAX)? {
-            let known = reader.host(&figures.host)?;
-            let delay = delays.get(&figures.host).copied();
-            let _ = document.add(&HostRecord::new(figures, known, delay))?;
-        }
+        host_records(reader, job.id, HostOrder::MostPages, (0, usize::MAX), &mut |record| {
+            document.add(&record).map(|_| ())
+        })?;
     }
     document.finish()
 }

@@ -485,6 +485,11 @@ pub fn refusals_are_stored_once_per_job(catalogue: &mut dyn Catalogue) {
     let reader = catalogue.reader().unwrap();
     assert_eq!(collect(|each| reader.skipped(Some(job), each)), [row(job, "/a", "first"), trap.clone()]);
     assert_eq!(collect(|each| reader.skipped(None, each)).len(), 3);
+    let numbered = collect(|each| reader.skipped_after(Some(job), 0, each));
+    let [(first, _), (second, _)] = numbered[..] else { panic!("{numbered:?}") };
+    assert!(0 < first && first < second);
+    assert_eq!(collect(|each| reader.skipped_after(Some(job), first, each)), [(second, trap.clone())]);
+    assert_eq!(collect(|each| reader.skipped_after(Some(job), second, each)), []);
     assert_eq!(reader.skipped_url(Some(job), &url("/b")).unwrap(), Some(trap));
     assert_eq!(reader.skipped_url(None, &url("/a")).unwrap().unwrap().job, other);
     assert_eq!(reader.skipped_url(Some(other), &url("/b")).unwrap(), None);

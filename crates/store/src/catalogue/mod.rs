@@ -28,7 +28,7 @@ pub use rows::{
 use crate::error::Result;
 use crate::links::LinksPosition;
 use argiope_model::{JobId, Millis};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 
 /// Called with each row of a stream; `Break` ends it. Only the current row is in memory.
@@ -91,8 +91,10 @@ pub struct HostFigures {
 }
 
 /// In which order hosts are listed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum HostOrder {
+    #[default]
     MostPages,
     Slowest,
     MostFailures,
@@ -157,7 +159,11 @@ pub trait CatalogueReader: Send {
     fn page(&self, job: Option<JobId>, normal: &str) -> Result<Option<StoredPage>>;
     /// URLs that were skipped before a request. A URL for which the job has a page is not among them, whichever came
     /// first.
-    fn skipped(&self, job: Option<JobId>, each: Each<'_, SkippedRow>) -> Result<()>;
+    fn skipped(&self, job: Option<JobId>, each: Each<'_, SkippedRow>) -> Result<()> {
+        self.skipped_after(job, 0, &mut |(_, row)| each(row))
+    }
+    /// The same after a number, each with its own. Numbers grow in the order of the rows.
+    fn skipped_after(&self, job: Option<JobId>, after: u64, each: Each<'_, (u64, SkippedRow)>) -> Result<()>;
     fn skipped_url(&self, job: Option<JobId>, normal: &str) -> Result<Option<SkippedRow>>;
     /// What limits have cut off a page or sitemap, see [`argiope_model::SkipReason::is_about_a_page`].
     fn notes(&self, job: JobId, normal: &str) -> Result<Vec<SkippedRow>>;

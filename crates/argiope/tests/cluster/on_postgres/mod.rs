@@ -5,6 +5,7 @@ mod archive;
 mod disks;
 mod door;
 mod encryption;
+mod job_changes;
 mod kafka;
 mod metrics;
 mod outages;
