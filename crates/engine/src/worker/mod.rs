@@ -6,8 +6,8 @@
 //! 1. [`fetching`] sends it through the [`Fetch`] port, while the lease holds.
 //! 2. [`responses`] decides what the response, or the failure, means for the visit, and reports it to the scheduler at once.
 //!    ([`robots`] does the same for robots.txt.)
-//! 3. [`processing`] turns the response into rows and links, when the thread has nothing more urgent to do; [`rows`] has
-//!    the rows that need no body.
+//! 3. [`pending`] keeps the response until the thread has nothing more urgent to do, and [`processing`] turns it into rows
+//!    and links; [`rows`] has the rows that need no body.
 //! 4. [`archiving`] writes the exchange to the archive, and the [`VisitRecord`](crate::visit_record::VisitRecord) goes to
 //!    the commit queue.
 
