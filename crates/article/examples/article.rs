@@ -2,7 +2,12 @@
 //! all files of a folder, without standard input, and prints how fast that was; with `all FOLDER OUT` it writes the
 //! text of each `FOLDER/SET/NAME.html` to `OUT/SET__NAME.txt`.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a tool for trying and measuring")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a tool for trying and measuring"
+)]
 
 use argiope_article::{Options, extract};
 use std::io::Read;
@@ -14,6 +19,7 @@ fn main() {
     match argument(0) {
         Some("bench") => bench(Path::new(argument(1).unwrap())),
         Some("all") => all(Path::new(argument(1).unwrap()), Path::new(argument(2).unwrap())),
+        Some("features") => features(Path::new(argument(1).unwrap()), Path::new(argument(2).unwrap())),
         what => {
             let mut page = Vec::new();
             std::io::stdin().read_to_end(&mut page).unwrap();
@@ -83,6 +89,21 @@ fn bench(folder: &Path) {
         (text / rounds) as f64 / 1e6,
         megabytes / seconds
     );
+}
+
+/// A line of JSON for each block: its text and its numbers.
+fn features(folder: &Path, out: &Path) {
+    std::fs::create_dir_all(out).unwrap();
+    for path in pages(folder) {
+        let page = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
+        let lines: String = argiope_article::features(&page)
+            .iter()
+            .map(|block| serde_json::to_string(block).unwrap() + "\n")
+            .collect();
+        let set = path.parent().unwrap().file_name().unwrap().to_string_lossy().into_owned();
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        std::fs::write(out.join(format!("{set}__{name}.jsonl")), lines).unwrap();
+    }
 }
 
 fn all(folder: &Path, out: &Path) {

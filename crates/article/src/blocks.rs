@@ -49,7 +49,9 @@ impl Counts {
             previous = *byte;
             match byte {
                 b',' | b'.' | b'!' | b'?' | b';' | b':' => marks += 1,
-                0xe3 | 0xef | 0xd8 | 0xe0 => marks += u32::from(begins_mark(bytes.get(at..).unwrap_or_default())),
+                0xe3 | 0xef | 0xd8 | 0xe0 => {
+                    marks += u32::from(begins_mark(bytes.get(at..).unwrap_or_default()))
+                }
                 _ => {}
             }
         }
@@ -72,7 +74,7 @@ impl Counts {
         if self.bytes == 0 { 0.0 } else { self.linked as f32 / self.bytes as f32 }
     }
 
-    fn plus(self, other: Counts) -> Counts {
+    pub(crate) fn plus(self, other: Counts) -> Counts {
         Counts {
             bytes: self.bytes + other.bytes,
             linked: self.linked + other.linked,
@@ -152,6 +154,13 @@ impl Blocks {
         let from = self.all.partition_point(|block| (block.first as usize) < first);
         let to = self.all.partition_point(|block| (block.first as usize) < end);
         from..to
+    }
+
+    /// The block that a node stands in or begins.
+    pub(crate) fn around(&self, number: usize) -> Option<&Block> {
+        let behind = self.all.partition_point(|block| (block.first as usize) < number);
+        let before = behind.checked_sub(1).and_then(|at| self.all.get(at));
+        before.filter(|block| block.end as usize > number).or_else(|| self.all.get(behind))
     }
 
     /// The counts of a node and all that is in it.

@@ -1,44 +1,101 @@
 //! Which part of a page is its main text. Two ways to find it are asked, the names that authors give to the box of a
 //! text, and where the running text is; where they differ, the amount of running text decides.
 
-use crate::blocks::Blocks;
+use crate::blocks::{Blocks, Counts};
 use crate::discard::Marks;
 use crate::element::Element;
 use crate::hints::Hints;
 use crate::tree::Tree;
 use std::collections::HashMap;
 
-/// With less running text than this a box is not believed to be that of the text.
-const LEAST_RUNNING: u32 = 200;
-/// The part of what the densest place has that a named box must have.
-const LEAST_SHARE: f32 = 0.5;
 /// A text may be in several boxes of one name; a box with less of it is no such part.
 const LEAST_PART: f32 = 0.1;
 
 /// The nodes that hold the main text, none in another, in the order of the page.
 pub(crate) fn roots(tree: &Tree<'_>, blocks: &Blocks, marks: &Marks) -> Vec<usize> {
-    let dense = densest(tree, blocks, marks);
-    let running = |number: usize| blocks.within(tree, number).running;
-    let goal = dense.map_or(0, running);
+    let total = mass(blocks.total());
+    if total <= 0.0 {
+        return Vec::new();
+    }
+    let mut best: (f32, Vec<usize>) = (0.0, Vec::new());
+    let mut offer = |bonus: f32, parts: Vec<usize>| {
+        let sum = parts.iter().map(|part| blocks.within(tree, *part)).fold(Counts::default(), Counts::plus);
+        // As if all running text were wanted and nothing else: the harmonic mean of how much of it is in there, and
+        // of how much of what is in there it is.
+        let score = bonus * 2.0 * mass(sum) / (sum.bytes as f32 + total);
+        if score > best.0 {
+            best = (score, parts);
+        }
+    };
     for level in 0..4 {
-        let named: Vec<usize> = named(tree, marks, level).filter(|number| running(*number) >= LEAST_RUNNING).collect();
-        let Some(best) = named.iter().copied().max_by_key(|number| (running(*number), std::cmp::Reverse(*number))) else {
-            continue;
-        };
-        // The innermost that has as much.
-        let best = named
-            .iter()
-            .copied()
-            .filter(|number| tree.contains(best, *number) && running(*number) * 10 >= running(best) * 9)
-            .max()
-            .unwrap_or(best);
-        let parts = parts_like(tree, marks, &named, best, running);
-        let sum: u32 = parts.iter().map(|part| running(*part)).sum();
-        if sum as f32 >= goal as f32 * LEAST_SHARE {
-            return parts;
+        let bonus = BONUS.get(usize::from(level)).copied().unwrap_or(1.0);
+        let named: Vec<usize> =
+            named(tree, marks, level).filter(|number| blocks.within(tree, *number).bytes > 0).collect();
+        // Boxes of one name side by side hold parts of one text.
+        let mut groups: HashMap<(usize, Element, Hints), Vec<usize>> = HashMap::new();
+        for number in &named {
+            let key = (tree.parent(*number), tree.element(*number), marks.hints(*number));
+            groups.entry(key).or_default().push(*number);
+            offer(bonus, vec![*number]);
+        }
+        let mut groups: Vec<Vec<usize>> = groups.into_values().filter(|group| group.len() > 1).collect();
+        groups.sort_unstable();
+        for group in groups {
+            let most = group.iter().map(|part| blocks.within(tree, *part).running).max().unwrap_or(0);
+            let parts = group
+                .into_iter()
+                .filter(|part| blocks.within(tree, *part).running as f32 >= most as f32 * LEAST_PART)
+                .collect();
+            offer(bonus, parts);
         }
     }
-    dense.map(|dense| with_siblings(tree, blocks, marks, dense)).unwrap_or_default()
+    if let Some(dense) = densest(tree, blocks, marks) {
+        offer(DENSE_BONUS, with_siblings(tree, blocks, marks, dense));
+    }
+    let mut number = 0;
+    while number < tree.len() {
+        if marks.is_dropped(number) {
+            number = tree.end(number);
+            continue;
+        }
+        if is_box(tree.element(number)) {
+            offer(1.0, vec![number]);
+        }
+        number += 1;
+    }
+    best.1
+}
+
+/// How much a name is worth, the surest first.
+const BONUS: [f32; 4] = [1.4, 1.25, 1.15, 1.1];
+const DENSE_BONUS: f32 = 1.15;
+
+/// Text that may be wanted: running text, and a part of what is no link.
+fn mass(counts: Counts) -> f32 {
+    let plain = counts.bytes.saturating_sub(counts.linked);
+    counts.running as f32 + 0.25 * plain.saturating_sub(counts.running) as f32
+}
+
+fn is_box(element: Element) -> bool {
+    use Element::*;
+    matches!(
+        element,
+        Div | Section
+            | Article
+            | Main
+            | Td
+            | Other
+            | Center
+            | Body
+            | Table
+            | Tbody
+            | Form
+            | Blockquote
+            | Pre
+            | Dl
+            | Ol
+            | Ul
+    )
 }
 
 /// Undropped nodes that are named as holders of text, the surest names first.
@@ -57,11 +114,7 @@ fn named<'a>(tree: &'a Tree<'_>, marks: &'a Marks, level: u8) -> impl Iterator<I
                 continue;
             }
             let hints = marks.hints(current);
-            let is_box = matches!(
-                element,
-                Element::Div | Element::Section | Element::Article | Element::Main | Element::Td | Element::Other | Element::Center
-            );
-            let fits = is_box
+            let fits = is_box(element)
                 && match level {
                     0 => hints.has(Hints::BODY),
                     1 => element == Element::Article,
@@ -76,33 +129,8 @@ fn named<'a>(tree: &'a Tree<'_>, marks: &'a Marks, level: u8) -> impl Iterator<I
     })
 }
 
-/// A named box together with the others under the same parent, or of the same name, that hold parts of the text.
-fn parts_like(
-    tree: &Tree<'_>,
-    marks: &Marks,
-    named: &[usize],
-    best: usize,
-    running: impl Fn(usize) -> u32,
-) -> Vec<usize> {
-    let least = running(best) as f32 * LEAST_PART;
-    let mut parts = vec![best];
-    for number in named.iter().copied() {
-        let is_apart = parts.iter().all(|part| !tree.contains(*part, number) && !tree.contains(number, *part));
-        if is_apart
-            && tree.parent(number) == tree.parent(best)
-            && tree.element(number) == tree.element(best)
-            && marks.hints(number) == marks.hints(best)
-            && running(number) as f32 >= least
-        {
-            parts.push(number);
-        }
-    }
-    parts.sort_unstable();
-    parts
-}
-
 /// The node that running text gathers in: each block counts for the elements around it, the less the further out.
-fn densest(tree: &Tree<'_>, blocks: &Blocks, marks: &Marks) -> Option<usize> {
+pub(crate) fn densest(tree: &Tree<'_>, blocks: &Blocks, marks: &Marks) -> Option<usize> {
     let mut scores: HashMap<usize, f32> = HashMap::new();
     for block in &blocks.all {
         if block.counts.running == 0 {
@@ -111,7 +139,10 @@ fn densest(tree: &Tree<'_>, blocks: &Blocks, marks: &Marks) -> Option<usize> {
         let score = 1.0 + block.counts.marks as f32 + (block.counts.running as f32 / 100.0).min(3.0);
         let mut node = block.holder as usize;
         // A paragraph holds itself, a box its own text.
-        if !matches!(tree.element(node), Element::Div | Element::Section | Element::Article | Element::Td | Element::Body | Element::Other) {
+        if !matches!(
+            tree.element(node),
+            Element::Div | Element::Section | Element::Article | Element::Td | Element::Body | Element::Other
+        ) {
             node = tree.parent(node);
         }
         for level in 0_u8..5 {
@@ -141,7 +172,11 @@ fn densest(tree: &Tree<'_>, blocks: &Blocks, marks: &Marks) -> Option<usize> {
     let (mut node, top) = best?;
     // Further out, where the score grows or the text is nearly all of what is there.
     let score_of = |node: usize| {
-        ranked.binary_search_by_key(&node, |(node, _)| *node).ok().and_then(|at| ranked.get(at)).map(|(_, score)| *score)
+        ranked
+            .binary_search_by_key(&node, |(node, _)| *node)
+            .ok()
+            .and_then(|at| ranked.get(at))
+            .map(|(_, score)| *score)
     };
     let mut last = top;
     let mut outer = node;
@@ -167,7 +202,10 @@ fn densest(tree: &Tree<'_>, blocks: &Blocks, marks: &Marks) -> Option<usize> {
             break;
         }
         let (inner, around) = (blocks.within(tree, node), blocks.within(tree, parent));
-        if around.running > inner.running && around.running * 2 < inner.running * 3 && around.link_density() < 0.25 {
+        if around.running > inner.running
+            && around.running * 2 < inner.running * 3
+            && around.link_density() < 0.25
+        {
             node = parent;
         } else {
             break;
@@ -196,7 +234,7 @@ fn initial(tree: &Tree<'_>, marks: &Marks, node: usize) -> f32 {
 }
 
 /// A node with those beside it that look like more of the same text.
-fn with_siblings(tree: &Tree<'_>, blocks: &Blocks, marks: &Marks, root: usize) -> Vec<usize> {
+pub(crate) fn with_siblings(tree: &Tree<'_>, blocks: &Blocks, marks: &Marks, root: usize) -> Vec<usize> {
     let parent = tree.parent(root);
     if root == 0 {
         return vec![0];
@@ -211,8 +249,10 @@ fn with_siblings(tree: &Tree<'_>, blocks: &Blocks, marks: &Marks, root: usize) -
             && marks.hints(number) == label
             && counts.running * 5 > size
             && counts.link_density() < 0.3;
-        let is_text = matches!(tree.element(number), Element::P | Element::Div | Element::Blockquote | Element::Section)
-            && counts.running > 80
+        let is_text = matches!(
+            tree.element(number),
+            Element::P | Element::Div | Element::Blockquote | Element::Section
+        ) && counts.running > 80
             && counts.running * 10 >= counts.bytes * 7
             && counts.link_density() < 0.25;
         if number == root || (!marks.is_dropped(number) && (is_alike || is_text)) {

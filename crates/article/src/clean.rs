@@ -17,10 +17,6 @@ pub(crate) fn clean(tree: &Tree<'_>, marks: &mut Marks, roots: &[usize], title: 
     for root in roots {
         drop_blocks(tree, &blocks, marks, *root, title);
     }
-    let blocks = Blocks::of(tree, &marks.dropped);
-    for root in roots {
-        drop_lonely_headings(tree, &blocks, marks, *root);
-    }
 }
 
 fn drop_boxes(tree: &Tree<'_>, blocks: &Blocks, marks: &mut Marks, root: usize) {
@@ -70,7 +66,8 @@ fn drop_blocks(tree: &Tree<'_>, blocks: &Blocks, marks: &mut Marks, root: usize,
         let is_title = position < 12
             && element.heading().is_some_and(|level| level < 3)
             && title.is_some_and(|title| is_alike(title, &text));
-        let is_h1 = element == Element::H1 && first == blocks.between(root, tree.end(root)).start && position < 4;
+        let is_h1 =
+            element == Element::H1 && first == blocks.between(root, tree.end(root)).start && position < 4;
         if is_title || is_h1 || phrases::is_boilerplate(&text, block.counts.link_density()) {
             drop_block(tree, marks, block);
         }
@@ -78,7 +75,7 @@ fn drop_blocks(tree: &Tree<'_>, blocks: &Blocks, marks: &mut Marks, root: usize,
 }
 
 /// The text of a block, white space collapsed; only as much as it takes to judge it.
-fn text_of(tree: &Tree<'_>, marks: &Marks, block: &Block) -> String {
+pub(crate) fn text_of(tree: &Tree<'_>, marks: &Marks, block: &Block) -> String {
     const LONGEST: usize = 400;
     let mut text = String::new();
     let mut number = block.first as usize;
@@ -112,7 +109,10 @@ fn drop_block(tree: &Tree<'_>, marks: &mut Marks, block: &Block) {
 /// Whether one has nearly all words of the other.
 pub(crate) fn is_alike(one: &str, other: &str) -> bool {
     let words = |text: &str| -> Vec<String> {
-        text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
+        text.split(|c: char| !c.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .map(str::to_lowercase)
+            .collect()
     };
     let (one, other) = (words(one), words(other));
     if other.is_empty() || one.is_empty() {
@@ -122,10 +122,10 @@ pub(crate) fn is_alike(one: &str, other: &str) -> bool {
     shared * 4 >= other.len() * 3 && other.len() * 2 >= one.len().min(12)
 }
 
-/// Headings at the end, and those followed by a heading of their own level or above, have lost their text.
-fn drop_lonely_headings(tree: &Tree<'_>, blocks: &Blocks, marks: &mut Marks, root: usize) {
-    let range = blocks.between(root, tree.end(root));
-    for block in blocks.all.get(range).unwrap_or_default().iter().rev() {
+/// Headings at the end have lost their text.
+pub(crate) fn drop_lonely_headings(tree: &Tree<'_>, marks: &mut Marks) {
+    let blocks = Blocks::of(tree, &marks.dropped);
+    for block in blocks.all.iter().rev() {
         if tree.element(block.holder as usize).heading().is_none() {
             break;
         }

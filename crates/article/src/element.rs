@@ -147,7 +147,8 @@ impl Element {
     /// Its start tag ends an open paragraph.
     pub(crate) fn ends_paragraph(self) -> bool {
         use Element::*;
-        self.is_block() && !matches!(self, Body | Caption | Head | Html | Legend | Tbody | Td | Tfoot | Th | Thead | Tr)
+        self.is_block()
+            && !matches!(self, Body | Caption | Head | Html | Legend | Tbody | Td | Tfoot | Th | Thead | Tr)
     }
 
     /// An end tag or an implied end does not reach beyond it.

@@ -47,7 +47,10 @@ pub(crate) fn markdown(
 enum Container {
     Quote,
     /// What stands before its first line, and whether that is written.
-    Item { marker: String, is_written: bool },
+    Item {
+        marker: String,
+        is_written: bool,
+    },
 }
 
 /// What ends where an element ends.
@@ -121,7 +124,7 @@ impl Writer<'_, '_> {
                 return end;
             }
             Element::Code | Element::Kbd | Element::Samp | Element::Tt if !self.holds_blocks(number) => {
-                self.inline.code(&self.tree.text_of(number, usize::MAX));
+                self.inline.code(&kept_text(self.tree, self.marks, number));
                 return end;
             }
             Element::Table => {
@@ -282,7 +285,10 @@ impl Writer<'_, '_> {
     }
 
     fn write_block(&mut self, block: &str) {
-        let begins_item = self.containers.iter().any(|container| matches!(container, Container::Item { is_written: false, .. }));
+        let begins_item = self
+            .containers
+            .iter()
+            .any(|container| matches!(container, Container::Item { is_written: false, .. }));
         if !self.out.is_empty() {
             self.out.push('\n');
             // The items of a list stand one below the other.
@@ -320,7 +326,8 @@ impl Writer<'_, '_> {
             self.out.push_str(line);
         }
         self.shared = self.containers.len();
-        self.follows_item = self.containers.iter().any(|container| matches!(container, Container::Item { .. }));
+        self.follows_item =
+            self.containers.iter().any(|container| matches!(container, Container::Item { .. }));
     }
 
     fn end(mut self) -> String {
@@ -358,6 +365,18 @@ fn image(tree: &Tree<'_>, addresses: &Addresses, number: usize) -> Option<String
     Some(format!("![{alternative}]({address})"))
 }
 
+/// The text in a node that was not dropped, white space collapsed.
+fn kept_text(tree: &Tree<'_>, marks: &Marks, number: usize) -> String {
+    let mut text = String::new();
+    for inner in number + 1..tree.end(number) {
+        if !marks.is_dropped(inner) {
+            text.push_str(tree.text(inner));
+        }
+    }
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ")
+}
+
 /// The text of a preformatted element as it stands there.
 fn code_of(tree: &Tree<'_>, marks: &Marks, number: usize) -> String {
     let mut code = String::new();
@@ -371,7 +390,7 @@ fn code_of(tree: &Tree<'_>, marks: &Marks, number: usize) -> String {
             }
         }
         let element = tree.element(inner);
-        if element != Element::Text && (element.is_no_text() || marks.is_dropped(inner)) {
+        if marks.is_dropped(inner) || (element != Element::Text && element.is_no_text()) {
             inner = tree.end(inner);
             continue;
         }
@@ -410,7 +429,8 @@ fn language_of(tree: &Tree<'_>, number: usize) -> Option<String> {
 fn plain_language(language: &str) -> Option<String> {
     let language = language.trim_end_matches(';');
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '#' | '-' | '_' | '.');
-    (!language.is_empty() && language.len() <= 30 && language.chars().all(is_plain)).then(|| language.to_owned())
+    (!language.is_empty() && language.len() <= 30 && language.chars().all(is_plain))
+        .then(|| language.to_owned())
 }
 
 /// How often a character stands in a row at most.

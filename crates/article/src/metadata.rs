@@ -36,10 +36,14 @@ impl Metadata {
         for number in 0..tree.len() {
             found.read(tree, marks, number);
         }
-        let title = found
-            .meta_title
-            .or(structured.title)
-            .or_else(|| title_of(found.title.as_deref(), found.heading.as_deref(), found.headings, found.site_name.as_deref()));
+        let title = found.meta_title.or(structured.title).or_else(|| {
+            title_of(
+                found.title.as_deref(),
+                found.heading.as_deref(),
+                found.headings,
+                found.site_name.as_deref(),
+            )
+        });
         Metadata {
             title: title.map(|title| without_site(&title, found.site_name.as_deref())),
             byline: structured.byline.or(found.meta_byline).or(found.byline),
@@ -83,7 +87,11 @@ impl Metadata {
         let text = |key: &str, most: usize| {
             object.get(key).and_then(Value::as_str).and_then(|text| clean(&plain(text), most))
         };
-        self.title = self.title.take().or_else(|| text("headline", LONGEST_TITLE)).or_else(|| text("name", LONGEST_TITLE));
+        self.title = self
+            .title
+            .take()
+            .or_else(|| text("headline", LONGEST_TITLE))
+            .or_else(|| text("name", LONGEST_TITLE));
         self.published = self.published.take().or_else(|| text("datePublished", 40));
         self.language = self.language.take().or_else(|| text("inLanguage", 20));
         self.byline = self.byline.take().or_else(|| object.get("author").and_then(names));
@@ -100,7 +108,8 @@ impl Metadata {
 fn parse(text: &str) -> Option<Value> {
     let text = text.trim();
     serde_json::from_str(text).ok().or_else(|| {
-        let text = text.trim_start_matches("<!--").trim_start_matches("//<![CDATA[").trim_start_matches("<![CDATA[");
+        let text =
+            text.trim_start_matches("<!--").trim_start_matches("//<![CDATA[").trim_start_matches("<![CDATA[");
         let text = text.trim_end_matches("-->").trim_end_matches("]]>").trim_end_matches("//");
         let mended: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         serde_json::from_str(mended.trim().trim_end_matches(';')).ok()
@@ -109,7 +118,9 @@ fn parse(text: &str) -> Option<Value> {
 
 fn is_article(kind: Option<&Value>) -> bool {
     let is_named = |name: &str| {
-        name.contains("Article") || name.contains("Posting") || matches!(name, "Report" | "Review" | "Recipe" | "HowTo")
+        name.contains("Article")
+            || name.contains("Posting")
+            || matches!(name, "Report" | "Review" | "Recipe" | "HowTo")
     };
     match kind {
         Some(Value::String(name)) => is_named(name),
@@ -189,12 +200,16 @@ struct Found {
 
 impl Found {
     fn read(&mut self, tree: &Tree<'_>, marks: &Marks, number: usize) {
-        let attribute = |name: Name, most: usize| tree.attribute(number, name).and_then(|value| clean(&value, most));
+        let attribute =
+            |name: Name, most: usize| tree.attribute(number, name).and_then(|value| clean(&value, most));
         match tree.element(number) {
             Element::Text => {}
             Element::Html => self.language = self.language.take().or_else(|| attribute(Name::Language, 40)),
             Element::Base => {
-                self.base = self.base.take().or_else(|| tree.attribute(number, Name::Href).map(|href| href.into_owned()));
+                self.base = self
+                    .base
+                    .take()
+                    .or_else(|| tree.attribute(number, Name::Href).map(|href| href.into_owned()));
             }
             Element::Title if self.title.is_none() && tree.element(tree.parent(number)) != Element::Svg => {
                 self.title = clean(&tree.text_of(number, LONGEST_TITLE), LONGEST_TITLE);
@@ -225,12 +240,26 @@ impl Found {
             .trim()
             .to_ascii_lowercase();
         let (slot, most) = match key.as_str() {
-            "og:title" | "twitter:title" | "dc.title" | "dcterms.title" | "parsely-title" => (&mut self.meta_title, LONGEST_TITLE),
-            "author" | "dc.creator" | "dcterms.creator" | "article:author" | "parsely-author" | "sailthru.author"
-            | "byl" | "citation_author" => (&mut self.meta_byline, LONGEST_BYLINE),
-            "article:published_time" | "datepublished" | "date" | "pubdate" | "publishdate" | "publish-date" | "dc.date"
-            | "dc.date.issued" | "dcterms.created" | "dcterms.date" | "parsely-pub-date" | "sailthru.date"
-            | "og:published_time" | "citation_publication_date" | "publication_date" => (&mut self.meta_published, 40),
+            "og:title" | "twitter:title" | "dc.title" | "dcterms.title" | "parsely-title" => {
+                (&mut self.meta_title, LONGEST_TITLE)
+            }
+            "author" | "dc.creator" | "dcterms.creator" | "article:author" | "parsely-author"
+            | "sailthru.author" | "byl" | "citation_author" => (&mut self.meta_byline, LONGEST_BYLINE),
+            "article:published_time"
+            | "datepublished"
+            | "date"
+            | "pubdate"
+            | "publishdate"
+            | "publish-date"
+            | "dc.date"
+            | "dc.date.issued"
+            | "dcterms.created"
+            | "dcterms.date"
+            | "parsely-pub-date"
+            | "sailthru.date"
+            | "og:published_time"
+            | "citation_publication_date"
+            | "publication_date" => (&mut self.meta_published, 40),
             "og:site_name" | "application-name" => (&mut self.site_name, LONGEST_TITLE),
             _ => return,
         };
@@ -253,17 +282,22 @@ impl Found {
     }
 
     fn read_byline(&mut self, tree: &Tree<'_>, number: usize) {
-        let is_author = tree.raw_attribute(number, Name::Rel).is_some_and(|rel| rel.eq_ignore_ascii_case(b"author"))
-            || tree.raw_attribute(number, Name::ItemProperty).is_some_and(|name| name.eq_ignore_ascii_case(b"author"))
-            || [Name::Class, Name::Id].into_iter().any(|name| {
-                tree.attribute(number, name).is_some_and(|label| {
-                    let label = label.to_ascii_lowercase();
-                    label.contains("byline") || label.contains("author")
-                })
-            });
+        let is_author =
+            tree.raw_attribute(number, Name::Rel).is_some_and(|rel| rel.eq_ignore_ascii_case(b"author"))
+                || tree
+                    .raw_attribute(number, Name::ItemProperty)
+                    .is_some_and(|name| name.eq_ignore_ascii_case(b"author"))
+                || [Name::Class, Name::Id].into_iter().any(|name| {
+                    tree.attribute(number, name).is_some_and(|label| {
+                        let label = label.to_ascii_lowercase();
+                        label.contains("byline") || label.contains("author")
+                    })
+                });
         if is_author {
             let text = tree.text_of(number, 100);
-            self.byline = clean(&text, 100).map(|name| without_by(&name)).filter(|name| name.chars().any(char::is_alphabetic));
+            self.byline = clean(&text, 100)
+                .map(|name| without_by(&name))
+                .filter(|name| name.chars().any(char::is_alphabetic));
         }
     }
 }
@@ -285,7 +319,11 @@ fn title_of(title: Option<&str>, heading: Option<&str>, headings: u32, site: Opt
                 return Some(heading.to_owned());
             }
             let short = without_site(title, site);
-            Some(if headings == 1 && short.split_whitespace().count() < 3 { heading.to_owned() } else { short })
+            Some(if headings == 1 && short.split_whitespace().count() < 3 {
+                heading.to_owned()
+            } else {
+                short
+            })
         }
         (Some(title), None) => Some(without_site(title, site)),
         (None, heading) => heading.map(str::to_owned),
@@ -336,7 +374,10 @@ mod tests {
             metadata("<title>How to fold a paper plane | The Site</title>").title.as_deref(),
             Some("How to fold a paper plane")
         );
-        assert_eq!(metadata("<title>Home</title><h1>A longer heading</h1>").title.as_deref(), Some("A longer heading"));
+        assert_eq!(
+            metadata("<title>Home</title><h1>A longer heading</h1>").title.as_deref(),
+            Some("A longer heading")
+        );
     }
 
     #[test]

@@ -13,8 +13,7 @@ pub(crate) fn text(tree: &Tree<'_>, marks: &Marks, roots: &[usize]) -> String {
         lines.part(tree, marks, *root);
     }
     lines.end_line();
-    lines.text.truncate(lines.text.trim_end().len());
-    lines.text
+    lines.text.trim().to_owned()
 }
 
 #[derive(Default)]

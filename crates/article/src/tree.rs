@@ -351,17 +351,23 @@ impl<'p> Builder<'p> {
     /// What a start tag ends without an end tag.
     fn imply_ends(&mut self, element: Element) {
         use Element::*;
-        if self.is_open(Head) && !matches!(element, Base | Link | Meta | Noscript | Script | Style | Template | Title) {
+        if self.is_open(Head)
+            && !matches!(element, Base | Link | Meta | Noscript | Script | Style | Template | Title)
+        {
             self.close_innermost(&[Head], Element::is_boundary);
         }
         if element.ends_paragraph() {
             self.close_innermost(&[P], |stop| stop.is_boundary() || stop == Button);
         }
-        if element.heading().is_some() && self.open.last().is_some_and(|open| open.element.heading().is_some()) {
+        if element.heading().is_some()
+            && self.open.last().is_some_and(|open| open.element.heading().is_some())
+        {
             self.close_to(self.open.len().saturating_sub(1));
         }
         match element {
-            Li => self.close_innermost(&[Li], |stop| stop.is_boundary() || matches!(stop, Ul | Ol | Menu | Dir)),
+            Li => {
+                self.close_innermost(&[Li], |stop| stop.is_boundary() || matches!(stop, Ul | Ol | Menu | Dir))
+            }
             Dt | Dd => self.close_innermost(&[Dt, Dd], |stop| stop.is_boundary() || stop == Dl),
             Tr => self.close_innermost(&[Tr], |stop| stop == Table),
             Td | Th => self.close_innermost(&[Td, Th, Caption], |stop| matches!(stop, Table | Tr)),
@@ -378,7 +384,9 @@ impl<'p> Builder<'p> {
             return;
         }
         self.imply_ends(element);
-        let is_void = element.is_void() || (tag.closes_itself && self.is_open(Element::Svg));
+        // Pages that were XHTML once close empty elements like this; browsers leave them open, and all that follows
+        // in them.
+        let is_void = element.is_void() || (tag.closes_itself && element.raw().is_none());
         if !is_void && self.open.len() >= MOST_DEPTH {
             self.beyond += 1;
             return;
@@ -407,7 +415,8 @@ impl<'p> Builder<'p> {
                 open.element.is_boundary()
                     || (open.element == Element::Other && open.name.eq_ignore_ascii_case(name))
             });
-            if let Some(depth) = found.filter(|depth| self.open.get(*depth).is_some_and(|open| open.element == element))
+            if let Some(depth) =
+                found.filter(|depth| self.open.get(*depth).is_some_and(|open| open.element == element))
             {
                 self.close_to(depth);
             }

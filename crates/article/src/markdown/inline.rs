@@ -127,8 +127,8 @@ impl Inline {
         let is_after_word = previous.is_some_and(char::is_alphanumeric);
         for (style, state) in &mut self.open {
             if *state == State::Waiting {
-                let is_mark = matches!(style, Style::Link(_))
-                    || !(is_after_word && next.is_some_and(is_punctuation));
+                let is_mark =
+                    matches!(style, Style::Link(_)) || !(is_after_word && next.is_some_and(is_punctuation));
                 *state = if is_mark { State::Written(self.line.len()) } else { State::Silent };
                 if is_mark {
                     self.line.push_str(style.opening());
@@ -190,7 +190,8 @@ fn is_number(line: &str) -> bool {
 /// Appends a word so that nothing in it is markup, at the beginning of a line.
 fn escape_start(word: &str, line: &mut String) {
     let digits = word.bytes().take_while(u8::is_ascii_digit).count();
-    let is_ordinal = (1..10).contains(&digits) && word.get(digits..).is_some_and(|rest| rest.starts_with(['.', ')']));
+    let is_ordinal =
+        (1..10).contains(&digits) && word.get(digits..).is_some_and(|rest| rest.starts_with(['.', ')']));
     if is_ordinal {
         let (number, rest) = word.split_at_checked(digits).unwrap_or((word, ""));
         line.push_str(number);
@@ -223,7 +224,10 @@ pub(crate) fn escape(word: &str, line: &mut String) {
         let is_markup = match c {
             '\\' | '*' | '`' | '[' | ']' => true,
             // Not inside of a word.
-            '_' => !(previous.is_some_and(char::is_alphanumeric) && next.is_some_and(|c| c.is_alphanumeric() || c == '_')),
+            '_' => {
+                !(previous.is_some_and(char::is_alphanumeric)
+                    && next.is_some_and(|c| c.is_alphanumeric() || c == '_'))
+            }
             '<' => next.is_some_and(|next| next.is_ascii_alphabetic() || matches!(next, '/' | '!' | '?')),
             '&' => word.get(at + 1..).is_some_and(is_reference),
             '~' => next == Some('~') || previous == Some('~'),
@@ -240,7 +244,10 @@ pub(crate) fn escape(word: &str, line: &mut String) {
 /// Whether what follows an ampersand makes a character reference of it.
 fn is_reference(rest: &str) -> bool {
     rest.bytes().take(32).position(|byte| byte == b';').is_some_and(|end| {
-        end > 0 && rest.get(..end).is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'#'))
+        end > 0
+            && rest
+                .get(..end)
+                .is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'#'))
     })
 }
 

@@ -34,7 +34,9 @@ pub(super) fn table(tree: &Tree<'_>, marks: &Marks, addresses: &Addresses, numbe
                 let text = cell(tree, marks, addresses, inner);
                 let row = rows.last_mut()?;
                 row.push(text);
-                let span = tree.attribute(inner, Name::ColumnSpan).and_then(|span| span.trim().parse::<usize>().ok());
+                let span = tree
+                    .attribute(inner, Name::ColumnSpan)
+                    .and_then(|span| span.trim().parse::<usize>().ok());
                 for _ in 1..span.unwrap_or(1).min(MOST_COLUMNS) {
                     row.push(String::new());
                 }
@@ -117,7 +119,7 @@ fn cell(tree: &Tree<'_>, marks: &Marks, addresses: &Addresses, number: usize) ->
                 None
             }
             Element::Code => {
-                inline.code(&tree.text_of(inner, usize::MAX));
+                inline.code(&super::kept_text(tree, marks, inner));
                 inner = tree.end(inner);
                 continue;
             }
