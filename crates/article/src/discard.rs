@@ -67,10 +67,11 @@ impl Marks {
 
     /// What is little in each of many boxes of one name may be the text: `<p class="paywall">`.
     fn take_back(&mut self, tree: &Tree<'_>, all: &Blocks, dropped: &[usize]) {
-        let mut sums: HashMap<(Element, Hints), Counts> = HashMap::new();
+        let mut sums: HashMap<(Element, Hints), (u32, Counts)> = HashMap::new();
         let kinds = |number: usize| (tree.element(number), self.hints(number));
         for number in dropped {
-            let sum = sums.entry(kinds(*number)).or_default();
+            let (count, sum) = sums.entry(kinds(*number)).or_default();
+            *count += 1;
             *sum = sum.plus(all.within(tree, *number));
         }
         let total = all.total().running;
@@ -79,10 +80,11 @@ impl Marks {
             .copied()
             .filter(|number| {
                 let (element, hints) = kinds(*number);
-                let sum = sums.get(&(element, hints)).copied().unwrap_or_default();
+                let (count, sum) = sums.get(&(element, hints)).copied().unwrap_or_default();
                 !matches!(element, Element::Nav | Element::Aside | Element::Footer | Element::Li)
                     && !hints
                         .has(Hints::FOOTER.with(Hints::SIDEBAR).with(Hints::CAPTION).with(Hints::RELATED))
+                    && count > 2
                     && sum.running * 3 > total
                     && sum.running * 4 > sum.bytes * 3
                     && sum.link_density() < 0.15
@@ -147,7 +149,9 @@ impl Marks {
             return false;
         }
         let most = if hints.has(Hints::HIDDEN) {
-            0.5
+            0.8
+        } else if hints.has(Hints::INTRUSION) {
+            0.6
         } else if matches!(element, Element::Article) {
             0.1
         } else if hints.has(Hints::BYLINE.with(Hints::WIDGET).with(Hints::SHARE).with(Hints::CAPTION)) {

@@ -204,6 +204,12 @@ pub(crate) fn of(page: &Page<'_, '_>) -> Vec<Features> {
     rows
 }
 
+/// Whether a block stands in what the rules take for the main text.
+pub(crate) fn is_left_by_rules(row: &Features) -> bool {
+    let [is_in_root, _, is_cleaned_away, ..] = row;
+    *is_in_root > 0.0 && *is_cleaned_away == 0.0
+}
+
 fn is_running(block: &Block) -> bool {
     block.counts.running > 0
 }

@@ -5,8 +5,10 @@ use crate::blocks::Blocks;
 use crate::clean;
 use crate::discard::Marks;
 use crate::element::Element;
-use crate::features::{self, Page};
+use crate::features::{self, Features, Page};
+use crate::markdown::table;
 use crate::model;
+use crate::phrases;
 use crate::tree::Tree;
 
 /// Blocks of a page that are judged; a page with more is left to the rules.
@@ -62,16 +64,16 @@ pub(crate) fn judge(
     };
     let mut judged = ruled.marks.clone();
     judged.dropped = inline.clone();
+    let rows = features::of(&page);
+    let mut verdicts: Vec<bool> = rows.iter().map(|features| model::score(features) > 0.0).collect();
+    fill_gaps(&all, &rows, &mut verdicts);
+    keep_together(tree, ruled, &all, &mut verdicts);
+    overrule(tree, &all, &inline, title, &mut verdicts);
     let mut is_kept = vec![false; tree.len()];
-    let mut any = false;
-    for (block, features) in all.all.iter().zip(features::of(&page)) {
-        if model::score(&features) > 0.0 {
-            any = true;
-            let nodes = is_kept.get_mut(block.first as usize..block.end as usize).unwrap_or_default();
-            nodes.fill(true);
-        }
+    for (block, _) in all.all.iter().zip(&verdicts).filter(|(_, verdict)| **verdict) {
+        is_kept.get_mut(block.first as usize..block.end as usize).unwrap_or_default().fill(true);
     }
-    if !any {
+    if !verdicts.contains(&true) {
         return None;
     }
     // What shows without text is kept where the rules found the text.
@@ -97,4 +99,75 @@ pub(crate) fn judge(
     }
     clean::drop_lonely_headings(tree, &mut judged);
     Some(judged)
+}
+
+/// What stands alone between two blocks of the text is a part of it, unless the rules dropped it.
+fn fill_gaps(all: &Blocks, rows: &[Features], verdicts: &mut [bool]) {
+    let before: Vec<bool> = verdicts.to_vec();
+    let is_running = |at: usize| all.all.get(at).is_some_and(|block| block.counts.running > 0);
+    for (at, (verdict, row)) in verdicts.iter_mut().zip(rows).enumerate().skip(1) {
+        let is_between = before.get(at - 1) == Some(&true) && before.get(at + 1) == Some(&true);
+        let links = all.all.get(at).map_or(1.0, |block| block.counts.link_density());
+        if is_between
+            && features::is_left_by_rules(row)
+            && links < 0.3
+            && (is_running(at - 1) || is_running(at + 1))
+        {
+            *verdict = true;
+        }
+    }
+}
+
+/// A table of which a cell is kept is kept whole, and so is a list of which half is, unless the rules dropped them.
+fn keep_together(tree: &Tree<'_>, ruled: &Ruled<'_>, all: &Blocks, verdicts: &mut [bool]) {
+    let mut number = 0;
+    while number < tree.len() {
+        let element = tree.element(number);
+        let least = match element {
+            Element::Table if table::is_data(tree, number) => 0.0,
+            Element::Ul | Element::Ol | Element::Dl => 0.5,
+            _ => {
+                number += 1;
+                continue;
+            }
+        };
+        let range = all.between(number, tree.end(number));
+        let counts = all.sum(range.clone());
+        let kept: u32 = all
+            .all
+            .get(range.clone())
+            .unwrap_or_default()
+            .iter()
+            .zip(verdicts.get(range.clone()).unwrap_or_default())
+            .map(|(block, verdict)| if *verdict { block.counts.bytes } else { 0 })
+            .sum();
+        let is_ruled_out = ruled.cleaned.is_dropped(number);
+        if kept > 0
+            && !is_ruled_out
+            && kept as f32 >= counts.bytes as f32 * least
+            && counts.link_density() < 0.5
+        {
+            verdicts.get_mut(range).unwrap_or_default().fill(true);
+        }
+        number = tree.end(number);
+    }
+}
+
+/// The title is told apart from the text, and so is what leads to other pages in so many words.
+fn overrule(tree: &Tree<'_>, all: &Blocks, inline: &[bool], title: Option<&str>, verdicts: &mut [bool]) {
+    const LONGEST: usize = 300;
+    let mut kept = 0;
+    for (block, verdict) in all.all.iter().zip(verdicts) {
+        if !*verdict {
+            continue;
+        }
+        let level = tree.element(block.holder as usize).heading();
+        let is_early = kept < 3;
+        kept += 1;
+        let text = features::text_of(tree, inline, block, LONGEST);
+        let is_title = is_early
+            && level.is_some_and(|level| level < 3)
+            && title.is_some_and(|title| clean::is_alike(title, &text));
+        *verdict = !is_title && !phrases::is_surely_boilerplate(&text, block.counts.link_density());
+    }
 }

@@ -43,7 +43,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { max_bytes: 8 * 1024 * 1024, min_text_bytes: 25 }
+        Options { max_bytes: 8 * 1024 * 1024, min_text_bytes: 1 }
     }
 }
 

@@ -4,7 +4,7 @@
 //! marks of the quotes and items it stands in.
 
 mod inline;
-mod table;
+pub(crate) mod table;
 
 use crate::address::Addresses;
 use crate::discard::Marks;

@@ -233,7 +233,7 @@ impl Found {
 
     fn read_meta(&mut self, tree: &Tree<'_>, number: usize) {
         let Some(content) = tree.attribute(number, Name::Content) else { return };
-        let key = [Name::Property, Name::MetaName, Name::ItemProperty]
+        let key = [Name::Property, Name::Meta, Name::ItemProperty]
             .into_iter()
             .find_map(|name| tree.attribute(number, name))
             .unwrap_or_default()

@@ -53,6 +53,11 @@ const BEGINNINGS: &str = "share this|share on|share via|click to share|click her
 static LISTS: LazyLock<(HashSet<&str>, Vec<&str>)> =
     LazyLock::new(|| (LINES.split('|').collect(), BEGINNINGS.split('|').map(str::trim_end).collect()));
 
+/// Whether a line is nothing but one of those, or leads somewhere and begins like one.
+pub(crate) fn is_surely_boilerplate(line: &str, link_density: f32) -> bool {
+    link_density > 0.3 && is_boilerplate(line, link_density)
+}
+
 /// Whether a line is one of those. A line that is all link is judged more strictly.
 pub(crate) fn is_boilerplate(line: &str, link_density: f32) -> bool {
     if line.len() > LONGEST {

@@ -36,9 +36,15 @@ fn lists_are_nested_and_start_where_they_start() {
 
 #[test]
 fn tables_of_data_are_pipe_tables() {
-    let html = "<table><caption>Numbers</caption><tr><th>a</th><th>b|c</th></tr><tr><td>1</td><td><b>2</b><br>3</td></tr>\
-        <tr><td colspan=2>x, y</td></tr></table>";
-    assert_eq!(markdown(html), "Numbers\n\n| a | b\\|c |\n| --- | --- |\n| 1 | **2**<br>3 |\n| x, y | |");
+    let html = "<table><caption>Numbers, as they were counted in the spring of that year</caption><tr><th>a</th><th>b|c</th></tr>\
+        <tr><td>1, which is the first of them, and the least</td><td><b>2</b><br>3, which is the last of them, and more than \
+        the others</td></tr><tr><td colspan=2>x, y and z were not counted, as nobody had asked for them.</td></tr></table>";
+    assert_eq!(
+        markdown(html),
+        "Numbers, as they were counted in the spring of that year\n\n| a | b\\|c |\n| --- | --- |\n\
+        | 1, which is the first of them, and the least | **2**<br>3, which is the last of them, and more than the others |\n\
+        | x, y and z were not counted, as nobody had asked for them. | |"
+    );
 }
 
 #[test]

@@ -84,7 +84,7 @@ pub(super) fn table(tree: &Tree<'_>, marks: &Marks, addresses: &Addresses, numbe
 }
 
 /// A table of data has no tables in it and nothing that a cell cannot hold.
-fn is_data(tree: &Tree<'_>, number: usize) -> bool {
+pub(crate) fn is_data(tree: &Tree<'_>, number: usize) -> bool {
     use Element::*;
     (number + 1..tree.end(number)).all(|inner| {
         let element = tree.element(inner);
