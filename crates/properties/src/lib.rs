@@ -14,6 +14,7 @@
     reason = "for tests only: a property that does not hold is a panic"
 )]
 
+mod article;
 mod charset;
 mod content_coding;
 mod cookies;
@@ -33,7 +34,8 @@ pub struct Property {
     pub holds_for: fn(&[u8]),
 }
 
-pub const ALL: [Property; 15] = [
+pub const ALL: [Property; 16] = [
+    Property { name: "article", holds_for: article::is_taken_within_limits },
     Property { name: "charset", holds_for: charset::is_told_and_obeyed },
     Property { name: "content_coding", holds_for: content_coding::is_undone_within_limits },
     Property { name: "cookies", holds_for: cookies::are_kept_within_limits },
