@@ -114,11 +114,7 @@ fn a_missing_file_is_an_error() {
     let run = argiope(&["config", "check", "nowhere.yaml"]);
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("nowhere.yaml: cannot be read"), "{}", run.stderr);
-    assert!(
-        run.stderr.contains("\nhint: name an existing file; 'argiope config show'"),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.contains("\nhint: name an existing file; 'argiope config show'"), "{}", run.stderr);
 }
 
 #[test]
