@@ -224,6 +224,11 @@ macro_rules! with_job_keys {
             Key::new("allow_private", Kind::Flag).about("Allow loopback and private addresses."),
             Key::new("archive", Kind::Flag).about("Store requests and responses in the WARC archive."),
             Key::new("sitemaps", Kind::Flag).about("Read the sitemaps that robots.txt names."),
+            Key::new("follow_duplicates", Kind::Flag)
+                .about("Follow the links of pages that are duplicates: the same content or nearly the same text as an earlier page of the job, or a canonical link to another page."),
+            Key::new("duplicate_limit", Kind::Whole { least: 0, most: 1_000_000_000 })
+                .about("Original pages of a job that later ones are compared with to find duplicates; beyond it the oldest are forgotten, and the report says so. About 70 bytes of memory each; with 0 no duplicates are found.")
+                .unit("pages").example("1000000"),
             Key::new("resources", Kind::Word(&RESOURCES))
                 .about("Images, styles, scripts, fonts and media of crawled pages: request each once (`check`), or archive them, too (`keep`).")
                 .example("check"),

@@ -46,6 +46,7 @@ pub struct CrawlOptions {
     pub max_links: Option<u32>,
     pub max_body: Option<u64>,
     pub no_traps: bool,
+    pub no_follow_duplicates: bool,
     pub resources: Option<Resources>,
     pub delay: Option<Duration>,
     pub concurrency: Option<u32>,

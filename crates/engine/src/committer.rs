@@ -2,7 +2,7 @@
 //! and followers. It sleeps until a batch is old or large enough, or the crawl waits for it.
 
 use crate::commit_queue::{CommitQueue, Load};
-use crate::duplicate_bodies::DuplicateBodies;
+use crate::duplicates::{self, Duplicates};
 use crate::error::EngineError;
 use crate::job::Jobs;
 use crate::log;
@@ -12,7 +12,7 @@ use crate::status::ProcessCounters;
 use crate::visit_record::Settlement;
 use argiope_frontier::Completion;
 use argiope_store::archive::{Appender, Archive, Exchange, Position};
-use argiope_store::catalogue::{Batch, Catalogue, Committed, FilePosition};
+use argiope_store::catalogue::{Batch, Catalogue, Committed, FilePosition, PageRow};
 use argiope_store::clock::now;
 use argiope_store::follower::Followers;
 use argiope_store::links::{LinkBatch, Links};
@@ -37,7 +37,7 @@ pub(crate) struct Committer {
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) cookies_kept_at: Option<Instant>,
     /// None if pages are only counted as visits.
-    pub(crate) copies: Option<DuplicateBodies>,
+    pub(crate) duplicates: Option<Duplicates>,
     pub(crate) counters: Arc<ProcessCounters>,
     pub(crate) commit_queue: Arc<CommitQueue>,
     pub(crate) reports: Sender<Vec<Report>>,
@@ -118,12 +118,7 @@ impl Committer {
             }
             let place = batch.pages.len();
             let page = record.page.is_some().then_some(place);
-            if let Some(mut page) = record.page {
-                if let Some(copies) = &mut self.copies {
-                    copies.mark(&mut page);
-                }
-                batch.pages.push(page);
-            }
+            batch.pages.extend(record.page);
             batch.forgotten.append(&mut record.forgotten);
             batch.fetches.extend(record.fetch);
             batch.resources.extend(record.resource);
@@ -139,6 +134,7 @@ impl Committer {
                 pages_of.push(page);
             }
         }
+        self.mark_duplicates(&mut batch.pages, &mut settled, &pages_of)?;
         if !batch.skipped.is_empty() {
             self.counters
                 .skipped(&batch.skipped, |job| self.jobs.get(job).map(|job| Arc::clone(&job.counters)));
@@ -154,6 +150,24 @@ impl Committer {
             count_once(&mut settled, &pages_of, &committed);
         }
         Ok(Stored { settled, positions, batch: committed.batch, took })
+    }
+
+    /// What duplicates link to is not handed on, where their job says so.
+    fn mark_duplicates(
+        &mut self,
+        pages: &mut [PageRow],
+        settled: &mut [Settlement],
+        pages_of: &[Option<usize>],
+    ) -> Result<(), EngineError> {
+        let Some(duplicates) = &mut self.duplicates else { return Ok(()) };
+        let marked = duplicates.mark(pages, &self.jobs, self.in_cluster)?;
+        for (settled, place) in settled.iter_mut().zip(pages_of) {
+            let follows = || self.jobs.get(settled.visit.job).is_none_or(|job| job.spec.follow_duplicates);
+            if place.is_some_and(|place| marked.is_dispensable(place)) && !follows() {
+                duplicates::unfollow(settled);
+            }
+        }
+        Ok(())
     }
 
     fn store(

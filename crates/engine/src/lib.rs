@@ -18,7 +18,7 @@ mod committer;
 mod config;
 mod content;
 mod cookies;
-mod duplicate_bodies;
+mod duplicates;
 mod engine;
 mod error;
 mod graph;

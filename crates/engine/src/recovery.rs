@@ -13,6 +13,7 @@
 use crate::classify::{self, Decision};
 use crate::commit_queue::Load;
 use crate::committer::Committer;
+use crate::duplicates;
 use crate::error::EngineError;
 use crate::job::{JobContext, Jobs};
 use crate::robots;
@@ -232,11 +233,19 @@ impl Recoverer<'_> {
         let decision = decision_of(&found);
         let visit = found.metadata.visit.clone();
         let ticket = found.metadata.ticket.as_deref().and_then(|text| text.parse::<Ticket>().ok());
+        let mut is_dispensable = false;
         let catalogued = match visit.kind {
             RequestKind::Page => {
-                reader.page(Some(visit.job), visit.scheduled_url().normal())?.is_some_and(|stored| {
+                let stored = reader.page(Some(visit.job), visit.scheduled_url().normal())?;
+                let stored = stored.filter(|stored| {
                     stored.row.round == visit.round && stored.row.timings == found.metadata.timings
-                })
+                });
+                if let Some(stored) = &stored
+                    && !job.spec.follow_duplicates
+                {
+                    is_dispensable = duplicates::has_stored_original(&stored.row, &job, reader)?;
+                }
+                stored.is_some()
             }
             RequestKind::Resource => {
                 reader.resource(Some(visit.job), visit.scheduled_url().normal())?.is_some_and(|stored| {
@@ -267,7 +276,12 @@ impl Recoverer<'_> {
         record.position = position;
         if catalogued {
             // Only the frontier lacked it: links and rows are stored.
-            let settlement = record.settlement.take();
+            let mut settlement = record.settlement.take();
+            if let Some(settlement) = &mut settlement
+                && is_dispensable
+            {
+                duplicates::unfollow(settlement);
+            }
             record = VisitRecord { settlement, position: record.position, ..VisitRecord::default() };
         }
         if is_robots {

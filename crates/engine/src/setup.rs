@@ -3,7 +3,7 @@
 use crate::commit_queue::CommitQueue;
 use crate::committer::Committer;
 use crate::config::{EngineConfig, Ports};
-use crate::duplicate_bodies::DuplicateBodies;
+use crate::duplicates::Duplicates;
 use crate::engine::OutputFile;
 use crate::error::EngineError;
 use crate::job::{JobContext, JobStart, Jobs};
@@ -134,6 +134,8 @@ impl EngineSetup {
                 scope.widen(&job, &frontier);
             }
         }
+        let maps_hosts = starts.iter().any(|start| start.graph.is_some());
+        let duplicates = if maps_hosts { None } else { Some(Duplicates::new(catalogue.reader()?)) };
         let committer = Committer {
             catalogue,
             archive,
@@ -143,7 +145,7 @@ impl EngineSetup {
             cookies_kept_at: None,
             followers: Followers::default(),
             output: None,
-            copies: starts.iter().all(|start| start.graph.is_none()).then(DuplicateBodies::default),
+            duplicates,
             counters: Arc::clone(counters),
             commit_queue: Arc::clone(commit_queue),
             reports: reports.clone(),

@@ -193,6 +193,10 @@ pub struct JobSpec {
     pub allow_private: bool,
     pub archive: bool,
     pub sitemaps: bool,
+    /// Follow the links of pages that are duplicates of others.
+    pub follow_duplicates: bool,
+    /// Original pages that later ones are compared with; beyond it the oldest are forgotten. With 0 no duplicates are found.
+    pub duplicate_limit: u64,
     /// Resources of crawled pages, on any host. They are not pages, and no links are followed from them.
     pub resources: Resources,
 
@@ -291,6 +295,8 @@ impl Default for JobSpec {
             allow_private: false,
             archive: true,
             sitemaps: true,
+            follow_duplicates: true,
+            duplicate_limit: 10_000_000,
             resources: Resources::Off,
             normal_form: NormalForm::default(),
             skip_extensions: Self::SKIPPED_EXTENSIONS.iter().map(|e| (*e).to_owned()).collect(),

@@ -24,7 +24,7 @@ pub struct Page {
     /// Of the body after content decoding.
     pub content_hash: Option<ContentHash>,
     pub simhash: Option<SimHash>,
-    /// URL of the first page with the same content.
+    /// URL of the first page with the same content or nearly the same text, or of the one that the canonical link names.
     pub duplicate_of: Option<String>,
     pub word_count: Option<u32>,
     pub topics: Option<Vec<String>>,

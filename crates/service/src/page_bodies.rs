@@ -46,6 +46,16 @@ pub enum Content {
     Damaged(String),
 }
 
+/// The response of a page, if available.
+pub(crate) enum Stored {
+    Found(Box<StoredExchange>),
+    /// Nothing was received, or nothing was stored.
+    None,
+    /// As [`Content::Missing`] and [`Content::Damaged`].
+    Missing,
+    Damaged(String),
+}
+
 impl Bodies {
     pub fn of(access: &Access) -> std::result::Result<Bodies, Failure> {
         match &access.place {
@@ -61,16 +71,26 @@ impl Bodies {
     }
 
     fn content(&self, page: &Page, scratch: &mut DecodeScratch) -> Result<Content> {
-        let Some(at) = &page.archive else { return Ok(Content::None) };
+        Ok(match self.exchange(page)? {
+            Stored::Found(exchange) => text(*exchange, scratch).map_or(Content::None, Content::Text),
+            Stored::None => Content::None,
+            Stored::Missing => Content::Missing,
+            Stored::Damaged(how) => Content::Damaged(how),
+        })
+    }
+
+    /// The response of a page, as it was received.
+    pub(crate) fn exchange(&self, page: &Page) -> Result<Stored> {
+        let (Some(at), Some(_)) = (&page.archive, page.status) else { return Ok(Stored::None) };
         let at: ArchiveRef = at.parse()?;
         let read = match self {
             Bodies::OnDisk(folder) => reading::exchange(&|at| open(folder, at), &at),
             Bodies::InStore(reader) => reader.read(&at),
         };
         match read {
-            Ok(exchange) => Ok(text(exchange, scratch).map_or(Content::None, Content::Text)),
-            Err(error) if error.kind == ErrorKind::NotFound => Ok(Content::Missing),
-            Err(error) if error.kind == ErrorKind::Corrupt => Ok(Content::Damaged(error.to_string())),
+            Ok(exchange) => Ok(Stored::Found(Box::new(exchange))),
+            Err(error) if error.kind == ErrorKind::NotFound => Ok(Stored::Missing),
+            Err(error) if error.kind == ErrorKind::Corrupt => Ok(Stored::Damaged(error.to_string())),
             Err(error) => Err(error),
         }
     }

@@ -2,18 +2,21 @@
 
 use crate::broken::BrokenUrl;
 use crate::catalogue::{
-    BriefKind, CatalogueReader, HostFigures, HostOrder, Job, JobCounts, JobState, PageBrief,
+    BriefKind, CatalogueReader, DuplicateGroup, HostFigures, HostOrder, Job, JobCounts, JobState, PageBrief,
 };
 use crate::cuts::{self, Cut, Cuts};
 use crate::error::Result;
 use crate::merged::{self, MergedUrls};
 use crate::table::{Align, Table, bytes, grouped, milliseconds, shortened};
-use argiope_model::Millis;
+use argiope_model::{JobSpec, Millis};
 use serde::Serialize;
 use std::fmt;
 
 /// Pairs of host and parameter.
 const MERGED: usize = 10;
+
+/// Pages shown of a group of duplicates.
+const GROUP_EXAMPLES: usize = 3;
 
 /// Characters of an error text that are shown.
 const WHAT: usize = 48;
@@ -48,6 +51,10 @@ pub struct Report {
     pub broken_count: u64,
     pub redirected: Vec<PageBrief>,
     pub duplicates: Vec<PageBrief>,
+    /// Duplicates of the same page, largest groups first.
+    pub duplicate_groups: Vec<DuplicateGroup>,
+    /// How many of the oldest pages later ones were not compared with any more (`duplicate_limit`).
+    pub originals_forgotten: u64,
     /// URLs that differ from a fetched one only in ignored parameters.
     pub merged: Vec<MergedUrls>,
     /// From the start of the job to its end, or to now while it runs.
@@ -72,7 +79,6 @@ impl Report {
         Ok(Report {
             state: state.to_owned(),
             cuts: cuts::gather(reader, job.id, &counts, limits.pages)?,
-            counts,
             host_count: reader.host_count(job.id)?,
             hosts: reader.host_figures(job.id, HostOrder::MostPages, limits.hosts)?,
             slow_hosts: reader.host_figures(job.id, HostOrder::Slowest, limits.pages)?,
@@ -81,7 +87,10 @@ impl Report {
             broken_count,
             redirected: reader.briefs(job.id, BriefKind::Redirected, limits.pages)?,
             duplicates: reader.briefs(job.id, BriefKind::Duplicate, limits.pages)?,
+            duplicate_groups: reader.duplicate_groups(job.id, limits.pages, GROUP_EXAMPLES)?,
+            originals_forgotten: originals_forgotten(job, &counts),
             merged: merged::gather(reader, job.id)?,
+            counts,
             duration_ms: ended.map(|ended| ended.0.saturating_sub(begun.0)),
             job: job.clone(),
         })
@@ -107,8 +116,17 @@ impl fmt::Display for Report {
         section(f, "Broken links", &broken_links(&self.broken), broken)?;
         let redirected = Some((self.counts.redirected, self.redirected.len()));
         section(f, "Redirects", &redirects(&self.redirected), redirected)?;
-        let duplicates = Some((self.counts.duplicates, self.duplicates.len()));
-        section(f, "Duplicates", &duplicate_pages(&self.duplicates), duplicates)
+        let shown = self.duplicate_groups.iter().map(|group| group.count).sum::<u64>();
+        let duplicates = Some((self.counts.duplicates, usize::try_from(shown).unwrap_or(usize::MAX)));
+        section(f, "Duplicates", &duplicate_groups(&self.duplicate_groups), duplicates)?;
+        match self.originals_forgotten {
+            0 => Ok(()),
+            gone => writeln!(
+                f,
+                "\n  The {} oldest pages were not compared with later ones (duplicate_limit).",
+                grouped(gone)
+            ),
+        }
     }
 }
 
@@ -302,12 +320,32 @@ fn redirects(pages: &[PageBrief]) -> Table {
     table
 }
 
-fn duplicate_pages(pages: &[PageBrief]) -> Table {
-    let mut table = Table::new(&[("page", Align::Left), ("same as", Align::Left)]);
-    for page in pages {
-        table.row([page.url.clone(), page.duplicate_of.clone().unwrap_or_default()]);
+fn duplicate_groups(groups: &[DuplicateGroup]) -> Table {
+    let mut table =
+        Table::new(&[("copies", Align::Right), ("original", Align::Left), ("duplicates", Align::Left)]);
+    for group in groups {
+        let mut examples = group.examples.iter();
+        let first = examples.next().cloned().unwrap_or_default();
+        table.row([grouped(group.count), group.original.clone(), first]);
+        for url in examples {
+            table.row([String::new(), String::new(), url.clone()]);
+        }
+        let more = group.count.saturating_sub(group.examples.len() as u64);
+        if more > 0 {
+            table.row([String::new(), String::new(), format!("and {} more", grouped(more))]);
+        }
     }
     table
+}
+
+/// Pages with status 200 that are no duplicates are what later pages are compared with, up to the limit of the job.
+fn originals_forgotten(job: &Job, counts: &JobCounts) -> u64 {
+    let spec = serde_json::from_str::<JobSpec>(&job.spec).unwrap_or_default();
+    let good = counts.by_status.get(&200).copied().unwrap_or_default();
+    match spec.duplicate_limit {
+        0 => 0,
+        limit => good.saturating_sub(counts.duplicates).saturating_sub(limit),
+    }
 }
 
 #[cfg(test)]
@@ -345,6 +383,7 @@ mod tests {
                 bytes: 45_000_000,
                 requests: 1600,
                 received: 15_000_000,
+                duplicates: 7,
                 by_status: [(200, 1400), (404, 80)].into(),
                 by_error: [("timeout".to_owned(), 5), ("dns".to_owned(), 15)].into(),
                 by_skip: [(SkipReason::Trap, 2), (SkipReason::OutOfScope, 900)].into(),
@@ -376,6 +415,12 @@ mod tests {
             broken_count: 100,
             redirected: vec![brief("https://a.test/moved")],
             duplicates: vec![brief("https://a.test/copy")],
+            duplicate_groups: vec![DuplicateGroup {
+                original: "https://a.test/first".into(),
+                count: 3,
+                examples: vec!["https://a.test/copy".into(), "https://a.test/print".into()],
+            }],
+            originals_forgotten: 1200,
             merged: vec![MergedUrls {
                 host: "a.test".into(),
                 parameter: "ref".into(),
@@ -400,6 +445,9 @@ mod tests {
             "Broken links (1 of 100)\n  what  links  url                  linked from\n  \
              404   1,204  https://a.test/gone  https://a.test/one\n                                    https://a.test/two\n",
             "1,234  a.test  ref        https://a.test/?ref=dev",
+            "Duplicates (3 of 7)\n  copies  original              duplicates\n       \
+             3  https://a.test/first  https://a.test/copy\n                                https://a.test/print\n",
+            "and 1 more\n\n  The 1,200 oldest pages were not compared",
             "link limit  1,690 links  --max-links N  https://a.test/index",
         ] {
             assert!(text.contains(part), "{part} is missing in\n{text}");
@@ -414,7 +462,7 @@ mod tests {
         assert!(!report().to_string().contains("Slowest hosts"), "all hosts are in the first list");
         let many = Report { host_count: 2, ..report() }.to_string();
         assert!(many.contains("Hosts (1 of 2)") && many.contains("Slowest hosts\n"), "{many}");
-        assert!(!Report { duplicates: Vec::new(), ..report() }.to_string().contains("Duplicates"));
+        assert!(!Report { duplicate_groups: Vec::new(), ..report() }.to_string().contains("Duplicates"));
     }
 
     #[test]

@@ -65,6 +65,10 @@ pub(crate) struct CrawlArgs {
     /// Disable the detection of crawler traps: endless URL patterns, calendars, session ids in URLs
     #[arg(long, help_heading = "Scope and limits")]
     pub(crate) no_traps: bool,
+    /// Do not follow the links of duplicates: pages with the same content or nearly the same text as an earlier one, or with
+    /// a canonical link to another
+    #[arg(long, help_heading = "Scope and limits")]
+    pub(crate) no_follow_duplicates: bool,
     /// Images, styles, scripts, fonts and media of crawled pages: check requests each once for status, size and type (HEAD,
     /// or GET if that fails); keep fetches and archives them (default off). They may be on any host and do not count as
     /// pages; links in them are not followed
@@ -137,6 +141,7 @@ impl From<&CrawlArgs> for CrawlOptions {
             max_links: args.max_links,
             max_body: args.max_body,
             no_traps: args.no_traps,
+            no_follow_duplicates: args.no_follow_duplicates,
             resources: args.resources,
             delay: args.delay,
             concurrency: args.concurrency,

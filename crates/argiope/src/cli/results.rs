@@ -63,6 +63,14 @@ pub(crate) enum ExportFormat {
     Json,
     /// CSV with a header line
     Csv,
+    /// Parquet with zstd: one column per field
+    Parquet,
+    /// sitemap.xml; over 50,000 URLs or 50 MB an index, with numbered sitemaps beside it
+    Sitemap,
+    /// The archived responses as one WARC file
+    Warc,
+    /// The archived responses for replay tools, with index and page list
+    Wacz,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -99,11 +107,15 @@ Fields:
              robots_status crawl_delay_ms delay_ms
   resources  url final_url status error content_type bytes source fetched_at
              fetch_ms archive
+Formats parquet, sitemap, warc and wacz are for pages. A sitemap lists pages with status 200 that are
+not duplicates, not redirected and have no canonical link to another page.
 A broken URL without a link to it, such as a seed, has a row without an anchor.
 A redirect that was not followed (out of scope, or a loop) has no final_url.
 
 Examples:
   argiope export -f csv -o pages.csv
+  argiope export -f wacz -o site.wacz
+  argiope export -f sitemap -o sitemap.xml
   argiope export --what broken -o broken.csv --bom
   argiope export nightly --what skipped | jq .reason";
 
@@ -156,11 +168,15 @@ impl ExportArgs {
             (Some(format), _) => Ok(format),
             (None, Some("csv")) => Ok(ExportFormat::Csv),
             (None, Some("json")) => Ok(ExportFormat::Json),
+            (None, Some("parquet")) => Ok(ExportFormat::Parquet),
+            (None, Some("xml")) => Ok(ExportFormat::Sitemap),
+            (None, Some("warc" | "gz")) => Ok(ExportFormat::Warc),
+            (None, Some("wacz")) => Ok(ExportFormat::Wacz),
             (None, Some("jsonl" | "ndjson") | None) => Ok(ExportFormat::Jsonl),
             (None, Some(_)) => {
                 let text = format!("unknown format of '{}'", self.output.display());
                 Err(Failure::usage(text)
-                    .hint("give it with -f jsonl, json or csv, or by the extension of the file"))
+                    .hint("give it with -f jsonl, json, csv, parquet, sitemap, warc or wacz, or by the extension of the file"))
             }
         }
     }

@@ -14,6 +14,8 @@ mod cuts;
 mod demo;
 mod descriptors;
 mod desk;
+mod duplicates;
+mod export_files;
 mod graph;
 mod handover;
 mod job_changes;

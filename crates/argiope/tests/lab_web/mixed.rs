@@ -210,7 +210,12 @@ fn the_same_bytes_under_another_url_are_marked_as_a_duplicate() {
         // Whichever came second refers to the first.
         let marks =
             [(page, &original), (other, &crawled().url(SiteKind::Duplicates, &format!("/copy/{number}")))];
-        assert!(marks.iter().any(|(page, of)| page["duplicate_of"] == of.as_str()), "{page} {other}");
+        // Or both to a third page with nearly the same text, the one for printing.
+        let third = !page["duplicate_of"].is_null() && page["duplicate_of"] == other["duplicate_of"];
+        assert!(
+            third || marks.iter().any(|(page, of)| page["duplicate_of"] == of.as_str()),
+            "{page} {other}"
+        );
     }
 }
 

@@ -5,6 +5,7 @@
 //! SQL longer than a line is in `sql/`.
 
 mod counts;
+mod duplicates;
 mod error_log;
 mod fetch;
 mod file_locations;

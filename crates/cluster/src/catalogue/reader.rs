@@ -9,9 +9,9 @@ use super::{counts, host, jobs, resource};
 use crate::database::{Answer, Cells, Database, Parameters, Session};
 use argiope_model::{JobId, Millis, SkipReason};
 use argiope_store::catalogue::{
-    BriefKind, CatalogueReader, Each, ErrorRow, FetchRow, FilePosition, HostFigures, HostOrder, HostRow, Job,
-    JobCounts, JobStats, OutputPosition, PageBrief, PageQuery, ResourceRow, RobotsRow, SkippedRow,
-    StoredPage, UncleanStop, note_key, url_key,
+    BriefKind, CatalogueReader, DuplicateGroup, Each, ErrorRow, FetchRow, FilePosition, HostFigures,
+    HostOrder, HostRow, Job, JobCounts, JobStats, OutputPosition, PageBrief, PageQuery, ResourceRow,
+    RobotsRow, SkippedRow, StoredOriginal, StoredPage, UncleanStop, note_key, url_key,
 };
 use argiope_store::error::Result;
 use argiope_store::links::LinksPosition;
@@ -40,7 +40,7 @@ const TABLES: [&str; 13] = [
 ];
 
 pub struct PostgresReader {
-    session: RefCell<Session>,
+    pub(super) session: RefCell<Session>,
     /// Whose positions are returned; `None` for those of all workers.
     pub(super) worker: Option<String>,
 }
@@ -361,6 +361,18 @@ impl CatalogueReader for PostgresReader {
                 source: from.optional_text()?,
             }))
         })
+    }
+
+    fn originals(&self, job: JobId, after: u64, each: Each<'_, StoredOriginal>) -> Result<()> {
+        self.read_originals(job, after, each)
+    }
+
+    fn page_urls(&self, job: JobId, url_keys: &[u64]) -> Result<Vec<(u64, String)>> {
+        self.read_page_urls(job, url_keys)
+    }
+
+    fn duplicate_groups(&self, job: JobId, limit: usize, examples: usize) -> Result<Vec<DuplicateGroup>> {
+        self.read_duplicate_groups(job, limit, examples)
     }
 
     fn check(&self) -> Result<()> {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 /// Keys of [`JobSpec`] that may change when a job is resumed.
-const MAY_CHANGE: [&str; 18] = [
+const MAY_CHANGE: [&str; 20] = [
     "max_depth",
     "max_pages",
     "max_pages_per_domain",
@@ -22,6 +22,8 @@ const MAY_CHANGE: [&str; 18] = [
     "max_redirects",
     "max_body",
     "traps",
+    "follow_duplicates",
+    "duplicate_limit",
     // How hosts are reached and how the job logs in does not change what is crawled.
     "cookie_jar",
     "cookies_file",

@@ -37,6 +37,7 @@ pub(super) fn apply_flags(job: &mut JobSpec, options: &CrawlOptions) -> Result<(
         job.traps.enabled = false;
         job.traps.domains.clear();
     }
+    job.follow_duplicates &= !options.no_follow_duplicates;
     job.scope = options.scope.unwrap_or(job.scope);
     job.delay = options.delay.or(job.delay);
     job.concurrency = options.concurrency.or(job.concurrency);

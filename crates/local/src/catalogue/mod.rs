@@ -6,6 +6,7 @@
 mod cells;
 mod commit;
 mod counts;
+mod duplicates;
 mod error;
 mod fetch;
 mod hosts;

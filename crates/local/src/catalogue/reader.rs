@@ -4,12 +4,12 @@
 use super::error::{damaged, database_error};
 use super::fetch::fetch_row;
 use super::page::stored_page;
-use super::{counts, hosts, jobs, open, resource, summary};
+use super::{counts, duplicates, hosts, jobs, open, resource, summary};
 use argiope_model::{JobId, Millis, SkipReason};
 use argiope_store::catalogue::{
-    BriefKind, CatalogueReader, Each, ErrorRow, FetchRow, FilePosition, HostFigures, HostOrder, HostRow, Job,
-    JobCounts, JobStats, OutputPosition, PageBrief, PageQuery, ResourceRow, RobotsRow, SkippedRow,
-    StoredPage, UncleanStop, note_key, url_key,
+    BriefKind, CatalogueReader, DuplicateGroup, Each, ErrorRow, FetchRow, FilePosition, HostFigures,
+    HostOrder, HostRow, Job, JobCounts, JobStats, OutputPosition, PageBrief, PageQuery, ResourceRow,
+    RobotsRow, SkippedRow, StoredOriginal, StoredPage, UncleanStop, note_key, url_key,
 };
 use argiope_store::error::{ErrorKind, Result, StoreError};
 use argiope_store::links::LinksPosition;
@@ -427,6 +427,31 @@ impl CatalogueReader for SqliteReader {
     fn briefs(&self, job: JobId, kind: BriefKind, limit: usize) -> Result<Vec<PageBrief>> {
         let range = self.range(Some(job), "first_page", "last_page")?;
         summary::briefs(&self.connection, job, range, kind, limit).map_err(|e| self.error(e))
+    }
+
+    fn originals(&self, job: JobId, after: u64, each: Each<'_, StoredOriginal>) -> Result<()> {
+        let (first, _) = self.range(Some(job), "first_page", "last_page")?;
+        let after = i64::try_from(after).unwrap_or(i64::MAX).max(first - 1);
+        let sql = include_str!("sql/originals.sql");
+        self.in_pieces(
+            after,
+            |stored: &StoredOriginal| stored.seq,
+            each,
+            |after, each| {
+                // Asked for each piece: a job that is running grows.
+                let (_, last) = self.range(Some(job), "first_page", "last_page")?;
+                self.stream(sql, params![after, last, job.0, PIECE], duplicates::original, each)
+            },
+        )
+    }
+
+    fn page_urls(&self, job: JobId, url_keys: &[u64]) -> Result<Vec<(u64, String)>> {
+        duplicates::page_urls(&self.connection, job, url_keys).map_err(|e| self.error(e))
+    }
+
+    fn duplicate_groups(&self, job: JobId, limit: usize, examples: usize) -> Result<Vec<DuplicateGroup>> {
+        let range = self.range(Some(job), "first_page", "last_page")?;
+        duplicates::groups(&self.connection, job, range, limit, examples).map_err(|e| self.error(e))
     }
 
     fn check(&self) -> Result<()> {

@@ -2,6 +2,7 @@
 //! written, then written as a stream.
 
 mod documents;
+mod files;
 
 use crate::access::Access;
 use crate::broken_links;
@@ -13,8 +14,9 @@ use crate::stored_links::StoredLinks;
 use argiope_config::Failure;
 use argiope_model::display::counted;
 use argiope_store::catalogue::{CatalogueReader, Job, PageQuery};
-use argiope_store::error::Result as Stored;
+use argiope_store::error::{ErrorKind, Result as Stored, StoreError};
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 
 pub use argiope_store::export::{CsvOptions, Format};
@@ -25,6 +27,8 @@ pub enum ExportWhat {
     Pages,
     /// The same, with the content of each page from the archive.
     PagesWithHtml,
+    /// The same as a file of another kind than text.
+    PagesAs(PageFile),
     /// Every link of every page.
     Links,
     /// Broken links, one row each.
@@ -40,11 +44,23 @@ pub enum ExportWhat {
     Resources,
 }
 
+/// Files of pages that are not text line by line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageFile {
+    Parquet,
+    /// The responses.
+    Warc,
+    /// The responses with index and list of pages.
+    Wacz,
+    /// Of pages with status 200 that are nobody's duplicate.
+    Sitemap,
+}
+
 impl ExportWhat {
     /// "3 pages", "1 link"
     pub fn counted(self, records: u64) -> String {
         let (one, many) = match self {
-            ExportWhat::Pages | ExportWhat::PagesWithHtml => ("page", "pages"),
+            ExportWhat::Pages | ExportWhat::PagesWithHtml | ExportWhat::PagesAs(_) => ("page", "pages"),
             ExportWhat::Links => ("link", "links"),
             ExportWhat::Broken => ("broken link", "broken links"),
             ExportWhat::Redirects => ("redirect", "redirects"),
@@ -106,7 +122,9 @@ impl Export {
         let jobs = request.jobs.of(reader.as_ref())?;
         let queries = jobs.iter().map(|job| query(job, request.noindex)).collect::<Result<_, _>>()?;
         let bodies = match request.what {
-            ExportWhat::PagesWithHtml => Some(Arc::new(Bodies::of(access)?)),
+            ExportWhat::PagesWithHtml | ExportWhat::PagesAs(PageFile::Warc | PageFile::Wacz) => {
+                Some(Arc::new(Bodies::of(access)?))
+            }
             _ => None,
         };
         let links = match request.what {
@@ -148,6 +166,9 @@ impl Export {
                 Some(bodies) => documents::pages_with_html(reader, queries, bodies, format, to, &mut missing),
                 None => documents::pages(reader, queries, format, to),
             },
+            ExportWhat::PagesAs(kind) => {
+                return self.write_file(kind, to);
+            }
             ExportWhat::Links => documents::all_links(links, jobs, format, to),
             ExportWhat::Broken => documents::broken_links(reader, links, jobs, format, to),
             ExportWhat::Redirects => documents::redirects(reader, jobs, format, to),
@@ -159,6 +180,27 @@ impl Export {
         Ok(Exported { records, missing })
     }
 
+    fn write_file(&self, kind: PageFile, to: &mut dyn Write) -> Stored<Exported> {
+        let (reader, queries) = (self.reader.as_ref(), self.queries.as_slice());
+        let mut missing = MissingContent::default();
+        let records = match (kind, &self.bodies) {
+            (PageFile::Parquet, _) => files::parquet(reader, queries, to),
+            (PageFile::Warc, Some(bodies)) => files::warc(reader, queries, bodies, to, &mut missing),
+            (PageFile::Wacz, Some(bodies)) => files::wacz(reader, queries, bodies, to, &mut missing),
+            (PageFile::Warc | PageFile::Wacz | PageFile::Sitemap, _) => {
+                Err(StoreError::new(ErrorKind::Usage, "export", "a sitemap is written to a file of its own"))
+            }
+        }?;
+        Ok(Exported { records, missing })
+    }
+
+    /// Writes a sitemap at `path`; if one file is too small for it, an index with the sitemaps beside it.
+    pub fn write_sitemap(&self, path: &Path) -> Result<Exported, Failure> {
+        let records = files::sitemap(self.reader.as_ref(), &self.queries, path);
+        let records = records.map_err(|error| directory::store_failure(&error))?;
+        Ok(Exported { records, missing: MissingContent::default() })
+    }
+
     /// What the user should know of what was written.
     pub fn notices(&self, exported: &Exported) -> Result<Vec<String>, Failure> {
         let store = |e| directory::store_failure(&e);
@@ -168,7 +210,7 @@ impl Export {
             let of = counted(*missing, "page", "pages");
             notices.push(format!("warning: the content of {of} is missing: {}", self.why_missing));
         }
-        if self.what == ExportWhat::PagesWithHtml {
+        if self.bodies.is_some() {
             let lost = self.jobs.iter().map(|job| Ok(self.reader.counts(job.id)?.content_lost));
             let lost: u64 = lost.sum::<Stored<u64>>().map_err(store)?;
             if lost > 0 {
@@ -180,7 +222,7 @@ impl Export {
             let of = counted(*damaged, "page", "pages");
             notices.push(format!("warning: the content of {of} cannot be read; the first: {first}"));
         }
-        if matches!(self.what, ExportWhat::Pages | ExportWhat::PagesWithHtml) {
+        if matches!(self.what, ExportWhat::Pages | ExportWhat::PagesWithHtml | ExportWhat::PagesAs(_)) {
             notices.extend(self.left_out()?);
         }
         Ok(notices)

@@ -189,7 +189,7 @@ fn attempted(row: &PageRow, requests: &[FetchRow], ignored_by: Option<&str>) -> 
     }
     steps.push(outcome(row));
     if let Some(other) = &page.duplicate_of {
-        steps.push(WhyStep::new("content", true, format!("the same as that of {other}")));
+        steps.push(WhyStep::new("content", true, format!("a duplicate of {other}")));
     }
     if row.noindex {
         steps.push(WhyStep::new(

@@ -15,6 +15,10 @@ use argiope_model::{
 };
 use std::any::Any;
 
+mod duplicates;
+
+pub use duplicates::{duplicates_are_grouped_by_their_original, originals_are_read_without_their_duplicates};
+
 /// An empty catalogue, and what keeps it alive.
 pub type Fixture = (Box<dyn Catalogue>, Box<dyn Any>);
 
@@ -48,6 +52,8 @@ macro_rules! catalogue_contract {
             hosts_and_robots_versions_are_kept,
             errors_and_dead_letters_are_kept,
             figures_for_a_report,
+            originals_are_read_without_their_duplicates,
+            duplicates_are_grouped_by_their_original,
             what_was_recovered_is_found_by_batch,
             a_reader_sees_what_is_committed_later
         );

@@ -27,7 +27,7 @@ pub use rows::{
 
 use crate::error::Result;
 use crate::links::LinksPosition;
-use argiope_model::{JobId, Millis};
+use argiope_model::{ContentHash, JobId, Millis, SimHash};
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 
@@ -111,6 +111,26 @@ pub struct PageBrief {
     pub duplicate_of: Option<String>,
     /// The page it was first found on.
     pub source: Option<String>,
+}
+
+/// A page that is nobody's duplicate, as far as duplicates are found by it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredOriginal {
+    pub seq: u64,
+    pub url_key: u64,
+    pub content_hash: Option<ContentHash>,
+    pub simhash: Option<SimHash>,
+    pub word_count: Option<u32>,
+}
+
+/// Pages that are duplicates of the same one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DuplicateGroup {
+    pub original: String,
+    /// How many there are beside the original.
+    pub count: u64,
+    /// The first of them.
+    pub examples: Vec<String>,
 }
 
 /// Which pages a report asks for.
@@ -198,6 +218,13 @@ pub trait CatalogueReader: Send {
     fn host_count(&self, job: JobId) -> Result<u64>;
     /// The first `limit` pages of a kind.
     fn briefs(&self, job: JobId, kind: BriefKind, limit: usize) -> Result<Vec<PageBrief>>;
+
+    /// Pages of a job with status 200 and a body that are no duplicates, in order of their numbers, after the number `after`.
+    fn originals(&self, job: JobId, after: u64, each: Each<'_, StoredOriginal>) -> Result<()>;
+    /// The URLs of those pages of a job that have these keys.
+    fn page_urls(&self, job: JobId, url_keys: &[u64]) -> Result<Vec<(u64, String)>>;
+    /// The first `limit` groups, largest first, each with at most `examples` pages.
+    fn duplicate_groups(&self, job: JobId, limit: usize, examples: usize) -> Result<Vec<DuplicateGroup>>;
 
     /// Reads everything once and reports damage as an error of kind `Corrupt`.
     fn check(&self) -> Result<()>;
