@@ -121,7 +121,7 @@ fn an_unreadable_list_is_named_with_the_reason() {
     assert!(run.stderr.contains("directory") && run.stderr.contains("\nhint: "), "{}", run.stderr);
     for option in ["-c", "--config"] {
         let run = refused(&desk, &["crawl", "a.test", option, "nowhere.yaml"]);
-        assert!(run.stderr.contains("\nhint: name a file that is there"), "{}", run.stderr);
+        assert!(run.stderr.contains("\nhint: name an existing file"), "{}", run.stderr);
     }
     desk.write("empty.txt", "# nothing here\n\n");
     let run = refused(&desk, &["crawl", "--list", "empty.txt"]);
@@ -367,7 +367,7 @@ fn a_full_disk_stops_the_crawl_cleanly_and_it_goes_on_when_there_is_room() {
     let run = desk.start_crawl(&lab.seeds(), &more).wait();
     assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
     assert!(run.stderr.contains("disk is full") || run.stderr.contains("No space left"), "{}", run.stderr);
-    assert!(run.stderr.contains("hint: make room"), "{}", run.stderr);
+    assert!(run.stderr.contains("hint: free some space"), "{}", run.stderr);
     assert!(!run.stderr.contains("panicked"), "{}", run.stderr);
     disk.grow();
     let run = desk.start_crawl(&lab.seeds(), &more).wait().ok();

@@ -115,7 +115,7 @@ fn a_missing_file_is_an_error() {
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("nowhere.yaml: cannot be read"), "{}", run.stderr);
     assert!(
-        run.stderr.contains("\nhint: name a file that is there; 'argiope config show'"),
+        run.stderr.contains("\nhint: name an existing file; 'argiope config show'"),
         "{}",
         run.stderr
     );

@@ -1,4 +1,4 @@
-//! Redis: doorbells, the robots cache and live figures; and that its absence is known, short and harmless.
+//! Redis: notifications, the robots.txt cache and live figures; and that outages are detected, short and harmless.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
@@ -255,7 +255,7 @@ fn a_wiped_server_is_a_cache_that_misses_on_redis() {
 }
 
 #[test]
-fn a_doorbell_without_a_server_ends_when_it_is_dropped() {
+fn a_notifier_without_a_server_ends_when_it_is_dropped() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let redis = Redis::new(&format!("redis://127.0.0.1:{port}/0"), "crawler").unwrap();
     let (notifier, events) = listening_notifier(&redis);

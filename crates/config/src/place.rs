@@ -38,7 +38,7 @@ pub(crate) fn locate<'n>(root: &'n Node, keys: &'static [Key], path: &str) -> Pl
 fn find<'n>(place: Place<'n>, kind: Option<Kind>, path: &str) -> Place<'n> {
     let below = match &place.value.value {
         NodeValue::Map(entries) => entry_of(entries, kind, path),
-        NodeValue::List(items) => item_of(items, kind, path),
+        NodeValue::List(items) => within_list(items, kind, path),
         NodeValue::Scalar { .. } => None,
     };
     match below {
@@ -74,7 +74,7 @@ fn name_and_kind(entry: &Entry, kind: Option<Kind>) -> (&str, Option<Kind>) {
     }
 }
 
-fn item_of<'n, 'p>(items: &'n [Node], kind: Option<Kind>, path: &'p str) -> Below<'n, 'p> {
+fn within_list<'n, 'p>(items: &'n [Node], kind: Option<Kind>, path: &'p str) -> Below<'n, 'p> {
     let (index, rest) = path.strip_prefix('[')?.split_once(']')?;
     let item = items.get(index.parse::<usize>().ok()?)?;
     let kind = match kind {

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_with_many_links_fill_the_inbox_and_close_a_batch_sooner() {
+    fn pages_with_many_links_fill_the_queue_and_close_a_batch_sooner() {
         use argiope_model::{JobId, SkipReason};
         use argiope_store::catalogue::SkippedRow;
         let commit_queue = CommitQueue::with_room_for(300);

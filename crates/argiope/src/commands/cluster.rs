@@ -37,7 +37,7 @@ pub(crate) fn run(global: &GlobalOptions, command: &ClusterCommand) -> Result<()
         }
         ClusterCommand::AcceptLoss => {
             let logs = cluster_admin::accept_loss(&ClusterPlace::open(&config.file)?)?;
-            print(&format!("{} will be read from the beginning\n", counted(logs, "log is", "logs are")))
+            print(&format!("{} will be read from the beginning\n", counted(logs, "log", "logs")))
         }
         ClusterCommand::Status { json } => {
             let view = cluster_admin::view(&ClusterPlace::open(&config.file)?, &config.file)?;

@@ -2,9 +2,9 @@
 //! the job is handed to it and watched.
 
 use crate::cli::CrawlArgs;
-use crate::commands::progress::{self, Narrator};
+use crate::commands::progress;
 use crate::commands::{submit, watch};
-use crate::progress::Display;
+use crate::progress::{Display, Narrator};
 use crate::signals::{Signal, Signals};
 use argiope_config::{CrawlOptions, CrawlSettings, Failure, GlobalOptions};
 use argiope_engine::{RecoverySummary, Stop};
@@ -79,7 +79,7 @@ pub(crate) fn crawl(all: Vec<CrawlSettings>, quiet: bool, display: &Display) -> 
             Some(Signal::Reload) => display.message(&crawl.reload()),
             Some(Signal::Wake) | None => {}
         }
-        display.update(&narrator.tell(&crawl.engine.handle().status(), crawl.elapsed()));
+        display.update(&narrator.view(&crawl.engine.handle().status(), crawl.elapsed()));
     }
     display.finish();
     drop(server);

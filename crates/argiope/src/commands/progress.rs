@@ -1,12 +1,9 @@
-//! From the engine's status to what a person sees: live progress, and the summary at the end.
+//! What a person sees of a crawl besides its progress: its title, and the summary at the end.
 
-use crate::progress::{
-    BlockedHost, Ending, GoOn, HostSummary, Phase, Snapshot, Summary, WaitReason, Waiting, WaitingHost, fold,
-    style_for_stdout, width_of,
-};
+use crate::progress::{BlockedHost, Ending, GoOn, HostSummary, Summary, fold, style_for_stdout, width_of};
 use argiope_config::{CrawlSettings, Failure};
-use argiope_engine::{Blocked, BlockedBy, Ended, JobOutcome, JobStatus, Phase as Doing, RateMeter, Status};
-use argiope_model::{JobId, JobSpec, SkipReason, WaitReason as Why};
+use argiope_engine::{Blocked, BlockedBy, Ended, JobOutcome};
+use argiope_model::{JobSpec, SkipReason};
 use argiope_service::directory;
 use argiope_service::empty_crawl::EmptyCrawl;
 use argiope_store::catalogue::{CatalogueReader, HostOrder, Job};
@@ -17,9 +14,6 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A wait that deserves a line of its own.
-const LONG: Duration = Duration::from_secs(5);
-
 /// The display name of a job.
 pub(crate) fn title(job: &Job, spec: &JobSpec) -> String {
     if let Some(name) = &job.name {
@@ -29,112 +23,6 @@ pub(crate) fn title(job: &Job, spec: &JobSpec) -> String {
         [one] => one.clone(),
         [first, rest @ ..] => format!("{first} and {} more", rest.len()),
         [] => format!("job {}", job.id),
-    }
-}
-
-/// Converts engine statuses to display snapshots.
-pub(crate) struct Narrator {
-    title: String,
-    max_pages: Option<u64>,
-    skipped: u64,
-    /// Only these jobs of the process.
-    only: Option<Vec<JobId>>,
-    meter: RateMeter,
-}
-
-impl Narrator {
-    pub(crate) fn new(title: String, max_pages: Option<u64>) -> Narrator {
-        Narrator { title, max_pages, skipped: 0, only: None, meter: RateMeter::default() }
-    }
-
-    /// Stored ones: a URL that was skipped, then found again another way and fetched, does not count.
-    pub(crate) fn set_skipped(&mut self, urls: u64) {
-        self.skipped = urls;
-    }
-
-    /// Shows some jobs of a process that may have others.
-    pub(crate) fn of_jobs(title: String, max_pages: Option<u64>, jobs: Vec<JobId>) -> Narrator {
-        Narrator { only: Some(jobs), ..Narrator::new(title, max_pages) }
-    }
-
-    pub(crate) fn tell(&mut self, status: &Status, elapsed: Duration) -> Snapshot {
-        let shown = |job: &&JobStatus| self.only.as_ref().is_none_or(|only| only.contains(&job.job));
-        let sum = |figure: fn(&JobStatus) -> u64| status.jobs.iter().filter(shown).map(figure).sum::<u64>();
-        let pages = sum(|job| job.totals.pages);
-        Snapshot {
-            title: self.title.clone(),
-            phase: match &status.phase {
-                Doing::NetworkDown { .. } => Phase::NetworkDown,
-                Doing::Stopping => Phase::Stopping,
-                Doing::Held { reason } => Phase::Held(reason.clone()),
-                Doing::Running => Phase::Running,
-            },
-            elapsed,
-            pages,
-            max_pages: self.max_pages,
-            rate_now: self.meter.sample(elapsed, pages),
-            rate_overall: pages as f64 / elapsed.as_secs_f64().max(0.001),
-            queued: sum(|job| job.queued),
-            retries: sum(|job| job.delayed),
-            next_retry: status.next_retry.map(|due| due.since(status.at)),
-            in_flight: status.requests.in_flight,
-            looked_up: status.requests.resolving,
-            slow_answer: slow_answer(status),
-            failed: sum(|job| job.totals.failed),
-            skipped: self.skipped,
-            bytes: sum(|job| job.totals.bytes),
-            hosts_active: Some(status.hosts.active),
-            waiting: waiting(status),
-            slowest: slowest(status),
-        }
-    }
-}
-
-fn waiting(status: &Status) -> Vec<Waiting> {
-    let mut all: Vec<Waiting> = Vec::new();
-    for group in &status.hosts.waiting {
-        let reason = reason_of(group.reason);
-        let due = Some(group.next_due.since(status.at));
-        match all.iter_mut().find(|w| w.reason == reason) {
-            Some(known) => {
-                known.hosts += group.hosts;
-                known.next_due = known.next_due.min(due);
-            }
-            None => all.push(Waiting { reason, hosts: group.hosts, next_due: due }),
-        }
-    }
-    if status.hosts.at_address > 0 {
-        all.push(Waiting { reason: WaitReason::AddressBusy, hosts: status.hosts.at_address, next_due: None });
-    }
-    all
-}
-
-fn slow_answer(status: &Status) -> Option<(String, Duration)> {
-    let oldest = status.requests.oldest.as_ref()?;
-    let waited = status.at.since(oldest.since);
-    (waited > LONG).then(|| (oldest.url.clone(), waited))
-}
-
-fn slowest(status: &Status) -> Vec<WaitingHost> {
-    let waits = status.hosts.slowest.iter().map(|host| (host, host.due.since(status.at)));
-    waits
-        .filter(|(_, wait)| *wait > LONG)
-        .map(|(host, wait)| WaitingHost {
-            host: host.host.clone(),
-            reason: reason_of(host.reason),
-            due: Some(wait),
-        })
-        .collect()
-}
-
-fn reason_of(reason: Why) -> WaitReason {
-    match reason {
-        Why::CrawlDelay => WaitReason::CrawlDelay,
-        Why::BreakerOpen | Why::Suspended => WaitReason::BreakerOpen,
-        Why::Parked | Why::RetryAfter => WaitReason::RetryAfter,
-        Why::RobotsUnreachable => WaitReason::RobotsUnreachable,
-        Why::RobotsRetry | Why::DnsRetry => WaitReason::BackingOff,
-        Why::OutsideWindow => WaitReason::OutsideTimeWindow,
     }
 }
 

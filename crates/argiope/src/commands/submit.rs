@@ -4,10 +4,11 @@ use crate::commands::output::print;
 use crate::commands::progress::{self, CUT_ROWS};
 use crate::commands::watch::short_summary;
 use crate::outage::{Doing, Stopping, Waiting};
-use crate::progress::{Display, Phase, Snapshot};
+use crate::progress::{Display, View};
 use crate::signals::{Signal, Signals};
 use argiope_config::{CrawlSettings, Failure};
-use argiope_engine::RateMeter;
+use argiope_engine::{JobActivity, JobStatus, RateMeter, RequestFigures, Status, Totals};
+use argiope_model::JobId;
 use argiope_model::display::counted;
 use argiope_service::cluster::ClusterPlace;
 use argiope_service::cluster_job::{ClusterProgress, Following, Look, Submission};
@@ -61,6 +62,7 @@ fn follow(
     (waiting, outages): (&Waiting<'_>, Outages<'_>),
 ) -> Result<Option<Job>, Failure> {
     let mut shown = Shown {
+        job: job.id,
         title: progress::title(job, &following.settings.job),
         max_pages: following.settings.job.max_pages,
         pages_before: following.pages_before,
@@ -99,6 +101,7 @@ fn follow(
 
 /// What the display shows of a job that the workers run.
 struct Shown {
+    job: JobId,
     title: String,
     max_pages: Option<u64>,
     pages_before: u64,
@@ -113,31 +116,31 @@ impl Shown {
         if *workers == 0 && self.said_at.is_none_or(|at| at.elapsed() >= SAY_EVERY) {
             self.said_at = Some(Instant::now());
             display.message(&format!(
-                "no worker is up on {place}; the job waits for one ('argiope worker' starts it)"
+                "no worker is running on {place}; the job waits for one (start it with 'argiope worker')"
             ));
         }
         let elapsed = self.began.elapsed();
-        display.update(&Snapshot {
-            title: format!("{} on {}", self.title, counted(*workers, "worker", "workers")),
-            phase: Phase::Running,
-            elapsed,
-            pages: counts.pages,
-            max_pages: self.max_pages,
-            rate_now: self.meter.sample(elapsed, counts.pages),
-            rate_overall: counts.pages.saturating_sub(self.pages_before) as f64
-                / elapsed.as_secs_f64().max(0.001),
+        let totals =
+            Totals { pages: counts.pages, failed: counts.failed, bytes: counts.bytes, ..Totals::default() };
+        let job = JobStatus {
+            job: self.job,
+            activity: JobActivity::Running,
             queued: *queued,
-            retries: 0,
-            next_retry: None,
-            in_flight: *in_flight,
-            failed: counts.failed,
+            delayed: 0,
+            in_progress: 0,
+            totals,
+        };
+        let requests = RequestFigures { in_flight: *in_flight, ..RequestFigures::default() };
+        display.update(&View {
+            status: &Status { jobs: vec![job], requests, ..Status::default() },
+            title: &format!("{} on {}", self.title, counted(*workers, "worker", "workers")),
+            only: None,
+            elapsed,
+            max_pages: self.max_pages,
+            pages_before: self.pages_before,
+            rate_now: self.meter.sample(elapsed, counts.pages),
             skipped: counts.skipped(),
-            bytes: counts.bytes,
-            hosts_active: None,
-            waiting: Vec::new(),
-            looked_up: 0,
-            slow_answer: None,
-            slowest: Vec::new(),
+            has_hosts: false,
         });
     }
 }

@@ -4,9 +4,9 @@
 use super::crawl::crawl;
 use super::export;
 use super::output::print;
-use super::progress::{self, CUT_ROWS, Narrator};
+use super::progress::{self, CUT_ROWS};
 use crate::progress::summary::cut_lines;
-use crate::progress::{Display, style_for_stdout};
+use crate::progress::{Display, Narrator, style_for_stdout};
 use crate::signals::{Signal, Signals};
 use argiope_config::{CrawlSettings, Failure, GlobalOptions};
 use argiope_model::JobId;
@@ -145,7 +145,7 @@ fn watch(
             return Ok(End::AllEnded);
         }
         match status {
-            Ok(status) => display.update(&narrator.tell(&status, started.elapsed())),
+            Ok(status) => display.update(&narrator.view(&status, started.elapsed())),
             // It may be busy; if it is gone, its lock is free.
             Err(_) if directory::is_owned(data) => {}
             Err(_) => {

@@ -103,7 +103,7 @@ fn watch(member: &mut Member<'_>, signals: &Signals, display: &Display) {
                     std::process::exit(130);
                 }
                 display.message(
-                    "stopping: requests in flight may finish, then the shards go to others; once more stops at once",
+                    "stopping: requests in flight may finish, then other workers take the shards; a second signal stops at once",
                 );
                 member.stop();
             }

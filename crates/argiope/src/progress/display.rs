@@ -1,10 +1,10 @@
 //! Draws progress on stderr: a block that is redrawn on a terminal, a line now and then elsewhere, nothing with `-q`.
-//! It has no thread and no clock: the caller passes snapshots as often as it likes, and their `elapsed` decides what is
+//! It has no thread and no clock: the caller passes views as often as it likes, and their `elapsed` decides what is
 //! drawn. Messages and log lines use the same lock, so that they never break the block.
 
 use super::fold::fold;
 use super::render::{Style, block, plain_line};
-use super::snapshot::Snapshot;
+use super::view::View;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -83,15 +83,15 @@ impl Display {
         }
     }
 
-    /// Draws the snapshot if it is time.
-    pub(crate) fn update(&self, snapshot: &Snapshot) {
+    /// Draws the view if it is time.
+    pub(crate) fn update(&self, view: &View<'_>) {
         self.with(|screen| {
             let every = if screen.mode == Mode::Lines { LINE } else { REDRAW };
             let due = match screen.drawn_at {
-                Some(last) => snapshot.elapsed >= last + every,
-                None => screen.mode != Mode::Lines || snapshot.elapsed >= every,
+                Some(last) => view.elapsed >= last + every,
+                None => screen.mode != Mode::Lines || view.elapsed >= every,
             };
-            if due { screen.draw(snapshot) } else { Ok(()) }
+            if due { screen.draw(view) } else { Ok(()) }
         });
     }
 
@@ -132,17 +132,17 @@ impl Display {
 }
 
 impl Screen {
-    fn draw(&mut self, snapshot: &Snapshot) -> io::Result<()> {
-        self.drawn_at = Some(snapshot.elapsed);
+    fn draw(&mut self, view: &View<'_>) -> io::Result<()> {
+        self.drawn_at = Some(view.elapsed);
         match self.mode {
             Mode::Quiet => Ok(()),
             Mode::Lines => {
-                writeln!(self.to, "{}", plain_line(snapshot))?;
+                writeln!(self.to, "{}", plain_line(view))?;
                 self.to.flush()
             }
             Mode::Terminal(style) => {
                 self.erase()?;
-                self.drawn = block(snapshot, (self.width)(), style);
+                self.drawn = block(view, (self.width)(), style);
                 self.redraw()
             }
         }
@@ -198,7 +198,9 @@ pub(crate) fn width_of(stream: &(impl IsTerminal + AsFd)) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::view::Narrator;
     use super::*;
+    use argiope_engine::Status;
 
     #[derive(Clone, Default)]
     struct Paper(Arc<Mutex<Vec<u8>>>);
@@ -224,24 +226,20 @@ mod tests {
         (Display::new(mode, Box::new(paper.clone()), || 80), paper)
     }
 
-    fn at(ms: u64) -> Snapshot {
-        Snapshot {
-            title: "t".into(),
-            elapsed: Duration::from_millis(ms),
-            hosts_active: Some(0),
-            ..Snapshot::default()
-        }
+    fn show(display: &Display, ms: u64) {
+        let mut narrator = Narrator::new(String::from("t"), None);
+        display.update(&narrator.view(&Status::default(), Duration::from_millis(ms)));
     }
 
     #[test]
     fn a_terminal_is_redrawn_in_place_a_few_times_a_second() {
         let (display, paper) = display(Mode::Terminal(Style::Plain));
-        display.update(&at(0));
+        show(&display, 0);
         let first = paper.take();
         assert!(first.starts_with("t  0s\n") && first.lines().count() == 4, "{first}");
-        display.update(&at(100));
+        show(&display, 100);
         assert_eq!(paper.take(), "");
-        display.update(&at(250));
+        show(&display, 250);
         assert!(paper.take().starts_with("\x1b[4F\x1b[0Jt  0s\n"));
         display.message("hello");
         let with_message = paper.take();
@@ -256,7 +254,7 @@ mod tests {
     fn elsewhere_there_is_a_line_every_few_seconds_without_escapes() {
         let (display, paper) = display(Mode::Lines);
         for ms in (0..=10_500).step_by(100) {
-            display.update(&at(ms));
+            show(&display, ms);
         }
         let lines = paper.take();
         assert_eq!(lines.lines().map(|l| &l[..3]).collect::<Vec<_>>(), ["5s ", "10s"]);
@@ -268,8 +266,8 @@ mod tests {
     #[test]
     fn quiet_shows_nothing_but_logged_errors() {
         let (display, paper) = display(Mode::Quiet);
-        display.update(&at(0));
-        display.update(&at(10_000));
+        show(&display, 0);
+        show(&display, 10_000);
         display.message("hello");
         display.finish();
         assert_eq!(paper.take(), "");

@@ -194,7 +194,7 @@ impl Summary {
                 "Job {job} is interrupted: {} queued.{}",
                 counted(self.queued, "URL is", "URLs are"),
                 match self.go_on {
-                    Some(go_on) => format!("Run {} to resume.", go_on.words()),
+                    Some(go_on) => format!(" Run {} to resume.", go_on.words()),
                     None => String::new(),
                 }
             )),
@@ -245,7 +245,7 @@ impl Summary {
             lines.push(format!("  and {} more", count(rest.map(|m| m.urls).sum())));
         }
         lines.push(String::from(
-            " to fetch them separately, list the parameters under normal_form.keep_parameters, in the job file \
+            "  to fetch them separately, list the parameters under normal_form.keep_parameters, in the job file \
              or under crawl: in argiope.yaml",
         ));
     }

@@ -45,7 +45,7 @@ fn a_crawl_proves_its_politeness_and_a_doctored_history_fails() {
     let run = desk.run(&["audit"]);
     assert_eq!(run.code, 1);
     assert!(run.stdout.starts_with("2 violations in "), "{}", run.stdout);
-    assert!(run.stdout.contains("asked again after 0 ms instead of 50 ms"), "{}", run.stdout);
+    assert!(run.stdout.contains("requested again after 0 ms instead of 50 ms"), "{}", run.stdout);
     assert!(run.stdout.contains("robots.txt forbids a fetched URL"), "{}", run.stdout);
     assert_eq!(run.stderr, "");
 }

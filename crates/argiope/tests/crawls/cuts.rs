@@ -167,11 +167,11 @@ fn retry_fetches_a_truncated_body_again() {
     assert!(run.stdout.contains(&told), "{}", run.stdout);
     let detail = skipped(&desk, "body_truncated")[0]["detail"].as_str().unwrap().to_owned();
     assert!(
-        detail.ends_with("'argiope retry' fetches it again") && !detail.contains("--max-body"),
+        detail.ends_with("run 'argiope retry' to fetch it again") && !detail.contains("--max-body"),
         "{detail}"
     );
     let why = desk.run(&["why", &broken]).ok().stdout;
-    assert!(why.contains("'argiope retry' fetches it again") && !why.contains("--max-body"), "{why}");
+    assert!(why.contains("'argiope retry'") && !why.contains("--max-body"), "{why}");
     let report = desk.run(&["report"]).ok().stdout;
     assert!(report.contains("argiope retry") && !report.contains("--max-body"), "{report}");
     let retried = desk.run(&["retry", &broken]).ok().stdout;

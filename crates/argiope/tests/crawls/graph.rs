@@ -245,7 +245,7 @@ fn a_domain_graph_is_read_from_its_file() {
 
     database.execute_batch("INSERT INTO edges (from_node_id, to_node_id) VALUES (1, 9)").unwrap();
     let broken = desk.run(&["graph", "rank", "--db", "crawler.db"]);
-    assert!(broken.code == 1 && broken.stderr.contains("names node 9"), "{}", broken.stderr);
+    assert!(broken.code == 1 && broken.stderr.contains("missing node 9"), "{}", broken.stderr);
     let missing = desk.run(&["graph", "rank", "--db", "none.db"]);
     assert!(missing.code == 1 && missing.stderr.contains("none.db"), "{}", missing.stderr);
     assert!(!desk.path("none.db").exists() && !desk.path("argiope-data").exists());

@@ -214,7 +214,7 @@ fn a_login_sends_the_hidden_fields_and_cookies_of_its_page() {
     desk.write("job.yaml", &job);
     let run = desk.run_in(&password, &words);
     assert_eq!(run.code, 1, "{}", run.stderr);
-    assert!(run.stderr.contains("answered 403"), "{}", run.stderr);
+    assert!(run.stderr.contains("returned 403"), "{}", run.stderr);
     desk.write("job.yaml", &format!("{job}  page: '{seed}nothing-here'\n"));
     assert_eq!(desk.run_in(&password, &words).code, 1);
     desk.write("job.yaml", &format!("{job}  page: '{seed}signin'\n"));

@@ -52,7 +52,7 @@ fn hosts_on_the_blacklist_are_not_asked_as_seeds_or_where_seeds_lead() {
     assert!(refused.stderr.contains("is on the blacklist"), "{}", refused.stderr);
     desk.write("list.txt", &format!("{}\n{}\n", banned.front, site.front));
     let run = desk.run(&["crawl", "--allow-private", "--list", "list.txt", "-c", "job.yaml"]).ok();
-    assert!(run.stderr.contains("list.txt:1: ") && run.stderr.contains("skipped"), "{}", run.stderr);
+    assert!(run.stderr.contains("list.txt:1: ") && run.stderr.contains("; ignored"), "{}", run.stderr);
     let pages = desk.pages();
     assert_eq!(pages.len(), 1, "{pages:?}");
     assert!(pages[0]["error"].as_str().unwrap().contains("blacklisted"), "{pages:?}");

@@ -27,7 +27,7 @@ fn an_interrupted_crawl_goes_on_where_it_was() {
     assert_eq!(status["state"], "paused", "{status}");
     assert!(status["queued"].as_u64() > Some(0), "{status}");
     let said = desk.run(&["status"]).ok().stdout;
-    assert!(said.contains("run the same command to resume it"), "{said}");
+    assert!(said.contains("the same 'argiope crawl' command resumes it"), "{said}");
 
     desk.crawl(&lab.seeds(), &options).ok();
     assert_eq!(sorted(&json_lines(&desk.read("out.jsonl")), "url"), expected(&lab));
@@ -101,7 +101,7 @@ fn a_killed_crawl_goes_on_and_has_every_page_once() {
     assert_eq!(sorted(&desk.pages(), "url"), expected(&lab));
     let audit = desk.run(&["audit"]);
     assert_eq!(audit.code, 0, "{}", audit.stdout);
-    let said = "the crawl was killed 3 times; requests that were in flight then are not in this list";
+    let said = "the crawl was killed 3 times; requests that were in flight at that time are not in this list";
     assert!(audit.stdout.contains(said), "{}", audit.stdout);
     let killed = desk.run(&["audit", "--json"]).json();
     assert_eq!((&killed["killed"], &killed["unclean_stops"][2]["job"]), (&3.into(), &1.into()));

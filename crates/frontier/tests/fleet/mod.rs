@@ -180,7 +180,7 @@ pub(crate) struct World {
     order: u64,
     random: u64,
     calm_from: u64,
-    /// Workers that ring each other's doorbell.
+    /// Workers that notify each other.
     count: usize,
 }
 

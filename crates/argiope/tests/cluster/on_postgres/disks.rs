@@ -147,6 +147,6 @@ fn a_disk_that_never_comes_back_is_given_up_by_a_word_on_s3() {
     let mut worker = site.worker("two");
     site.wait_until("a worker", || !site.shares().is_empty());
     let run = site.run(&["cluster", "lost", "two"]);
-    assert!(run.code == 1 && run.stderr.contains("is here"), "{}", run.stderr);
+    assert!(run.code == 1 && run.stderr.contains("is up, and so is its disk"), "{}", run.stderr);
     worker.kill();
 }

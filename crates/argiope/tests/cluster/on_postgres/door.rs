@@ -116,6 +116,6 @@ fn urls_that_other_programs_write_are_crawled_once_on_kafka() {
     site.wait_until("it to be refused", || site.status()["url_ingest"]["bad"] == 6);
     assert_eq!(stored(&site), all, "nothing twice");
     let text = site.run(&["cluster", "status"]).ok().stdout;
-    assert!(text.contains("1 left out, 6 bad, 1 lost, 0 not read yet"), "{text}");
+    assert!(text.contains("1 skipped, 6 invalid, 1 lost, 0 not read yet"), "{text}");
     assert!(text.contains("job 'feed' is unknown or has ended"), "{text}");
 }

@@ -135,7 +135,7 @@ fn a_log_that_has_lost_what_was_not_taken_in_is_named_on_kafka() {
     assert_eq!(loss["shard"], sent);
     // Until an operator allows it, without that seed.
     let said = site.run(&["cluster", "accept-loss"]).ok().stdout;
-    assert_eq!(said, "1 log is read from the beginning\n");
+    assert_eq!(said, "1 log will be read from the beginning\n");
     site.wait_for_end();
     site.wait_until("nobody to complain", || {
         let status = site.status();

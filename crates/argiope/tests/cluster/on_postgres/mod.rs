@@ -7,6 +7,7 @@ mod door;
 mod encryption;
 mod job_changes;
 mod kafka;
+mod metrics;
 mod outages;
 mod reruns;
 

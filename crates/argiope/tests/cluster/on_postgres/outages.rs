@@ -37,7 +37,7 @@ pub(crate) fn assert_quiet_beyond_the_lease(site: &Site, lab: &Lab, workers: &[W
 
 #[test]
 fn redis_that_goes_away_and_is_wiped_slows_nothing_down_on_redis() {
-    let Some(site) = Site::with_own_redis("doorbell") else { return };
+    let Some(site) = Site::with_own_redis("notify") else { return };
     site.run(&["cluster", "init"]).ok();
     let lab = lab(12, 60, 20);
     let address = free_address();
@@ -54,7 +54,7 @@ fn redis_that_goes_away_and_is_wiped_slows_nothing_down_on_redis() {
     site.wait_until("redis to be missed", || is_up(&address, "redis") == Some(false));
     assert_eq!(is_up(&address, "postgresql"), Some(true));
     site.wait_until("both workers to say so", || {
-        notes(&site).iter().filter(|note| note.contains("redis")).count() == 2
+        notes(&site).iter().filter(|note| note.contains("Redis")).count() == 2
     });
     assert_eq!(site.status()["live"], serde_json::json!({}));
     let before = site.job()["pages"].as_u64().unwrap();
