@@ -210,6 +210,13 @@ pub(crate) fn is_left_by_rules(row: &Features) -> bool {
     *is_in_root > 0.0 && *is_cleaned_away == 0.0
 }
 
+/// Whether a block stands in a box that asks for consent or a subscription, and that the rules dropped.
+pub(crate) fn is_intrusion(row: &Features) -> bool {
+    const INTRUSION: usize = 7 + Hints::INTRUSION.bits().trailing_zeros() as usize;
+    let [_, is_dropped, ..] = row;
+    *is_dropped > 0.0 && row.get(INTRUSION).is_some_and(|flag| *flag > 0.0)
+}
+
 fn is_running(block: &Block) -> bool {
     block.counts.running > 0
 }

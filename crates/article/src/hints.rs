@@ -87,7 +87,7 @@ impl Hints {
         Hints(self.0 & !less.0)
     }
 
-    pub(crate) fn bits(self) -> u32 {
+    pub(crate) const fn bits(self) -> u32 {
         self.0
     }
 

@@ -69,6 +69,9 @@ pub(crate) fn judge(
     fill_gaps(&all, &rows, &mut verdicts);
     keep_together(tree, ruled, &all, &mut verdicts);
     overrule(tree, &all, &inline, title, &mut verdicts);
+    for (verdict, row) in verdicts.iter_mut().zip(&rows) {
+        *verdict &= !features::is_intrusion(row);
+    }
     let mut is_kept = vec![false; tree.len()];
     for (block, _) in all.all.iter().zip(&verdicts).filter(|(_, verdict)| **verdict) {
         is_kept.get_mut(block.first as usize..block.end as usize).unwrap_or_default().fill(true);
@@ -124,7 +127,7 @@ fn keep_together(tree: &Tree<'_>, ruled: &Ruled<'_>, all: &Blocks, verdicts: &mu
     while number < tree.len() {
         let element = tree.element(number);
         let least = match element {
-            Element::Table if table::is_data(tree, number) => 0.0,
+            Element::Table if table::is_data(tree, number) && is_part(tree, all, number) => 0.0,
             Element::Ul | Element::Ol | Element::Dl => 0.5,
             _ => {
                 number += 1;
@@ -151,6 +154,12 @@ fn keep_together(tree: &Tree<'_>, ruled: &Ruled<'_>, all: &Blocks, verdicts: &mu
         }
         number = tree.end(number);
     }
+}
+
+/// Whether a table has rows, and less than half of the running text of the page: else it lays out the page.
+fn is_part(tree: &Tree<'_>, all: &Blocks, number: usize) -> bool {
+    let rows = (number..tree.end(number)).filter(|inner| tree.element(*inner) == Element::Tr).count();
+    rows > 1 && all.within(tree, number).running * 2 < all.total().running
 }
 
 /// The title is told apart from the text, and so is what leads to other pages in so many words.

@@ -129,7 +129,8 @@ impl Writer<'_, '_> {
             }
             Element::Table => {
                 self.end_block();
-                if let Some(table) = table::table(self.tree, self.marks, self.addresses, number) {
+                if let Some(table) = table::table(self.tree, self.marks, self.addresses, number, self.left())
+                {
                     self.write_block(&table);
                     return end;
                 }
@@ -184,7 +185,7 @@ impl Writer<'_, '_> {
             Element::Strong | Element::B => Style::Strong,
             Element::Em | Element::I | Element::Cite | Element::Var => Style::Emphasis,
             Element::Del | Element::S | Element::Strike => Style::Strikethrough,
-            Element::A if self.out.len() < self.budget => {
+            Element::A if self.left() > 0 => {
                 let reference = self.tree.attribute(number, Name::Href)?;
                 Style::Link(self.addresses.absolute(&reference)?)
             }
@@ -245,7 +246,7 @@ impl Writer<'_, '_> {
     }
 
     fn image(&mut self, number: usize) {
-        if self.out.len() > self.budget {
+        if self.left() == 0 {
             return;
         }
         if let Some(image) = image(self.tree, self.addresses, number) {
@@ -273,7 +274,15 @@ impl Writer<'_, '_> {
         self.write_block(&block);
     }
 
+    /// Bytes that may still be written with links and marks.
+    fn left(&self) -> usize {
+        self.budget.saturating_sub(self.out.len() + self.inline.len())
+    }
+
     fn end_block(&mut self) {
+        if self.left() == 0 {
+            self.inline.silence();
+        }
         let Some(line) = self.inline.take() else { return };
         match self.heading {
             Some(level) => {

@@ -40,6 +40,8 @@ pub(crate) struct Inline {
     open: Vec<(Style, State)>,
     needs_blank: bool,
     breaks: bool,
+    /// Marks are not opened any more.
+    is_silent: bool,
     pub(crate) in_heading: bool,
     /// In a table there are no line breaks.
     pub(crate) in_cell: bool,
@@ -50,8 +52,23 @@ pub(crate) struct Inline {
 impl Inline {
     pub(crate) fn open(&mut self, style: Style) {
         let is_open = self.open.iter().any(|(open, _)| open.is_same_kind(&style));
-        let is_silent = is_open || (self.in_heading && style == Style::Strong);
+        let is_silent = is_open || self.is_silent || (self.in_heading && style == Style::Strong);
         self.open.push((style, if is_silent { State::Silent } else { State::Waiting }));
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.line.len()
+    }
+
+    /// What is open and not written yet is not written any more.
+    pub(crate) fn silence(&mut self) {
+        for (_, state) in &mut self.open {
+            match state {
+                State::Waiting => *state = State::Silent,
+                State::Written(_) | State::Silent => {}
+            }
+        }
+        self.is_silent = true;
     }
 
     pub(crate) fn close(&mut self) {
@@ -173,7 +190,7 @@ impl Inline {
             if let State::Written(at) = state {
                 self.write_end(&style, at);
                 if let Some((_, state)) = self.open.get_mut(number) {
-                    *state = State::Waiting;
+                    *state = if self.is_silent { State::Silent } else { State::Waiting };
                 }
             }
         }

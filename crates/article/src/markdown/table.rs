@@ -10,7 +10,13 @@ use crate::tree::{Name, Tree};
 const MOST_COLUMNS: usize = 64;
 
 /// The table as Markdown, if it is one of data.
-pub(super) fn table(tree: &Tree<'_>, marks: &Marks, addresses: &Addresses, number: usize) -> Option<String> {
+pub(super) fn table(
+    tree: &Tree<'_>,
+    marks: &Marks,
+    addresses: &Addresses,
+    number: usize,
+    mut left: usize,
+) -> Option<String> {
     if !is_data(tree, number) {
         return None;
     }
@@ -25,13 +31,14 @@ pub(super) fn table(tree: &Tree<'_>, marks: &Marks, addresses: &Addresses, numbe
         }
         match element {
             Element::Caption => {
-                caption = Some(cell(tree, marks, addresses, inner)).filter(|text| !text.is_empty());
+                caption =
+                    Some(cell(tree, marks, addresses, inner, &mut left)).filter(|text| !text.is_empty());
                 inner = tree.end(inner);
                 continue;
             }
             Element::Tr => rows.push(Vec::new()),
             Element::Td | Element::Th => {
-                let text = cell(tree, marks, addresses, inner);
+                let text = cell(tree, marks, addresses, inner, &mut left);
                 let row = rows.last_mut()?;
                 row.push(text);
                 let span = tree
@@ -92,7 +99,8 @@ pub(crate) fn is_data(tree: &Tree<'_>, number: usize) -> bool {
     })
 }
 
-fn cell(tree: &Tree<'_>, marks: &Marks, addresses: &Addresses, number: usize) -> String {
+/// `left` is how many bytes of addresses may still be written.
+fn cell(tree: &Tree<'_>, marks: &Marks, addresses: &Addresses, number: usize, left: &mut usize) -> String {
     let mut inline = Inline::default();
     inline.in_cell = true;
     let mut ends: Vec<usize> = Vec::new();
@@ -113,7 +121,10 @@ fn cell(tree: &Tree<'_>, marks: &Marks, addresses: &Addresses, number: usize) ->
                 None
             }
             Element::Img | Element::AmpImg => {
-                if let Some(image) = super::image(tree, addresses, inner) {
+                if let Some(image) = super::image(tree, addresses, inner)
+                    && let Some(rest) = left.checked_sub(image.len())
+                {
+                    *left = rest;
                     inline.image(&image.replace('|', "%7C"));
                 }
                 None
@@ -128,6 +139,11 @@ fn cell(tree: &Tree<'_>, marks: &Marks, addresses: &Addresses, number: usize) ->
             Element::A => tree
                 .attribute(inner, Name::Href)
                 .and_then(|reference| addresses.absolute(&reference))
+                .filter(|address| {
+                    let rest = left.checked_sub(address.len());
+                    *left = rest.unwrap_or(*left);
+                    rest.is_some()
+                })
                 .map(|address| Style::Link(address.replace('|', "%7C"))),
             element if element.is_block() || element == Element::Br => {
                 inline.line_break();
