@@ -183,15 +183,14 @@ mod tests {
         let (mut found, mut buffer, mut inside) = (Vec::new(), Vec::new(), false);
         loop {
             match reader.read_event_into(&mut buffer).unwrap() {
-                Event::Start(tag) if tag.name().as_ref() == b"loc" => {
+                Event::Start(tag) if tag.name().as_ref() == "loc" => {
                     inside = true;
                     found.push(String::new());
                 }
-                Event::End(tag) if tag.name().as_ref() == b"loc" => inside = false,
-                Event::Text(text) if inside => found.last_mut().unwrap().push_str(&text.decode().unwrap()),
+                Event::End(tag) if tag.name().as_ref() == "loc" => inside = false,
+                Event::Text(text) if inside => found.last_mut().unwrap().push_str(&text),
                 Event::GeneralRef(name) if inside => {
-                    let name = name.decode().unwrap().into_owned();
-                    let letter = match name.as_str() {
+                    let letter = match &*name {
                         "amp" => "&",
                         "lt" => "<",
                         "apos" => "'",
