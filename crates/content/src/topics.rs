@@ -19,7 +19,7 @@ use crate::language::LanguageCode;
 use sketch::Sketch;
 use terms::{NONE, Terms};
 
-/// The keys `topics.top_n` and `topics.ngram_range` of a configuration.
+/// The keys `top_n` and `ngram_range` of the section `topics`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopicSettings {
     /// How many terms a page has at most.
@@ -41,9 +41,9 @@ impl TopicSettings {
     pub fn problem(&self) -> Option<&'static str> {
         let (from, to) = self.words_per_topic;
         if !(1..=2).contains(&from) || !(1..=2).contains(&to) || from > to {
-            Some("topics.ngram_range must be [1, 1], [1, 2] or [2, 2]")
+            Some("the words of a topic must be [1, 1], [1, 2] or [2, 2]")
         } else if self.most_topics > 100 {
-            Some("topics.top_n must be at most 100")
+            Some("the number of topics must be at most 100")
         } else if !(64..=MOST_TEXT_BYTES).contains(&self.text_bytes) {
             Some("text_bytes must be between 64 and 65536")
         } else {
