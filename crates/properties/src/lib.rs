@@ -16,6 +16,7 @@
 
 mod article;
 mod charset;
+mod content;
 mod content_coding;
 mod cookies;
 mod frontier_records;
@@ -34,10 +35,15 @@ pub struct Property {
     pub holds_for: fn(&[u8]),
 }
 
-pub const ALL: [Property; 16] = [
+pub const ALL: [Property; 21] = [
     Property { name: "article", holds_for: article::is_taken_within_limits },
     Property { name: "charset", holds_for: charset::is_told_and_obeyed },
     Property { name: "content_coding", holds_for: content_coding::is_undone_within_limits },
+    Property { name: "content_frequencies", holds_for: content::frequencies_are_read_back_or_refused },
+    Property { name: "content_processors", holds_for: content::bodies_are_processed_or_refused },
+    Property { name: "content_rules", holds_for: content::rules_find_or_are_refused },
+    Property { name: "content_structured", holds_for: content::structured_data_keeps_its_limits },
+    Property { name: "content_topics", holds_for: content::topics_are_in_the_text },
     Property { name: "cookies", holds_for: cookies::are_kept_within_limits },
     Property { name: "frontier_records", holds_for: frontier_records::are_read_back_or_refused },
     Property { name: "html", holds_for: html::is_read_within_limits },
