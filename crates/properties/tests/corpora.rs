@@ -106,6 +106,6 @@ macro_rules! properties {
 }
 
 properties! {
-    charset content_coding cookies frontier_records html link_batch link_segment messages robots_txt sitemap times url
-    warc_read warc_round_trip words
+    charset content_coding cookies frontier_records html link_batch link_segment messages robots_txt search_query sitemap times
+    url warc_read warc_round_trip words
 }
