@@ -23,6 +23,7 @@ mod frontier_records;
 mod html;
 mod link_batch;
 mod robots_txt;
+mod search_query;
 mod sitemap;
 mod times;
 mod url;
@@ -35,7 +36,7 @@ pub struct Property {
     pub holds_for: fn(&[u8]),
 }
 
-pub const ALL: [Property; 21] = [
+pub const ALL: [Property; 22] = [
     Property { name: "article", holds_for: article::is_taken_within_limits },
     Property { name: "charset", holds_for: charset::is_told_and_obeyed },
     Property { name: "content_coding", holds_for: content_coding::is_undone_within_limits },
@@ -51,6 +52,7 @@ pub const ALL: [Property; 21] = [
     Property { name: "link_segment", holds_for: link_batch::segment_is_read_back_or_refused },
     Property { name: "messages", holds_for: frontier_records::messages_are_read_back_or_refused },
     Property { name: "robots_txt", holds_for: robots_txt::has_one_meaning },
+    Property { name: "search_query", holds_for: search_query::is_read_back_and_marks_whole_characters },
     Property { name: "sitemap", holds_for: sitemap::is_read_within_limits },
     Property { name: "times", holds_for: times::stay_within_the_calendar },
     Property { name: "url", holds_for: url::has_one_normal_form },

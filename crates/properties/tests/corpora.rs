@@ -107,6 +107,6 @@ macro_rules! properties {
 
 properties! {
     article charset content_coding content_frequencies content_processors content_rules content_structured
-    content_topics cookies frontier_records html link_batch link_segment messages robots_txt sitemap times url
-    warc_read warc_round_trip words
+    content_topics cookies frontier_records html link_batch link_segment messages robots_txt search_query
+    sitemap times url warc_read warc_round_trip words
 }
