@@ -1,6 +1,6 @@
-//! Takes a page apart as the HTML standard says (its section on tokenization), in one pass over bytes that are all
-//! there. What is found goes straight to a [`Sink`], as slices of the page; what the sink has no use for
-//! (comments, doctypes, hidden text, attributes nobody reads) is stepped over in as few steps as finding its end takes.
+//! Splits a page as the HTML standard defines (section on tokenization), in one pass over complete input. Results go
+//! directly to a [`Sink`], as slices of the page; what the sink does not use (comments, doctypes, hidden text,
+//! unneeded attributes) is skipped in as few steps as finding its end takes.
 //!
 //! Line ends are not normalized beforehand, as the standard requires: a carriage return counts as white space like a
 //! line feed, and becomes one in the values that are kept.
@@ -71,7 +71,7 @@ impl<'p> StartTag<'p> for Ignored {
     fn closes_itself(&mut self) {}
 }
 
-/// Reads a page from its first byte to its last. Each byte is looked at a bounded number of times.
+/// Reads a page from the first byte to the last. Each byte is examined a bounded number of times.
 pub fn tokenize<'p>(page: &'p [u8], sink: &mut impl Sink<'p>) {
     let mut rest = page;
     loop {
@@ -80,7 +80,7 @@ pub fn tokenize<'p>(page: &'p [u8], sink: &mut impl Sink<'p>) {
         rest = match markup {
             [b'a'..=b'z' | b'A'..=b'Z', ..] => start_tag(markup, sink),
             [b'/', b'a'..=b'z' | b'A'..=b'Z', ..] => end_tag(markup.get(1..).unwrap_or_default(), sink),
-            // At the end of the page this is text, and so is a lone `<` below.
+            // At the end of the page this is text, like a lone `<` below.
             [b'/', _, ..] => past_end(b'>', markup),
             [b'!', declaration @ ..] => markup_declaration(declaration, sink),
             [b'?', ..] => past_end(b'>', markup),
@@ -124,7 +124,7 @@ fn character_reference<'p>(page: &'p [u8], sink: &mut impl Sink<'p>) -> &'p [u8]
 fn start_tag<'p, S: Sink<'p>>(markup: &'p [u8], sink: &mut S) -> &'p [u8] {
     let (name, attributes) = split_name(markup);
     let mut tag = S::Tag::named(name);
-    // A tag that does not end is none.
+    // A tag without end is ignored.
     let Some(rest) = read_attributes(attributes, &mut tag) else { return b"" };
     match sink.start_tag(&tag) {
         None => rest,
@@ -223,8 +223,8 @@ fn read_value<'p>(page: &'p [u8], name: &'p [u8], tag: &mut impl StartTag<'p>) -
     Some(rest)
 }
 
-/// From behind `<!` to behind the comment, doctype or section that begins there. Doctypes end at the first `>`,
-/// whatever they quote, as do comments that are none.
+/// From after `<!` to the end of the comment, doctype or section. Doctypes end at the first `>`, even in quotes, and so
+/// do malformed comments.
 fn markup_declaration<'p>(declaration: &'p [u8], sink: &mut impl Sink<'p>) -> &'p [u8] {
     if let Some(comment) = declaration.strip_prefix(b"--") {
         return past_comment(comment);
@@ -269,7 +269,7 @@ fn is_end_tag(markup: &[u8], name: &[u8]) -> bool {
     })
 }
 
-/// From behind the start tag of an element without markup to behind its end tag.
+/// From after the start tag of an element without markup to after its end tag.
 fn raw_text<'p>(page: &'p [u8], raw: Raw, name: &[u8], sink: &mut impl Sink<'p>) -> &'p [u8] {
     let rest = match raw {
         Raw::Plain => {
@@ -296,7 +296,7 @@ fn raw_text<'p>(page: &'p [u8], raw: Raw, name: &[u8], sink: &mut impl Sink<'p>)
     }
 }
 
-/// Hands on the text of an element; the answer is what follows the `<` of its end tag, or nothing.
+/// Passes on the text of an element; returns what follows the `<` of its end tag, or nothing.
 fn text_element<'p>(page: &'p [u8], name: &[u8], decoded: bool, sink: &mut impl Sink<'p>) -> &'p [u8] {
     let kept = sink.keeps_text();
     let mut rest = page;
@@ -322,7 +322,7 @@ fn text_element<'p>(page: &'p [u8], name: &[u8], decoded: bool, sink: &mut impl 
     }
 }
 
-/// NUL is a blank in the text of a page; where there is no markup it becomes U+FFFD.
+/// NUL is a blank in the text of a page; in elements without markup it becomes U+FFFD.
 fn push_without_nul<'p>(text: &[u8], sink: &mut impl Sink<'p>) {
     let mut pieces = text.split(|b| *b == 0);
     if let Some(first) = pieces.next() {
