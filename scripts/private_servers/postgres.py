@@ -5,13 +5,12 @@ import os
 import pwd
 import shutil
 import signal
-import subprocess
 from pathlib import Path
 
 from .installing import apt, output_of
-from .problems import Missing
 from .processes import ADDRESS, recorded, stat_of
 from .server import Server
+from .users import check_reachable, unprivileged
 
 
 class Postgres(Server):
@@ -21,17 +20,8 @@ class Postgres(Server):
 
     def __init__(self, root):
         super().__init__(root)
-        self.user = self.unprivileged_user()
-
-    @staticmethod
-    def unprivileged_user():
-        """PostgreSQL refuses to run as root."""
-        if os.geteuid() != 0:
-            return None
-        for name in ["postgres", "nobody"]:
-            with contextlib.suppress(KeyError):
-                return pwd.getpwnam(name).pw_name
-        return None
+        # It refuses to run as root.
+        self.user = unprivileged("postgres", "nobody")
 
     @staticmethod
     def program(name):
@@ -56,23 +46,12 @@ class Postgres(Server):
             account = pwd.getpwnam(self.user)
             for path in [self.data, password]:
                 os.chown(path, account.pw_uid, account.pw_gid)
-            self.check_reachable()
+            check_reachable(self.home, self.user)
         # The set does not outlive a crash of the machine: what initdb writes need not reach the disk. What the server
         # writes later does, as it would in earnest.
         self.step(self.program("initdb"), "--pgdata", self.data, "--username=argiope", f"--pwfile={password}",
                   "--auth=scram-sha-256", "--encoding=UTF8", "--no-locale", "--no-sync", "--no-instructions")
         password.unlink()
-
-    def check_reachable(self):
-        blocked = None
-        for parent in [self.home, *self.home.parents]:
-            done = subprocess.run(["/bin/sh", "-c", 'cd "$0"', str(parent)], user=self.user, extra_groups=[],
-                                  group=pwd.getpwnam(self.user).pw_gid, cwd="/", stderr=subprocess.DEVNULL)
-            if done.returncode == 0:
-                break
-            blocked = parent
-        if blocked:
-            raise Missing(f"user '{self.user}' cannot enter {blocked}; choose another --dir")
 
     def command(self):
         options = {

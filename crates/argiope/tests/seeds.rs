@@ -25,7 +25,7 @@ fn no_seed_says_how_to_give_one() {
 
 #[test]
 fn a_seed_that_is_no_web_address_says_why() {
-    assert!(refused(&["crawl", "ftp://example.com/"]).contains("scheme 'ftp' is unknown"));
+    assert!(refused(&["crawl", "ftp://example.com/"]).contains("scheme 'ftp' is not supported"));
     assert!(refused(&["crawl", "mailto:a@b.c"]).contains("scheme 'mailto' is not supported"));
     assert!(refused(&["crawl", "https://"]).contains("cannot be crawled"));
     assert!(refused(&["crawl", "./urls.txt"]).contains("--list"));

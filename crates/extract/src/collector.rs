@@ -9,6 +9,7 @@ use crate::metadata::{LONGEST_VALUE, Metadata};
 use crate::resource;
 use crate::tag::{Attribute, Tag};
 use crate::text::{Text, collapsed};
+use crate::tokenizer::Sink;
 use argiope_model::LinkKind;
 use std::borrow::Cow;
 
@@ -433,5 +434,42 @@ impl Collector {
         for href in resource::candidates(&set) {
             self.resources.add(href, b"", LinkElement::Resource(LinkKind::Image));
         }
+    }
+}
+
+/// The methods of the same names: they are called by what the tests compare the tokenizer with, too.
+impl<'p> Sink<'p> for Collector {
+    type Tag = Tag<'p>;
+
+    #[inline]
+    fn keeps_text(&self) -> bool {
+        Collector::keeps_text(self)
+    }
+
+    #[inline]
+    fn push_text(&mut self, piece: &[u8]) {
+        Collector::push_text(self, piece);
+    }
+
+    #[inline]
+    fn start_tag(&mut self, tag: &Tag<'p>) -> Option<Raw> {
+        Collector::start_tag(self, tag)
+    }
+
+    #[inline]
+    fn end_tag(&mut self, name: &'p [u8]) {
+        Collector::end_tag(self, Element::of(name));
+    }
+
+    fn end_raw(&mut self) {
+        Collector::end_raw(self);
+    }
+
+    fn is_in_foreign_content(&self) -> bool {
+        Collector::is_in_foreign_content(self)
+    }
+
+    fn finish(&mut self) {
+        Collector::finish(self);
     }
 }

@@ -52,10 +52,12 @@ pub(crate) enum Embedding {
 
 /// How the tokenizer reads the text after the start tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Raw {
+pub enum Raw {
     /// Character references are decoded, tags are not.
     Escapable,
+    /// Neither is.
     Text,
+    /// Like text, but what looks like a comment may hide its end tag.
     Script,
     /// To the end of the page.
     Plain,

@@ -12,6 +12,7 @@ mod element;
 mod form;
 mod inspect;
 mod links;
+pub mod markup;
 mod media;
 mod metadata;
 #[cfg(test)]

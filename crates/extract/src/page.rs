@@ -123,7 +123,7 @@ impl Scratch {
 
 /// Reads a page. For any bytes, time and memory are linear in their number.
 pub fn extract(input: &Input<'_>, scratch: &mut Scratch) -> Extracted {
-    extract_by(tokenize, input, scratch)
+    extract_by(|page, collector| tokenize(page, collector), input, scratch)
 }
 
 /// The same with any tokenizer, so that two can be compared.

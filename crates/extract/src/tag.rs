@@ -1,7 +1,7 @@
 //! A start tag: its element and the attributes that are needed, as written.
 
 use crate::element::{Element, packed};
-use crate::tokenizer::decode_value;
+use crate::tokenizer::{StartTag, decode_value};
 use std::borrow::Cow;
 
 /// The longest attribute value that is kept. URLs and descriptions are far shorter; the rest is cut off.
@@ -116,6 +116,27 @@ impl<'p> Tag<'p> {
                 Cow::Owned(value)
             }
         })
+    }
+}
+
+impl<'p> StartTag<'p> for Tag<'p> {
+    #[inline]
+    fn named(name: &'p [u8]) -> Tag<'p> {
+        Tag::new(Element::of(name))
+    }
+
+    #[inline]
+    fn attribute(&mut self, name: &'p [u8], value: &'p [u8]) {
+        if self.reads_attributes()
+            && let Some(attribute) = Attribute::of(name)
+        {
+            self.set(attribute, value);
+        }
+    }
+
+    #[inline]
+    fn closes_itself(&mut self) {
+        self.self_closing = true;
     }
 }
 

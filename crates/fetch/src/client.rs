@@ -1,19 +1,24 @@
 //! Fetches over HTTP/1.1 and HTTP/2: the implementation of the [`Fetch`] port that every crawl uses. One per thread, with
 //! its own connections.
 
+mod idle;
+mod opening;
+mod options;
+
+pub use options::FetcherOptions;
+
 use crate::body::{BodyLimits, read_body};
 use crate::clock::Stopwatch;
-use crate::connect::{Connector, Progress, Stream, tunnel};
-use crate::descriptors::{Descriptors, Share};
+use crate::connect::{Connector, Progress};
+use crate::descriptors::Share;
 use crate::error::{Failure, FetchError, FetchFailure, Stage};
-use crate::guard::AddressPolicy;
-use crate::http1::{HeadLimits, Http1, SendFailure};
-use crate::http2::{self, Http2};
+use crate::http1::{Http1, SendFailure};
+use crate::http2;
 use crate::keep_alive::idle_for;
 use crate::message::{detach, http1_request, http2_request, without_proxy_credentials};
 use crate::pool::{ActiveStream, Pool};
 use crate::port::{Fetch, FetchRequest};
-use crate::proxy::{Proxies, Proxy};
+use crate::proxy::Proxy;
 use crate::resolver::Resolver;
 use crate::response::Fetched;
 use crate::tls::Tls;
@@ -22,44 +27,9 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 use hyper::body::Incoming;
 use std::cell::{Cell, RefCell};
-use std::future::Future;
-use std::net::{IpAddr, SocketAddr};
 use std::pin::{Pin, pin};
-use std::rc::{Rc, Weak};
-use std::sync::Arc;
-use std::time::Duration;
-use tokio::net::TcpStream;
-use tokio::time::{Instant, Sleep, sleep_until};
-
-#[derive(Clone, Debug)]
-pub struct FetcherOptions {
-    pub addresses: AddressPolicy,
-    /// For requests whose profile names no proxy.
-    pub proxies: Arc<Proxies>,
-    /// Limits of the response headers, in bytes and in fields.
-    pub max_head_bytes: usize,
-    pub max_header_fields: usize,
-    /// How long an idle connection is kept open, unless its host announces a shorter time.
-    pub idle_timeout: Duration,
-    /// Bounds the idle connections of this fetcher and of all others that share the budget.
-    pub descriptors: Descriptors,
-    /// How long to wait for an address of a host before the next one is tried in parallel.
-    pub connect_stagger: Duration,
-}
-
-impl Default for FetcherOptions {
-    fn default() -> FetcherOptions {
-        FetcherOptions {
-            addresses: AddressPolicy::public_only(),
-            proxies: Arc::default(),
-            max_head_bytes: 64 * 1024,
-            max_header_fields: 256,
-            idle_timeout: Duration::from_secs(30),
-            descriptors: Descriptors::with_most_idle(512),
-            connect_stagger: Duration::from_millis(300),
-        }
-    }
-}
+use std::rc::Rc;
+use tokio::time::{Sleep, sleep_until};
 
 /// Lives on one thread, inside a `LocalSet`, with its own connections.
 pub struct HttpFetcher {
@@ -195,137 +165,6 @@ impl Shared {
         Ok(Answer { response, link, request_head, reused: false })
     }
 
-    /// A kept connection, or a new one.
-    async fn link(
-        &self,
-        request: &FetchRequest<'_>,
-        key: &Rc<str>,
-        progress: &Progress,
-    ) -> Result<(Link, bool), Failure> {
-        loop {
-            let kept = self.pool.borrow_mut().take_http1(key, Instant::now());
-            match kept {
-                Some(mut connection) => {
-                    if connection.is_usable().await {
-                        return Ok((Link::Http1(Box::new(connection)), true));
-                    }
-                }
-                None => break,
-            }
-        }
-        if request.url.scheme() == Scheme::Http {
-            return Ok((self.open(request, key, progress).await?, false));
-        }
-        if let Some(connection) = self.kept_http2(key) {
-            return Ok((connection, true));
-        }
-        let opening = self.pool.borrow_mut().opening(key);
-        let Some(opening) = opening else { return Ok((self.open(request, key, progress).await?, false)) };
-        let alone = opening.lock().await;
-        if let Some(connection) = self.kept_http2(key) {
-            return Ok((connection, true));
-        }
-        // The previous holder of the lock may have found HTTP/1; then nobody has to wait.
-        let _alone = self.pool.borrow_mut().opening(key).map(|_| alone);
-        Ok((self.open(request, key, progress).await?, false))
-    }
-
-    fn stream(&self, connection: Rc<Http2>, key: &Rc<str>) -> ActiveStream {
-        ActiveStream::new(connection, key.clone(), self.pool.clone(), self.options.idle_timeout)
-    }
-
-    fn kept_http2(&self, key: &Rc<str>) -> Option<Link> {
-        let connection = self.pool.borrow_mut().http2(key)?;
-        Some(Link::Http2(self.stream(connection, key)))
-    }
-
-    async fn open(
-        &self,
-        request: &FetchRequest<'_>,
-        key: &Rc<str>,
-        progress: &Progress,
-    ) -> Result<Link, Failure> {
-        let url = request.url;
-        let secure = url.scheme() == Scheme::Https;
-        let (stream, address) = match self.proxy_for(request) {
-            None => {
-                let connect = || self.connector.direct(request.addresses, url.port(), progress);
-                self.with_descriptor(progress, connect).await?
-            }
-            Some(proxy) => {
-                let proxy_addresses = self.proxy_addresses(proxy).await?;
-                let (host, hosts) = (url.host_name(), request.addresses);
-                let connect = || self.connector.proxy(&proxy_addresses, proxy, host, hosts, progress);
-                let (mut stream, address) = self
-                    .with_descriptor(progress, connect)
-                    .await
-                    .map_err(|failure| failure.on_the_way_to(proxy))?;
-                if secure {
-                    let authority = format!("{}:{}", url.host_name(), url.port());
-                    tunnel(&mut stream, &authority, proxy, progress).await?;
-                }
-                (stream, address)
-            }
-        };
-        let stream = if secure {
-            let verified = !request.profile.insecure;
-            self.connector.tls(stream, url, verified, progress).await?
-        } else {
-            Stream::Plain(stream)
-        };
-        if stream.is_http2() {
-            let connection = Rc::new(Http2::open(stream, address, self.options.max_head_bytes).await?);
-            self.pool.borrow_mut().opened_http2(key, connection.clone());
-            return Ok(Link::Http2(self.stream(connection, key)));
-        }
-        let limits =
-            HeadLimits { bytes: self.options.max_head_bytes, fields: self.options.max_header_fields };
-        let connection = Http1::open(stream, address, limits).await?;
-        self.pool.borrow_mut().opened_http1(key);
-        Ok(Link::Http1(Box::new(connection)))
-    }
-
-    /// Connects. When no file descriptor is free, closes idle connections and tries again until the request times out.
-    async fn with_descriptor<C>(
-        &self,
-        progress: &Progress,
-        connect: impl Fn() -> C,
-    ) -> Result<(TcpStream, SocketAddr), Failure>
-    where
-        C: Future<Output = Result<(TcpStream, SocketAddr), Failure>>,
-    {
-        let mut tries = 0;
-        loop {
-            match connect().await {
-                Err(failure) if failure.kind.is_out_of_descriptors() => {
-                    progress.lacks_descriptor.set(true);
-                    self.make_room(tries).await;
-                    progress.lacks_descriptor.set(false);
-                    tries += 1;
-                }
-                outcome => return outcome,
-            }
-        }
-    }
-
-    async fn make_room(&self, tries: usize) {
-        self.share.shrink();
-        // Descriptors closed here are free at once; those of other threads take a moment.
-        if !self.shed(1) || tries > 1 {
-            self.share.wait().await;
-        }
-    }
-
-    async fn proxy_addresses(&self, proxy: &Proxy) -> Result<std::sync::Arc<[IpAddr]>, Failure> {
-        match self.resolver.resolve(&proxy.host).await {
-            Ok(resolved) => Ok(resolved.addresses),
-            Err(error) => {
-                let kind = FetchFailure::Proxy(format!("cannot resolve {}: {error}", proxy.host));
-                Err(Failure::caused(kind, error))
-            }
-        }
-    }
-
     async fn send(
         &self,
         request: &FetchRequest<'_>,
@@ -420,73 +259,6 @@ impl Shared {
             reused,
         })
     }
-
-    /// Keeps the connection for as long as it may be idle.
-    async fn release(&self, link: Link, key: &Rc<str>, idle: Option<Duration>) {
-        // Dropping an HTTP/2 stream gives its connection back. The rest of an unfinished response is still on the
-        // wire of an HTTP/1 connection, so that one cannot be reused.
-        if let (Link::Http1(mut connection), Some(idle)) = (link, idle)
-            && connection.is_usable().await
-        {
-            self.pool.borrow_mut().put_http1(key, *connection, Instant::now() + idle);
-        }
-    }
-
-    /// Closes idle connections that have expired or exceed the limit. Returns when the next one expires.
-    fn trim(&self) -> Option<Instant> {
-        let mut pool = self.pool.borrow_mut();
-        let next = pool.trim(Instant::now(), self.share.most_idle());
-        self.share.tell(pool.idle_count());
-        next
-    }
-
-    /// Closes `number` idle connections, or more if they exceed the limit. Returns whether any was closed.
-    fn shed(&self, number: usize) -> bool {
-        let idle = self.pool.borrow().idle_count();
-        self.trim();
-        let mut pool = self.pool.borrow_mut();
-        pool.trim(Instant::now(), idle.saturating_sub(number));
-        self.share.tell(pool.idle_count());
-        pool.idle_count() < idle
-    }
-
-    /// Cleans up after a fetch: expired connections, and the pool entry of a host without connections.
-    fn tidy(self: &Rc<Self>, key: &str) {
-        let next = self.trim();
-        self.pool.borrow_mut().forget_host(key);
-        if let Some(next) = next
-            && !self.sweeping.replace(true)
-        {
-            tokio::task::spawn_local(sweep(Rc::downgrade(self), self.share.clone(), next));
-        }
-    }
-
-    /// When to sweep again, if the next idle connection expires at `next`: not once for each of them.
-    fn next_sweep(&self, next: Instant) -> Instant {
-        next.max(Instant::now() + SWEEP_INTERVAL.min(self.options.idle_timeout))
-    }
-}
-
-const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
-
-/// Closes idle connections when they expire, or when file descriptors run out. Ends when none is left.
-async fn sweep(shared: Weak<Shared>, share: Rc<Share>, mut next: Instant) {
-    loop {
-        let short = tokio::select! {
-            () = sleep_until(next) => false,
-            () = share.shortage() => true,
-        };
-        let Some(shared) = shared.upgrade() else { return };
-        if short {
-            let idle = shared.pool.borrow().idle_count();
-            shared.shed(idle.div_ceil(4));
-        }
-        let Some(earliest) = shared.trim() else {
-            shared.sweeping.set(false);
-            return;
-        };
-        next = shared.next_sweep(earliest);
-    }
 }
 
 #[cfg(test)]
@@ -498,6 +270,7 @@ mod tests {
     use crate::resolver::ResolverOptions;
     use crate::tls::TlsOptions;
     use argiope_model::Url;
+    use std::time::Duration;
     use tokio::runtime::Handle;
 
     fn resolver() -> Resolver {

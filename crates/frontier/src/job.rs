@@ -1,103 +1,27 @@
-//! The frontier's state of a job: its limits, its counts, and its record on disk. The job's rules (scope, filters) are
-//! applied earlier; see [`crate::admission`].
+//! The frontier's state of a job. The job's rules (scope, filters) are applied earlier; see [`crate::admission`].
 
+mod counts;
 mod evictions;
+mod limits;
+mod record;
 mod subdomains;
 
+pub use counts::QueueCounts;
 pub(crate) use evictions::Evictions;
+pub use limits::JobLimits;
+pub(crate) use record::{StoredJob, decode_job};
 pub(crate) use subdomains::Subdomains;
 
-use crate::codec::{CodecError, Reader, put_number, put_text};
 use crate::hash::FastMap;
 use crate::queue::OrderKey;
 use crate::ready::HostIndex;
-use argiope_model::{JobId, JobSpec, NewUrlRate, NormalForm, NormalRules, Resources, TrapRules};
+use argiope_model::{JobId, NormalRules};
 use std::collections::{HashMap, VecDeque};
-use std::time::Duration;
-
-/// 2: counts per shard. Version 1 had one record for all of them.
-const VERSION: u8 = 2;
-
-/// The job settings that the frontier uses. They may change while the job runs.
-#[derive(Clone, Debug, PartialEq)]
-pub struct JobLimits {
-    pub max_pages: Option<u64>,
-    pub max_pages_per_domain: Option<u64>,
-    pub max_subdomains_per_root: Option<u32>,
-    /// Visits to one host, including those of earlier runs (see [`crate::Frontier::visited_host`]).
-    pub max_visits_per_host: Option<u32>,
-    pub new_urls_per_source: NewUrlRate,
-    pub queue_cap: Option<u64>,
-    pub delay: Option<Duration>,
-    pub per_host: Option<u32>,
-    pub respect_robots: bool,
-    pub traps: TrapRules,
-    pub normal_form: NormalForm,
-    /// Whether everything or nothing goes through a proxy. Default: [`crate::Frontier::set_usual_proxies`]. A proxy
-    /// resolves names itself.
-    pub proxied: Option<bool>,
-    /// Resources of pages are requested, too.
-    pub resources: bool,
-    /// The user agent whose robots.txt rules apply to this job.
-    pub agent: Box<str>,
-}
-
-impl JobLimits {
-    pub fn of(spec: &JobSpec, agent: &str) -> JobLimits {
-        JobLimits {
-            max_pages: spec.max_pages,
-            max_pages_per_domain: spec.max_pages_per_domain,
-            max_subdomains_per_root: spec.max_subdomains_per_root,
-            max_visits_per_host: None,
-            new_urls_per_source: spec.new_urls_per_source,
-            queue_cap: spec.queue_cap,
-            delay: spec.delay,
-            per_host: spec.per_host,
-            respect_robots: spec.respect_robots,
-            traps: spec.traps.clone(),
-            normal_form: spec.normal_form.clone(),
-            proxied: spec.proxy.as_ref().map(|proxy| proxy != "none"),
-            resources: spec.resources != Resources::Off,
-            agent: agent.into(),
-        }
-    }
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
     Running,
     Paused,
-}
-
-/// The URLs of a job by their state in the frontier, stored with the queues they count. The catalogue counts what a job
-/// has fetched and stored.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct QueueCounts {
-    /// In the queues, including those being fetched.
-    pub queued: u64,
-    /// Delayed until a later time.
-    pub delayed: u64,
-    /// Pages with a final response.
-    pub pages: u64,
-    /// Visits that have ended, however they did.
-    pub done: u64,
-}
-
-impl QueueCounts {
-    /// The same job in another shard.
-    pub fn add(&mut self, other: &QueueCounts) {
-        self.queued += other.queued;
-        self.delayed += other.delayed;
-        self.pages += other.pages;
-        self.done += other.done;
-    }
-
-    fn remove(&mut self, other: &QueueCounts) {
-        self.queued = self.queued.saturating_sub(other.queued);
-        self.delayed = self.delayed.saturating_sub(other.delayed);
-        self.pages = self.pages.saturating_sub(other.pages);
-        self.done = self.done.saturating_sub(other.done);
-    }
 }
 
 /// The state of a job in one shard, stored with that shard.
@@ -316,88 +240,13 @@ impl Job {
     }
 }
 
-impl JobShard {
-    /// `sequence` is the last one used; the next owner of the shard continues after it.
-    fn encode(&self, sequence: u64) -> Vec<u8> {
-        let mut out = Vec::with_capacity(32);
-        out.push(VERSION);
-        let QueueCounts { queued, delayed, pages, done } = self.counts;
-        for number in [sequence, queued, delayed, pages, done] {
-            put_number(&mut out, number);
-        }
-        put_number(&mut out, self.domain_pages.len() as u64);
-        for (domain, pages) in &self.domain_pages {
-            put_text(&mut out, domain);
-            put_number(&mut out, *pages);
-        }
-        put_number(&mut out, self.scope_hosts.len() as u64);
-        for url in &self.scope_hosts {
-            put_text(&mut out, url);
-        }
-        out
-    }
-}
-
-/// A job in one shard as stored in its record.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct StoredJob {
-    pub(crate) sequence: u64,
-    pub(crate) counts: QueueCounts,
-    pub(crate) domain_pages: HashMap<Box<str>, u64>,
-    pub(crate) scope_hosts: Vec<Box<str>>,
-}
-
-pub(crate) fn decode_job(bytes: &[u8]) -> Result<StoredJob, CodecError> {
-    let mut from = Reader { bytes, what: "job" };
-    if from.byte()? != VERSION {
-        return Err(from.error("unknown version"));
-    }
-    let sequence = from.number()?;
-    // Far beyond any clock, so that later numbers cannot overflow.
-    if sequence >> 62 != 0 {
-        return Err(from.error("sequence too large"));
-    }
-    let counts = QueueCounts {
-        queued: from.number()?,
-        delayed: from.number()?,
-        pages: from.number()?,
-        done: from.number()?,
-    };
-    let mut domain_pages = HashMap::new();
-    for _ in 0..from.number()? {
-        let domain = from.text()?;
-        domain_pages.insert(domain.into(), from.number()?);
-    }
-    let mut scope_hosts = Vec::new();
-    for _ in 0..from.number()? {
-        scope_hosts.push(from.text()?.into());
-    }
-    Ok(StoredJob { sequence, counts, domain_pages, scope_hosts })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use argiope_model::JobSpec;
 
     fn job() -> Job {
         Job::new(JobId(1), JobLimits::of(&JobSpec::default(), "TestBot"), false)
-    }
-
-    #[test]
-    fn counts_are_read_back_as_they_were_written() {
-        let mut job = job();
-        job.count(5, |counts| *counts = QueueCounts { queued: 10_000_000, delayed: 3, pages: 77, done: 80 });
-        job.shard_mut(5).domain_pages.insert("example.com".into(), 5);
-        job.add_scope_host(5, "https://www.example.com/");
-        let records: Vec<(u16, Vec<u8>)> = job.take_records(99).collect();
-        let [(5, record)] = &records[..] else { panic!("{records:?}") };
-        let stored = StoredJob {
-            sequence: 99,
-            counts: QueueCounts { queued: 10_000_000, delayed: 3, pages: 77, done: 80 },
-            domain_pages: HashMap::from([("example.com".into(), 5u64)]),
-            scope_hosts: vec!["https://www.example.com/".into()],
-        };
-        assert_eq!(decode_job(record), Ok(stored));
     }
 
     #[test]

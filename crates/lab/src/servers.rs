@@ -1,4 +1,4 @@
-//! The real servers that some tests need: PostgreSQL, Redis, Kafka and S3, started by `./test` or `scripts/servers`.
+//! The real servers that some tests need: PostgreSQL, Redis, Kafka, S3 and OpenSearch, started by `./test` or `scripts/servers`.
 //!
 //! A test that needs a server fails without it, so that a suite without a server does not appear to pass. To skip such
 //! tests, set `ARGIOPE_TEST_SKIP_SERVERS=1`.
@@ -10,6 +10,7 @@ pub enum TestServer {
     Redis,
     Kafka,
     S3,
+    Search,
 }
 
 /// With this variable set to 1, tests without their server end at once.
@@ -23,6 +24,7 @@ impl TestServer {
             TestServer::Redis => "redis",
             TestServer::Kafka => "kafka",
             TestServer::S3 => "s3",
+            TestServer::Search => "search",
         }
     }
 

@@ -14,13 +14,16 @@
     reason = "for tests only: a property that does not hold is a panic"
 )]
 
+mod article;
 mod charset;
+mod content;
 mod content_coding;
 mod cookies;
 mod frontier_records;
 mod html;
 mod link_batch;
 mod robots_txt;
+mod search_query;
 mod sitemap;
 mod times;
 mod url;
@@ -33,9 +36,15 @@ pub struct Property {
     pub holds_for: fn(&[u8]),
 }
 
-pub const ALL: [Property; 15] = [
+pub const ALL: [Property; 22] = [
+    Property { name: "article", holds_for: article::is_taken_within_limits },
     Property { name: "charset", holds_for: charset::is_told_and_obeyed },
     Property { name: "content_coding", holds_for: content_coding::is_undone_within_limits },
+    Property { name: "content_frequencies", holds_for: content::frequencies_are_read_back_or_refused },
+    Property { name: "content_processors", holds_for: content::bodies_are_processed_or_refused },
+    Property { name: "content_rules", holds_for: content::rules_find_or_are_refused },
+    Property { name: "content_structured", holds_for: content::structured_data_keeps_its_limits },
+    Property { name: "content_topics", holds_for: content::topics_are_in_the_text },
     Property { name: "cookies", holds_for: cookies::are_kept_within_limits },
     Property { name: "frontier_records", holds_for: frontier_records::are_read_back_or_refused },
     Property { name: "html", holds_for: html::is_read_within_limits },
@@ -43,6 +52,7 @@ pub const ALL: [Property; 15] = [
     Property { name: "link_segment", holds_for: link_batch::segment_is_read_back_or_refused },
     Property { name: "messages", holds_for: frontier_records::messages_are_read_back_or_refused },
     Property { name: "robots_txt", holds_for: robots_txt::has_one_meaning },
+    Property { name: "search_query", holds_for: search_query::is_read_back_and_marks_whole_characters },
     Property { name: "sitemap", holds_for: sitemap::is_read_within_limits },
     Property { name: "times", holds_for: times::stay_within_the_calendar },
     Property { name: "url", holds_for: url::has_one_normal_form },

@@ -106,6 +106,7 @@ macro_rules! properties {
 }
 
 properties! {
-    charset content_coding cookies frontier_records html link_batch link_segment messages robots_txt sitemap times url
-    warc_read warc_round_trip words
+    article charset content_coding content_frequencies content_processors content_rules content_structured
+    content_topics cookies frontier_records html link_batch link_segment messages robots_txt search_query
+    sitemap times url warc_read warc_round_trip words
 }

@@ -221,9 +221,9 @@ mod tests {
             catalogue.create_job(&new).unwrap();
         }
         let page = |job, number: u32| {
-            let host = if number % 2 == 0 { "a.test" } else { "b.test" };
+            let host = if number.is_multiple_of(2) { "a.test" } else { "b.test" };
             let url = format!("http://{host}/{number}");
-            let status = (number % 3 != 0).then_some(200);
+            let status = (!number.is_multiple_of(3)).then_some(200);
             let page = Page { url: url.clone(), status, ..Page::default() };
             PageRow { noindex: number == 4, ..PageRow::new(job, url_key(&url), host, page) }
         };

@@ -6,6 +6,7 @@ use crate::directory;
 use argiope_cluster::catalogue::PostgresReader;
 use argiope_cluster::members::queued_urls;
 use argiope_config::{Failure, GlobalOptions, LoadedConfig};
+use argiope_engine::JobActivity;
 use argiope_model::JobId;
 use argiope_store::catalogue::{CatalogueReader, Job, JobState};
 use std::collections::HashMap;
@@ -83,11 +84,12 @@ impl Work {
     pub fn state_word(&self, job: &Job) -> &'static str {
         match self {
             Work::Cluster { .. } => job.state.as_str(),
-            Work::Here { owner, path } => match (job.state, owner) {
-                _ if owner.runs(job.id).is_some() => JobState::Running.as_str(),
-                (JobState::Running, Owner::Running(_)) => INTERRUPTED,
-                (JobState::Running, Owner::Nobody) if !directory::is_owned(path) => INTERRUPTED,
-                (state, _) => state.as_str(),
+            Work::Here { owner, path } => match (job.state, owner, owner.runs(job.id)) {
+                (_, _, Some(runs)) if runs.activity == JobActivity::Paused => JobState::Paused.as_str(),
+                (_, _, Some(_)) => JobState::Running.as_str(),
+                (JobState::Running, Owner::Running(_), None) => INTERRUPTED,
+                (JobState::Running, Owner::Nobody, None) if !directory::is_owned(path) => INTERRUPTED,
+                (state, _, None) => state.as_str(),
             },
         }
     }

@@ -38,7 +38,7 @@ fn wrong_values_are_usage_errors() {
             r#"{"seed_url": "https://a.test", "respect_robots": "maybe"}"#,
             "'respect_robots' expects true or false",
         ),
-        (r#"{"seed_url": "ftp://a.test", "db_path": "x.db"}"#, "scheme 'ftp' is unknown"),
+        (r#"{"seed_url": "ftp://a.test", "db_path": "x.db"}"#, "scheme 'ftp' is not supported"),
         (r#"{"max_depth": 3}"#, "lacks 'seed_url'"),
         (r#"{"seed_url": "https://a.test", "db_path": "no/where.db"}"#, "there is no directory 'no'"),
         (r#"{"seed_url": "https://a.test", "metrics_path": "."}"#, "it is a directory"),

@@ -2,8 +2,8 @@
 
 use super::page::{encode_timings, timings, url_hash};
 use crate::database::{Answer, Cells, Rows, month_of};
-use argiope_model::{JobId, RequestKind};
-use argiope_store::catalogue::{FetchOutcome, FetchRow, RobotsRule};
+use argiope_model::JobId;
+use argiope_store::catalogue::{FetchOutcome, FetchRow, RobotsRule, kind_code, kind_of_code};
 use tokio_postgres::Row;
 
 /// In the order of [`encode`] and [`fetch_row`]. The writer adds `id`.
@@ -14,18 +14,6 @@ pub(super) const COLUMNS: &str = "\
 
 const COUNT: usize = 27;
 
-const KINDS: [RequestKind; 4] =
-    [RequestKind::Page, RequestKind::Robots, RequestKind::Sitemap, RequestKind::Resource];
-
-fn kind_code(kind: RequestKind) -> u16 {
-    match kind {
-        RequestKind::Page => 0,
-        RequestKind::Robots => 1,
-        RequestKind::Sitemap => 2,
-        RequestKind::Resource => 3,
-    }
-}
-
 pub(super) fn encode(to: &mut Rows, place: u32, row: &FetchRow) {
     to.row(COUNT + 1);
     to.small(place);
@@ -34,7 +22,7 @@ pub(super) fn encode(to: &mut Rows, place: u32, row: &FetchRow) {
     to.text(&url_hash(row.url_key));
     to.text(&row.host);
     encode_timings(to, &row.timings);
-    to.short(kind_code(row.kind));
+    to.short(kind_code(row.kind).into());
     to.small(row.round);
     to.short(row.attempt.into());
     to.short(row.hop.into());
@@ -61,44 +49,33 @@ pub(super) fn fetch_row(row: &Row) -> Answer<Option<(u64, FetchRow)>> {
     let url_key = from.hash()?;
     let host = from.text()?;
     let timings = timings(&mut from)?;
-    let code = from.short()?;
-    let kind = KINDS.into_iter().find(|kind| kind_code(*kind) == code);
+    let kind = u8::try_from(from.short()?).ok().and_then(kind_of_code);
     let round = from.small()?;
     let attempt = from.byte()?;
     let hop = from.byte()?;
     let outcome = FetchOutcome::from_code(from.byte()?);
-    let status = from.optional_short()?;
-    let error = from.optional_text()?;
-    let bytes = from.number()?;
-    let url = from.text()?;
-    let scheduled_url = from.optional_text()?;
-    let address = from.optional_text()?;
-    let text = from.optional_text()?;
-    let line = from.optional_small()?;
-    let required_delay_ms = from.number()?;
-    let per_host = from.small()?;
-    let worker_id = from.optional_text()?;
     let (Some(kind), Some(outcome)) = (kind, outcome) else { return Ok(None) };
+    // In the order of the columns.
     let row = FetchRow {
         job,
-        host,
-        url,
-        scheduled_url,
         url_key,
+        host,
+        timings,
         kind,
         round,
         attempt,
         hop,
         outcome,
-        timings,
-        status,
-        error,
-        bytes,
-        address,
-        rule: text.zip(line).map(|(text, line)| RobotsRule { text, line }),
-        required_delay_ms,
-        per_host,
-        worker_id,
+        status: from.optional_short()?,
+        error: from.optional_text()?,
+        bytes: from.number()?,
+        url: from.text()?,
+        scheduled_url: from.optional_text()?,
+        address: from.optional_text()?,
+        rule: RobotsRule::of_columns(from.optional_text()?, from.optional_small()?),
+        required_delay_ms: from.number()?,
+        per_host: from.small()?,
+        worker_id: from.optional_text()?,
     };
     Ok(Some((id, row)))
 }

@@ -12,7 +12,7 @@ const COLUMNS: &str =
 const PIECE: i64 = 10_000;
 
 pub(super) fn create(session: &mut Session, job: &NewJob) -> Result<Job> {
-    let state = JobState::Pending;
+    let state = Job::FIRST_STATE;
     let sql = "INSERT INTO jobs (name, seeds_hash, spec, state, created_at, \"user\")
                VALUES ($1, $2, $3, $4, $5, $6) RETURNING id";
     // Not repeated when the connection breaks: it would be created twice.
@@ -28,18 +28,7 @@ pub(super) fn create(session: &mut Session, job: &NewJob) -> Result<Job> {
             .await?;
         row.try_get(0)
     })?;
-    Ok(Job {
-        id: JobId(id as u32),
-        name: job.name.clone(),
-        seeds_hash: job.seeds_hash.clone(),
-        spec: job.spec.clone(),
-        state,
-        message: None,
-        created_at: job.created_at,
-        started_at: None,
-        finished_at: None,
-        user: job.user.clone(),
-    })
+    Ok(Job::created(JobId(id as u32), job))
 }
 
 /// In pieces, because there may be millions. The job itself is deleted last: after an interruption it can be deleted

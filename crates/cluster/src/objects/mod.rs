@@ -12,9 +12,7 @@
 
 mod archive;
 mod directory;
-mod http;
 mod pages;
-mod pulse;
 mod reader;
 mod s3;
 mod settings;

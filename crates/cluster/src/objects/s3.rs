@@ -1,8 +1,8 @@
 //! Objects in S3 or a compatible server. Requests are signed in their URL; every body has its MD5, which the server
 //! checks; a file is uploaded in parts, several at once.
 
-use super::http::{Answer, Http, Request};
 use super::{ObjectHead, ObjectMetadata, Objects, checked_key, not_found};
+use crate::http::{Answer, Http, Request};
 use argiope_store::error::{ErrorKind, Result, StoreError};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -62,7 +62,7 @@ impl S3 {
             Some(token) => Credentials::new_with_token(key, secret, token),
             None => Credentials::new(key, secret),
         };
-        let http = Http::start(bucket.base_url())
+        let http = Http::start(bucket.base_url(), None)
             .map_err(|error| wrong(format!("'{address}' is not valid ({error})")))?;
         let place = format!("s3://{name} at {}", bucket.base_url());
         Ok(S3 { bucket, credentials, http, place })

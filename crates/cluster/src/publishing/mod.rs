@@ -6,7 +6,7 @@
 //! While Kafka is unreachable, it stays in the catalogue, and the crawl does not wait for it.
 
 mod notices;
-mod positions;
+pub(crate) mod positions;
 mod results;
 mod topic_writer;
 

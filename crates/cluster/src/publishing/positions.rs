@@ -7,7 +7,7 @@ pub(super) const PAGES: &str = "pages";
 /// Pages that were overwritten since, by the batches that did it.
 pub(super) const OVERWRITTEN_PAGES: &str = "repeated pages";
 
-pub(super) fn read(session: &mut Session, stream: &str) -> Result<u64, DatabaseError> {
+pub(crate) fn read(session: &mut Session, stream: &str) -> Result<u64, DatabaseError> {
     let row = session.query_opt("SELECT position FROM published WHERE what = $1", &[&stream])?;
     let Some(row) = row else { return Ok(0) };
     let position: i64 = row.try_get(0).map_err(|error| session.error(error))?;
@@ -16,7 +16,7 @@ pub(super) fn read(session: &mut Session, stream: &str) -> Result<u64, DatabaseE
 
 /// Moves positions forward. If another member leads by now, it may have published beyond them already: they never move
 /// back.
-pub(super) fn advance(session: &mut Session, streams: &[(&str, u64)]) -> Result<(), DatabaseError> {
+pub(crate) fn advance(session: &mut Session, streams: &[(&str, u64)]) -> Result<(), DatabaseError> {
     let names: Vec<&str> = streams.iter().map(|(name, _)| *name).collect();
     let positions: Vec<i64> =
         streams.iter().map(|(_, position)| i64::try_from(*position).unwrap_or(i64::MAX)).collect();

@@ -1,5 +1,7 @@
 use super::*;
 use argiope_model::Scope;
+use argiope_politeness::settings::Switch;
+use serde_json::{Map, Value};
 use std::io::Write;
 use std::time::Duration;
 

@@ -6,13 +6,14 @@
 //! 1. [`fetching`] sends it through the [`Fetch`] port, while the lease holds.
 //! 2. [`responses`] decides what the response, or the failure, means for the visit, and reports it to the scheduler at once.
 //!    ([`robots`] does the same for robots.txt.)
-//! 3. [`processing`] turns the response into rows and links, when the thread has nothing more urgent to do; [`rows`] has
-//!    the rows that need no body.
+//! 3. [`pending`] keeps the response until the thread has nothing more urgent to do, and [`processing`] turns it into rows
+//!    and links; [`rows`] has the rows that need no body.
 //! 4. [`archiving`] writes the exchange to the archive, and the [`VisitRecord`](crate::visit_record::VisitRecord) goes to
 //!    the commit queue.
 
 mod archiving;
 mod fetching;
+pub(crate) mod pending;
 pub(crate) mod processing;
 mod resolving;
 mod responses;
@@ -32,7 +33,8 @@ use argiope_model::FingerprintKey;
 use argiope_store::archive::Appender;
 use crossbeam_channel::Sender;
 use fetching::LateResponse;
-use processing::{PendingResponses, ResponseProcessor};
+use pending::PendingResponses;
+use processing::ResponseProcessor;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;

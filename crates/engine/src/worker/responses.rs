@@ -8,7 +8,7 @@ use crate::log;
 use crate::scheduler::Report;
 use crate::status::{EndedVisit, RetryReason};
 use crate::visit_record::{LateRecord, Settlement, VisitRecord};
-use crate::worker::processing::{PendingResponse, RESPONSES_OF_A_LONG_TURN};
+use crate::worker::pending::{PendingResponse, RESPONSES_OF_A_LONG_TURN};
 use crate::worker::rows::{self, RequestContext};
 use argiope_fetch::{Fetch, FetchError, Fetched};
 use argiope_frontier::{Answer, Completion, Dispatch, Token};

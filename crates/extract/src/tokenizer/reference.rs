@@ -67,7 +67,7 @@ fn usual(name: &[u8]) -> Option<&'static str> {
 
 /// The decoded value of an attribute: references decoded, line ends made one byte, and U+FFFD for NUL.
 #[inline]
-pub(crate) fn decode_value(value: &[u8]) -> Cow<'_, [u8]> {
+pub fn decode_value(value: &[u8]) -> Cow<'_, [u8]> {
     if memchr::memchr3(b'&', 0, b'\r', value).is_none() {
         return Cow::Borrowed(value);
     }

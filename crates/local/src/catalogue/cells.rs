@@ -1,6 +1,6 @@
 //! How values are stored in columns: content hashes as bytes, SimHashes and times as integers, lists as JSON.
 
-use argiope_model::{ContentHash, Millis, RequestKind, SimHash};
+use argiope_model::{ContentHash, Millis, SimHash};
 use rusqlite::types::{FromSqlError, FromSqlResult, Value, ValueRef};
 
 /// Earlier versions stored a text if a value had an unusual form; such a text is read if possible.
@@ -54,21 +54,6 @@ pub(super) fn json_value<T: serde::de::DeserializeOwned>(cell: ValueRef<'_>) -> 
         ValueRef::Null => Ok(None),
         other => serde_json::from_str(other.as_str()?).map(Some).map_err(FromSqlError::other),
     }
-}
-
-pub(super) fn kind_code(kind: RequestKind) -> i64 {
-    match kind {
-        RequestKind::Page => 0,
-        RequestKind::Robots => 1,
-        RequestKind::Sitemap => 2,
-        RequestKind::Resource => 3,
-    }
-}
-
-pub(super) fn kind_of(code: i64) -> Option<RequestKind> {
-    [RequestKind::Page, RequestKind::Robots, RequestKind::Sitemap, RequestKind::Resource]
-        .into_iter()
-        .find(|kind| kind_code(*kind) == code)
 }
 
 #[cfg(test)]

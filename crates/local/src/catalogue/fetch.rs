@@ -1,9 +1,8 @@
 //! Converts a history row to and from the columns of `fetches`, in the order of `sql/fetch_insert.sql`.
 
-use super::cells::{kind_code, kind_of};
 use super::page::{Binder, Columns};
 use argiope_model::{FetchTimings, JobId, Millis};
-use argiope_store::catalogue::{FetchOutcome, FetchRow, RobotsRule};
+use argiope_store::catalogue::{FetchOutcome, FetchRow, RobotsRule, kind_code, kind_of_code};
 use rusqlite::types::Type;
 use rusqlite::{Row, Statement};
 
@@ -59,60 +58,45 @@ pub(super) fn fetch_row(row: &Row<'_>) -> rusqlite::Result<(u64, FetchRow)> {
     let id = from.number()?;
     let url_key = from.number()?;
     let job = JobId(from.take()?);
-    let host: String = from.take()?;
+    let host = from.take()?;
     let started = from.instant()?;
     let ended = Millis(started.0.wrapping_add(from.number()?));
-    let kind = coded(from.take()?, kind_of)?;
-    let round = from.take()?;
-    let attempt = from.take()?;
-    let hop = from.take()?;
-    let outcome = coded(from.take()?, |code| u8::try_from(code).ok().and_then(FetchOutcome::from_code))?;
-    let status = from.take()?;
-    let error = from.take()?;
-    let bytes = from.number()?;
-    let url = from.take()?;
-    let scheduled_url = from.take()?;
-    let address = from.take()?;
-    let text: Option<String> = from.take()?;
-    let line: Option<u32> = from.take()?;
-    let required_delay_ms = from.number()?;
-    let per_host = from.take()?;
-    let timings = FetchTimings {
-        started,
-        ended,
-        dns_us: from.take()?,
-        connect_us: from.take()?,
-        tls_us: from.take()?,
-        first_byte_us: from.take()?,
-        download_us: from.take()?,
-    };
+    // In the order of the columns.
     let row = FetchRow {
         job,
-        host,
-        url,
-        scheduled_url,
         url_key,
-        kind,
-        round,
-        attempt,
-        hop,
-        outcome,
-        timings,
-        status,
-        error,
-        bytes,
-        address,
-        rule: text.zip(line).map(|(text, line)| RobotsRule { text, line }),
-        required_delay_ms,
-        per_host,
+        host,
+        kind: coded(from.take()?, kind_of_code)?,
+        round: from.take()?,
+        attempt: from.take()?,
+        hop: from.take()?,
+        outcome: coded(from.take()?, FetchOutcome::from_code)?,
+        status: from.take()?,
+        error: from.take()?,
+        bytes: from.number()?,
+        url: from.take()?,
+        scheduled_url: from.take()?,
+        address: from.take()?,
+        rule: RobotsRule::of_columns(from.take()?, from.take()?),
+        required_delay_ms: from.number()?,
+        per_host: from.take()?,
+        timings: FetchTimings {
+            started,
+            ended,
+            dns_us: from.take()?,
+            connect_us: from.take()?,
+            tls_us: from.take()?,
+            first_byte_us: from.take()?,
+            download_us: from.take()?,
+        },
         worker_id: from.take()?,
     };
     Ok((id, row))
 }
 
 /// An unknown code is damage.
-fn coded<T>(code: i64, known: impl FnOnce(i64) -> Option<T>) -> rusqlite::Result<T> {
-    known(code).ok_or_else(|| {
+fn coded<T>(code: i64, known: impl FnOnce(u8) -> Option<T>) -> rusqlite::Result<T> {
+    u8::try_from(code).ok().and_then(known).ok_or_else(|| {
         rusqlite::Error::FromSqlConversionFailure(0, Type::Integer, format!("unknown code {code}").into())
     })
 }
@@ -124,7 +108,7 @@ mod tests {
 
     #[test]
     fn an_unknown_code_is_damage() {
-        assert!(coded(7, kind_of).is_err());
-        assert_eq!(coded(1, kind_of).unwrap(), RequestKind::Robots);
+        assert!(coded(7, kind_of_code).is_err());
+        assert_eq!(coded(1, kind_of_code).unwrap(), RequestKind::Robots);
     }
 }

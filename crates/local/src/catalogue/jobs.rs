@@ -9,25 +9,14 @@ const COLUMNS: &str =
     "SELECT id, name, seeds_hash, spec, state, message, created_at, started_at, finished_at, user FROM jobs";
 
 pub(super) fn create(connection: &Connection, job: &NewJob) -> rusqlite::Result<Job> {
-    let state = JobState::Pending;
+    let state = Job::FIRST_STATE;
     connection.execute(
         "INSERT INTO jobs (name, seeds_hash, spec, state, created_at, user) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         params![job.name, job.seeds_hash, job.spec, state.as_str(), job.created_at.0 as i64, job.user],
     )?;
     let number = connection.last_insert_rowid();
     let id = u32::try_from(number).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(0, number))?;
-    Ok(Job {
-        id: JobId(id),
-        name: job.name.clone(),
-        seeds_hash: job.seeds_hash.clone(),
-        spec: job.spec.clone(),
-        state,
-        message: None,
-        created_at: job.created_at,
-        started_at: None,
-        finished_at: None,
-        user: job.user.clone(),
-    })
+    Ok(Job::created(JobId(id), job))
 }
 
 pub(super) fn delete(connection: &mut Connection, job: JobId) -> rusqlite::Result<()> {

@@ -1,7 +1,8 @@
 //! The base for resolving the links of a page.
 
+use super::general::{invalid, origin_of, request_form};
 use super::plain::PlainBase;
-use super::{MAX_INPUT, NormalRules, Url, UrlError, invalid, origin_of, request_form};
+use super::{MAX_INPUT, NormalRules, Url, UrlError};
 use std::cell::OnceCell;
 
 /// The base for resolving the links of a page: its own URL, or its `<base>`.

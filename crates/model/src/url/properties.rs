@@ -188,7 +188,7 @@ proptest! {
     fn the_short_way_to_parse_agrees_with_the_general_one(input in absolute(), strip in any::<bool>()) {
         let rules = rules(strip);
         let input = input.trim();
-        let general = url::Url::parse(input).map_err(invalid).and_then(|parsed| request_form(&parsed, &rules));
+        let general = general::parse(input, &rules);
         if let Some(short) = plain::parse(input, &rules) {
             prop_assert_eq!(short.is_ok(), general.is_ok());
             if let (Ok(short), Ok(general)) = (short, general) {

@@ -113,7 +113,7 @@ mod tests {
                 let job = catalogue.create_job(&new).unwrap().id;
                 let url = format!("http://{name}.test/page");
                 let page = Page { url: url.clone(), status: Some(200), ..Page::default() };
-                let pages = vec![PageRow::new(job, url_key(&url), &format!("{name}.test"), page)];
+                let pages = vec![PageRow::new(job, url_key(&url), format!("{name}.test"), page)];
                 let outputs = vec![OutputPosition { job, path: "/x/out.jsonl".into(), seq: 1, length: 9 }];
                 catalogue.commit(&Batch { pages, outputs, ..Batch::default() }).unwrap();
                 let order = OrderKey { rank: 1, depth: 0, sequence: u64::from(job.0) };

@@ -41,6 +41,31 @@ pub struct RobotsRule {
     pub line: u32,
 }
 
+impl RobotsRule {
+    /// From the two columns of a stored request.
+    pub fn of_columns(text: Option<String>, line: Option<u32>) -> Option<RobotsRule> {
+        text.zip(line).map(|(text, line)| RobotsRule { text, line })
+    }
+}
+
+const KINDS: [RequestKind; 4] =
+    [RequestKind::Page, RequestKind::Robots, RequestKind::Sitemap, RequestKind::Resource];
+
+/// The number stored for a kind of request.
+pub fn kind_code(kind: RequestKind) -> u8 {
+    match kind {
+        RequestKind::Page => 0,
+        RequestKind::Robots => 1,
+        RequestKind::Sitemap => 2,
+        RequestKind::Resource => 3,
+    }
+}
+
+/// The kind of request that is stored as this number.
+pub fn kind_of_code(code: u8) -> Option<RequestKind> {
+    KINDS.into_iter().find(|kind| kind_code(*kind) == code)
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FetchRow {
     pub job: JobId,

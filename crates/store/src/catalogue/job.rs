@@ -81,6 +81,27 @@ pub struct Job {
     pub user: Option<String>,
 }
 
+impl Job {
+    /// The state of a job that is created now.
+    pub const FIRST_STATE: JobState = JobState::Pending;
+
+    /// As it is stored first, under the number that the catalogue gives it.
+    pub fn created(id: JobId, new: &NewJob) -> Job {
+        Job {
+            id,
+            name: new.name.clone(),
+            seeds_hash: new.seeds_hash.clone(),
+            spec: new.spec.clone(),
+            state: Job::FIRST_STATE,
+            message: None,
+            created_at: new.created_at,
+            started_at: None,
+            finished_at: None,
+            user: new.user.clone(),
+        }
+    }
+}
+
 /// A change of a job, committed with the batch it belongs to. The first change to `running` sets the start, a change
 /// to a finished state sets the end.
 #[derive(Clone, Debug, PartialEq, Eq)]

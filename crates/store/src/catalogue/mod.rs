@@ -17,7 +17,7 @@ mod page_row;
 mod rows;
 
 pub use batch::{Batch, Committed, PageKey, PlacedPage};
-pub use fetch_row::{FetchOutcome, FetchRow, RobotsRule};
+pub use fetch_row::{FetchOutcome, FetchRow, RobotsRule, kind_code, kind_of_code};
 pub use job::{Job, JobCounts, JobState, JobStats, JobUpdate, NewJob};
 pub use page_row::{OpenGraph, PageRow, cap, error_kind, limits};
 pub use rows::{

@@ -20,6 +20,15 @@ impl<From: PageSource, To: PageSink> PagesFollower<From, To> {
         &self.sink
     }
 
+    /// Does something with the sink between two batches. After an error the sink is asked where to continue.
+    pub fn with_sink<T>(&mut self, work: impl FnOnce(&mut To) -> Result<T>) -> Result<T> {
+        let outcome = work(&mut self.sink);
+        if outcome.is_err() {
+            self.position = None;
+        }
+        outcome
+    }
+
     /// Passes one batch on. False if there was nothing new.
     pub fn advance(&mut self) -> Result<bool> {
         let position = match self.position.take() {
@@ -52,7 +61,7 @@ impl<From: PageSource, To: PageSink> PagesFollower<From, To> {
     }
 
     fn finish_once(&mut self) -> Result<Finished> {
-        let finished = self.sink.finish()?;
+        let finished = self.with_sink(PageSink::finish)?;
         if finished == Finished::StartsOver {
             self.position = None;
         }

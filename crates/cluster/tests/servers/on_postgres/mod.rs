@@ -8,4 +8,5 @@ mod members;
 mod peer;
 mod results_on_kafka;
 mod scratch;
+mod search_positions;
 mod state;

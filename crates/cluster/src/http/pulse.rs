@@ -10,18 +10,18 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// How many bytes have moved.
 #[derive(Default)]
-pub(super) struct Pulse {
+pub(crate) struct Pulse {
     bytes: AtomicU64,
 }
 
 impl Pulse {
-    pub(super) fn of<S>(stream: S) -> (Watched<S>, Arc<Pulse>) {
+    pub(crate) fn of<S>(stream: S) -> (Watched<S>, Arc<Pulse>) {
         let pulse = Arc::new(Pulse::default());
         (Watched { stream, pulse: pulse.clone() }, pulse)
     }
 
     /// Ends when nothing has moved for this time, or up to twice as long.
-    pub(super) async fn silent_for(&self, time: Duration) {
+    pub(crate) async fn silent_for(&self, time: Duration) {
         let mut before = self.bytes.load(Ordering::Relaxed);
         loop {
             tokio::time::sleep(time).await;
@@ -38,7 +38,7 @@ impl Pulse {
     }
 }
 
-pub(super) struct Watched<S> {
+pub(crate) struct Watched<S> {
     stream: S,
     pulse: Arc<Pulse>,
 }

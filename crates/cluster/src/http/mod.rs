@@ -1,7 +1,8 @@
 //! HTTP to one server: requests of a few megabytes, responses of bounded length. Its own thread drives the sockets, so
 //! that callers on any thread share the connections.
 
-use super::pulse::Pulse;
+mod pulse;
+
 use crate::tls::{self, Proof};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
@@ -9,8 +10,10 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{HeaderMap, Method};
 use hyper_util::rt::TokioIo;
+use pulse::Pulse;
 use rustls::pki_types::ServerName;
 use std::io;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -27,21 +30,21 @@ const SILENCE_LIMIT: Duration = Duration::from_secs(20);
 /// Idle connections that are kept.
 const MOST_IDLE: usize = 32;
 
-pub(super) struct Request {
-    pub(super) method: Method,
-    pub(super) url: Url,
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) body: Bytes,
-    pub(super) longest_answer: usize,
+pub(crate) struct Request {
+    pub(crate) method: Method,
+    pub(crate) url: Url,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Bytes,
+    pub(crate) longest_answer: usize,
 }
 
-pub(super) struct Answer {
-    pub(super) status: u16,
-    pub(super) headers: HeaderMap,
-    pub(super) body: Bytes,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
 }
 
-pub(super) struct Http {
+pub(crate) struct Http {
     server: Arc<Server>,
     runtime: Handle,
     stop: Option<oneshot::Sender<()>>,
@@ -62,8 +65,9 @@ struct Connection {
 }
 
 impl Http {
-    /// `url` is any URL on the server. Does not connect.
-    pub(super) fn start(url: &Url) -> io::Result<Http> {
+    /// `url` is any URL on the server. `authorities` is a file with those to trust instead of the system's. Does not
+    /// connect.
+    pub(crate) fn start(url: &Url, authorities: Option<&Path>) -> io::Result<Http> {
         let invalid = |what| io::Error::new(io::ErrorKind::InvalidInput, what);
         let host = url.host_str().ok_or_else(|| invalid("address without a host"))?;
         // URLs write brackets.
@@ -73,14 +77,14 @@ impl Http {
             "https" => {
                 let name = ServerName::try_from(host.clone())
                     .map_err(|_| invalid("invalid server name for a certificate"))?;
-                Some((TlsConnector::from(Arc::new(tls::config(Proof::Name, None)?)), name))
+                Some((TlsConnector::from(Arc::new(tls::config(Proof::Name, authorities)?)), name))
             }
             _ => None,
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
         let (stop, stopped) = oneshot::channel::<()>();
-        let thread = std::thread::Builder::new().name(String::from("objects-http")).spawn(move || {
+        let thread = std::thread::Builder::new().name(String::from("http-client")).spawn(move || {
             // Ends when the other half is dropped, too.
             let _ = runtime.block_on(stopped);
             runtime.shutdown_background();
@@ -89,7 +93,7 @@ impl Http {
         Ok(Http { server, runtime: handle, stop: Some(stop), thread: Some(thread) })
     }
 
-    pub(super) fn exchange(&self, request: Request) -> io::Result<Answer> {
+    pub(crate) fn exchange(&self, request: Request) -> io::Result<Answer> {
         let (answered, answer) = mpsc::sync_channel(1);
         let server = self.server.clone();
         self.runtime.spawn(async move {
