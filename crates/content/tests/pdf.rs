@@ -45,14 +45,14 @@ fn pdf(content: &[u8], content_entries: &str) -> Vec<u8> {
     let mut places = Vec::new();
     for (number, object) in objects.iter().enumerate() {
         places.push(file.len());
-        write!(file, "{} 0 obj\n", number + 1).unwrap();
+        writeln!(file, "{} 0 obj", number + 1).unwrap();
         file.extend_from_slice(object);
         file.extend_from_slice(b"\nendobj\n");
     }
     let table = file.len();
     write!(file, "xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1).unwrap();
     for place in places {
-        write!(file, "{place:010} 00000 n \n").unwrap();
+        writeln!(file, "{place:010} 00000 n ").unwrap();
     }
     write!(file, "trailer<</Size {}/Root 1 0 R/Info 6 0 R>>\nstartxref\n{table}\n%%EOF\n", objects.len() + 1)
         .unwrap();

@@ -14,8 +14,8 @@ pub(crate) use crawl::CrawlArgs;
 pub(crate) use graph::{GraphArgs, GraphCrawlArgs};
 pub(crate) use inspect::{InspectCommand, InspectFetch, PageArgs, RobotsArgs, SitemapArgs, UrlArgs};
 pub(crate) use results::{
-    AuditArgs, ExportArgs, ExportFormat, ExportWhat, JobArg, JobChange, JobsArgs, ReportArgs, RetryArgs,
-    StatusArgs, WhyArgs,
+    AuditArgs, ExportArgs, ExportFormat, ExportWhat, JobArg, JobChange, JobsArgs, ReportArgs, ReportFormat,
+    RetryArgs, StatusArgs, WhyArgs,
 };
 
 use argiope_config::GlobalOptions;
@@ -295,7 +295,7 @@ mod tests {
             "argiope crawl a.test --max-pages -1",
             "argiope crawl a.test --max-pages 0",
             "argiope crawl a.test --depth x",
-            "argiope export -f parquet",
+            "argiope export -f xlsx",
             "argiope crwl",
         ] {
             let error = parse(words).unwrap_err();

@@ -228,9 +228,18 @@ pub(crate) struct ReportArgs {
     /// Include all jobs
     #[arg(long, conflicts_with = "job")]
     pub(crate) all: bool,
+    /// Output format; json is one object per job, each on a line of its own
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: ReportFormat,
     /// Output file; - is stdout
     #[arg(short, long, value_name = "FILE", default_value = "-", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    Text,
+    Json,
 }
 
 #[derive(Debug, Args)]

@@ -1,11 +1,11 @@
-//! `report`: the results, as text.
+//! `report`: the results, as text or JSON.
 
 use super::output::write_to;
-use crate::cli::ReportArgs;
+use crate::cli::{ReportArgs, ReportFormat};
 use crate::progress::Display;
 use argiope_config::{Failure, GlobalOptions};
 use argiope_service::Access;
-use argiope_service::report::{self, ReportLimits};
+use argiope_service::report::{self, Report, ReportLimits};
 use argiope_service::selection::JobSelection;
 use argiope_store::error::StoreError;
 
@@ -13,8 +13,23 @@ pub(crate) fn run(global: &GlobalOptions, args: &ReportArgs, display: &Display) 
     let access = Access::open(global)?;
     let jobs = JobSelection::new(args.job.as_deref(), args.all);
     let reports = report::gather(&access, &jobs, ReportLimits::default(), &|text| display.message(text))?;
-    let texts: Vec<String> = reports.iter().map(ToString::to_string).collect();
-    write_to(&args.output, |to| {
-        to.write_all(texts.join("\n").as_bytes()).map_err(|e| StoreError::io("report", e))
-    })
+    let text = match args.format {
+        ReportFormat::Text => reports.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"),
+        ReportFormat::Json => lines_of_json(&reports)?,
+    };
+    write_to(&args.output, |to| to.write_all(text.as_bytes()).map_err(|e| StoreError::io("report", e)))
+}
+
+/// Without the settings of the job, which may hold passwords.
+fn lines_of_json(reports: &[Report]) -> Result<String, Failure> {
+    let mut lines = String::new();
+    for report in reports {
+        let mut value = serde_json::to_value(report)
+            .map_err(|error| Failure::failed(format!("cannot write the report as JSON: {error}")))?;
+        if let Some(job) = value.get_mut("job").and_then(serde_json::Value::as_object_mut) {
+            job.remove("spec");
+        }
+        lines.push_str(&format!("{value}\n"));
+    }
+    Ok(lines)
 }

@@ -136,8 +136,7 @@ impl Tree {
             Some(node) if node.first_child != NONE => node.first_child,
             _ => return out,
         };
-        loop {
-            let Some(node) = self.get(id) else { break };
+        while let Some(node) = self.get(id) {
             self.open_html(&node.content, &mut out);
             if node.first_child != NONE && out.len() < most {
                 id = node.first_child;
