@@ -57,7 +57,7 @@ fn main() -> Result<(), ProcessError> {
     println!(
         "{}: {} event(s) in '{}'",
         processed.processor,
-        processed.properties["events"],
+        processed.properties.get("events").unwrap_or(&serde_json::Value::Null),
         processed.title.unwrap_or_default()
     );
     println!("{}\n{:?}", processed.text.unwrap_or_default(), processed.links);

@@ -196,7 +196,7 @@ mod tests {
         fn fingerprint(&mut self, earlier: &mut Vec<u64>, bits: u64) -> u64 {
             let fingerprint = match earlier.len() {
                 0 => self.next(),
-                _ if self.next() % 3 == 0 => self.next(),
+                _ if self.next().is_multiple_of(3) => self.next(),
                 known => {
                     let mut copy = earlier[(self.next() % known as u64) as usize];
                     for _ in 0..self.next() % (bits + 1) {

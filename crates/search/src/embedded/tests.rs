@@ -97,9 +97,11 @@ fn a_deleted_index_begins_at_the_beginning() {
     assert_eq!((writer.position().unwrap(), writer.rebuilt()), (Position::default(), None));
 }
 
+type Damage = fn(&TempDir);
+
 #[test]
 fn a_damaged_index_is_said_to_be_and_built_again() {
-    let damages: [(&str, fn(&TempDir)); 5] = [
+    let damages: [(&str, Damage); 5] = [
         ("meta.json is gone", |directory| std::fs::remove_file(path(directory).join("meta.json")).unwrap()),
         ("meta.json is cut off", |directory| {
             std::fs::write(path(directory).join("meta.json"), "{\"segm").unwrap()

@@ -21,7 +21,9 @@ fn text_of(stored: &StoredPage) -> Result<Option<PageText>> {
     Ok(Some(PageText { title: Some(String::from("Titled")), text: format!("text of {url}"), links }))
 }
 
-fn sink(directory: &TempDir) -> IndexSink<EmbeddedWriter, fn(&StoredPage) -> Result<Option<PageText>>> {
+type TextOf = fn(&StoredPage) -> Result<Option<PageText>>;
+
+fn sink(directory: &TempDir) -> IndexSink<EmbeddedWriter, TextOf> {
     let writer = EmbeddedWriter::open(&directory.path().join("index"), WriterOptions::default()).unwrap();
     IndexSink::new(writer, text_of, Arc::new(PublicSuffixes::bundled()))
 }
