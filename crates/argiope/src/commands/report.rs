@@ -20,16 +20,13 @@ pub(crate) fn run(global: &GlobalOptions, args: &ReportArgs, display: &Display) 
     write_to(&args.output, |to| to.write_all(text.as_bytes()).map_err(|e| StoreError::io("report", e)))
 }
 
-/// Without the settings of the job, which may hold passwords.
 fn lines_of_json(reports: &[Report]) -> Result<String, Failure> {
     let mut lines = String::new();
     for report in reports {
-        let mut value = serde_json::to_value(report)
-            .map_err(|error| Failure::failed(format!("cannot write the report as JSON: {error}")))?;
-        if let Some(job) = value.get_mut("job").and_then(serde_json::Value::as_object_mut) {
-            job.remove("spec");
-        }
-        lines.push_str(&format!("{value}\n"));
+        let line = serde_json::to_string(report);
+        lines +=
+            &line.map_err(|error| Failure::failed(format!("cannot write the report as JSON: {error}")))?;
+        lines.push('\n');
     }
     Ok(lines)
 }

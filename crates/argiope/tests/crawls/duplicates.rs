@@ -60,6 +60,7 @@ fn duplicates_are_marked_grouped_in_the_report_and_followed() {
     let first = group.lines().nth(1).unwrap();
     assert!(first.trim_start().starts_with("3 ") && first.contains(&article), "{report}");
     let json = desk.run(&["report", "-f", "json"]).ok().json();
+    assert!(json["job"]["id"] == 1 && json["job"].get("spec").is_none(), "{json}");
     let groups = json["duplicate_groups"].as_array().unwrap();
     assert_eq!(
         (groups.len(), &groups[0]["original"], &groups[0]["count"]),

@@ -71,6 +71,8 @@ pub struct Job {
     pub id: JobId,
     pub name: Option<String>,
     pub seeds_hash: String,
+    /// The spec as JSON. It is not serialized with the job, because it may hold passwords.
+    #[serde(skip_serializing)]
     pub spec: String,
     pub state: JobState,
     /// Why it failed or was paused.
