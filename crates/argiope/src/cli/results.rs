@@ -24,7 +24,7 @@ pub(crate) enum JobChange {
     /// Send no more requests for a job until it is resumed
     #[command(after_help = JOBS_HELP)]
     Pause(JobArg),
-    /// Go on with a paused job
+    /// Resume a paused job of a running crawl or a cluster; at rest, run its crawl command
     #[command(
         after_help = "Where no process crawls in the data directory, 'argiope crawl' resumes a job instead."
     )]
